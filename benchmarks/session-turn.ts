@@ -14,8 +14,7 @@ import type {
   StoredRecord,
 } from "../packages/core/src/index.ts";
 import { guardCall } from "../packages/guard/src/index.ts";
-import { createHistory } from "../packages/history/src/incremental.ts";
-import { historyTargets } from "../packages/history/src/targets.ts";
+import { createHistory, historyTargets } from "../packages/history/src/index.ts";
 import { createSessions, type Session } from "../packages/session/src/index.ts";
 import { storedRecord } from "../packages/session/src/stored-record.ts";
 import type { TokenCounter } from "../packages/tokens/src/index.ts";

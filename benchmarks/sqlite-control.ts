@@ -2,7 +2,8 @@
 import { createRequire } from "node:module";
 import { crc32 } from "node:zlib";
 import { systemClock, systemRecordIds } from "../packages/core/src/node.ts";
-import { type AppendTarget, lineBytes, planAppend, prepareAppend } from "../packages/core/src/store.ts";
+import { type AppendTarget, planAppend, prepareAppend } from "../packages/core/src/store.ts";
+import { lineBytes } from "../packages/core/src/internal.ts";
 import { sqliteCapabilities } from "../packages/store-sqlite/src/sqlite-store.ts";
 import { schemaSteps } from "../packages/store-sqlite/src/schema.ts";
 

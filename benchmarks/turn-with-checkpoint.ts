@@ -13,7 +13,7 @@ import { createAgentSessions } from "../packages/session/src/whole-turn/index.ts
 import type { AgentSessions, WholeTurnEvent } from "../packages/session/src/whole-turn/index.ts";
 import type { Session } from "../packages/session/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
-import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/extractive.ts";
+import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/index.ts";
 
 const { values } = parseArgs({
   options: { turns: { type: "string", default: "300" }, check: { type: "boolean", default: false } },

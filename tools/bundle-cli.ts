@@ -2,6 +2,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { build, type BuildOptions, type Metafile } from "esbuild";
+import { directImports } from "./direct-imports.ts";
 import { leanBuiltins } from "./lean-builtins.ts";
 
 const shared = {
@@ -17,7 +18,7 @@ const shared = {
   // The first holds a binary for each platform, which no bundle can. The others are the providers' own packages: a run
   // needs one of them, most runs none.
   external: ["better-sqlite3", "pg", "@anthropic-ai/sdk", "openai", "ollama"],
-  plugins: [leanBuiltins],
+  plugins: [leanBuiltins, directImports],
   // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
   banner: {
     js: 'import { createRequire as throughlineCreateRequire } from "node:module"; const require = throughlineCreateRequire(import.meta.url);',

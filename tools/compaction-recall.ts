@@ -12,13 +12,13 @@ import {
   settingsForWindow,
   summaryText,
   tokenMeasure,
-} from "../packages/compaction/src/index.ts";
+} from "../packages/compaction/src/internal.ts";
 import { proseOf } from "../packages/core/src/internal.ts";
-import type { CompactionPlan, TokenMeasure } from "../packages/compaction/src/index.ts";
+import type { CompactionPlan, TokenMeasure } from "../packages/compaction/src/internal.ts";
 import { buildContext, renderText } from "../packages/history/src/index.ts";
 import type { NeutralMessage } from "../packages/history/src/index.ts";
 import { storedRecords } from "../packages/history/test/stored-records.ts";
-import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/extractive.ts";
+import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/index.ts";
 import { createTokenEstimator, emptyCalibration } from "../packages/tokens/src/index.ts";
 
 export type Kind = "paths" | "symbols" | "commands" | "quoted values" | "user constraints";

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { describeKind, presets, settingAliases, settingTables } from "../packages/config/src/index.ts";
-import type { SettingDefinition } from "../packages/config/src/index.ts";
+import { describeKind, settingAliases, settingTables } from "../packages/config/src/internal.ts";
+import { presets } from "../packages/config/src/index.ts";
+import type { SettingDefinition } from "../packages/config/src/internal.ts";
 import { repositoryRoot } from "./find-files.ts";
 
 /** The page whose tables are made from the schema. */

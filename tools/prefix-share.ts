@@ -4,10 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import type { SessionRecord, StoredRecord } from "../packages/core/src/index.ts";
-import { createHistory } from "../packages/history/src/incremental.ts";
-import type { History } from "../packages/history/src/incremental.ts";
-import { historyTargets } from "../packages/history/src/targets.ts";
-import type { HistoryTarget } from "../packages/history/src/targets.ts";
+import { createHistory, historyTargets } from "../packages/history/src/index.ts";
+import type { History, HistoryTarget } from "../packages/history/src/index.ts";
 import { commonLength, openEnd } from "../packages/history/test/sent-prefix.ts";
 import { storedRecords } from "../packages/history/test/stored-records.ts";
 

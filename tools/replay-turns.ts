@@ -14,8 +14,7 @@ import type { ProviderSimulator, ReplyPart } from "../packages/provider-simulato
 import { createAgentSessions } from "../packages/session/src/whole-turn/index.ts";
 import type { WholeTurnEvent } from "../packages/session/src/whole-turn/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
-import { createChatSummarizer } from "../packages/summarizer-providers/src/index.ts";
-import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/extractive.ts";
+import { createChatSummarizer, createExtractiveSummarizer } from "../packages/summarizer-providers/src/index.ts";
 
 const conversations: readonly string[] = ["before-compaction", "large-session"];
 const modelId = "claude-opus-5";

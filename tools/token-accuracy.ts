@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import process from "node:process";
 import { createTokenEstimator } from "../packages/tokens/src/index.ts";
-import type { CountMethod, TokenCounter, TokenEstimator } from "../packages/tokens/src/index.ts";
+import type { CountMethod } from "../packages/tokens/src/internal.ts";
+import type { TokenCounter, TokenEstimator } from "../packages/tokens/src/index.ts";
 import {
   bandCoverage,
   bareCountWith,

@@ -1,5 +1,5 @@
+import { isSideRecord } from "../../packages/core/src/internal.ts";
 import {
-  isSideRecord,
   type AppendDraft,
   type AppendOptions,
   type RecordDraft,

@@ -7,7 +7,7 @@ import type {
   SessionRef,
   SessionState,
 } from "../../packages/core/src/index.ts";
-import { redactionTombstone } from "../../packages/core/src/store.ts";
+import { redactionTombstone } from "../../packages/core/src/internal.ts";
 import { lineOf } from "./append-to-model.ts";
 import {
   findSession,

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { formatSessionKey, parseSessionKey, peerSessionKey } from "../../packages/core/src/index.ts";
-import { buildContext } from "../../packages/history/src/index.ts";
-import { limitContext } from "../../packages/history/src/window.ts";
+import { buildContext, limitContext } from "../../packages/history/src/index.ts";
 import { assistant, storedRecords, user } from "../../packages/history/test/stored-records.ts";
 import { planReset, planRetention, readResetPolicy } from "../../packages/policy/src/index.ts";
 import { checkLayers, forbiddenImport } from "../check-layers.ts";

@@ -1,5 +1,6 @@
 import type { Finding, SessionStore } from "@throughline/core";
-import type { Config, Setting } from "@throughline/config";
+import type { Config } from "@throughline/config";
+import type { Setting } from "@throughline/config/internal";
 import type { SessionScope } from "@throughline/queries";
 import type { Host } from "./host.ts";
 import type { Output } from "./output.ts";

@@ -8,8 +8,9 @@ import {
   lastActual,
   readCalibration,
 } from "@throughline/tokens";
-import type { ContextBreakdown, EstimateSource, ModelName } from "@throughline/tokens";
-import { percentOf } from "@throughline/queries";
+import type { ContextBreakdown, ModelName } from "@throughline/tokens";
+import type { EstimateSource } from "@throughline/tokens/internal";
+import { percentOf } from "@throughline/queries/internal";
 
 /** How full the window is, as `--json` shows it. */
 export interface ContextGauge {

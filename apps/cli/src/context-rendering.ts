@@ -1,7 +1,5 @@
-import { renderTextPieces } from "@throughline/history";
-import type { Context } from "@throughline/history";
-import { historyTargets } from "@throughline/history/targets";
-import type { TargetName } from "@throughline/history/targets";
+import { historyTargets, renderTextPieces } from "@throughline/history";
+import type { Context, TargetName } from "@throughline/history";
 import { usageError } from "./error-report.ts";
 import { LongText } from "./terminal-safe.ts";
 

@@ -1,5 +1,5 @@
-import { ThroughlineError, type ErrorCode } from "@throughline/core";
-import { maskDeep, maskSecrets } from "@throughline/config/mask-secrets";
+import { type ErrorCode, ThroughlineError } from "@throughline/core";
+import { maskDeep, maskSecrets } from "@throughline/config/internal";
 import { jsonLine, terminalSafe } from "./terminal-safe.ts";
 
 /** How a failure is shown and what the process ends with. */

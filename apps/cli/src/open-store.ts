@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { assertReadable, isFolder, isThere } from "@throughline/config/files";
-import { parseStoreUrl } from "@throughline/config/store-url";
+import { assertReadable, isFolder, isThere } from "@throughline/config/internal";
+import { parseStoreUrl } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
 import type { SessionEventListener, SessionStore } from "@throughline/core";

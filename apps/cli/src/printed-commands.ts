@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { mostFileBytes, readBoundedFile } from "@throughline/config/files";
+import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 import { shellWord } from "@throughline/core/internal";
 
 /** How this process was started, as far as it decides what has to be typed to start it again. */

@@ -1,11 +1,11 @@
 import { CommanderError } from "commander";
-import { resolveConfig } from "@throughline/config";
-import type { Setting } from "@throughline/config";
+import { loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
+import type { Setting } from "@throughline/config/internal";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
-import { configFilePath, isThere, loadConfigFile } from "@throughline/config/files";
+import { configFilePath, expandStoreUrl, isThere, maskSecrets } from "@throughline/config/internal";
 import { confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
 import type { Host } from "./host.ts";
@@ -13,8 +13,6 @@ import { openStore } from "./open-store.ts";
 import { createOutput } from "./output.ts";
 import type { Output, OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
-import { maskSecrets } from "@throughline/config/mask-secrets";
-import { parseStoreUrl, expandStoreUrl } from "@throughline/config/store-url";
 import { asTyped, type GivenOption } from "./printed-commands.ts";
 import { helpDocument } from "./help-document.ts";
 import { jsonLine } from "./terminal-safe.ts";
@@ -221,7 +219,7 @@ async function runCommand(
 async function explained(error: unknown): Promise<unknown> {
   if (!hasErrorCode(error, "STORE_FOREIGN")) return error;
   // Few commands meet a database of another program.
-  const { explainForeignStore } = await import("@throughline/transfer/foreign");
+  const { explainForeignStore } = await import("./explain-foreign-store.ts");
   return explainForeignStore(error);
 }
 

@@ -1,6 +1,7 @@
 import type { StoredRecord } from "@throughline/core";
 import type { CommandContext } from "./command.ts";
-import { recordRole, recordText } from "@throughline/queries/records";
+import { recordRole } from "@throughline/queries/internal";
+import { recordText } from "@throughline/queries";
 import { jsonLine } from "./terminal-safe.ts";
 import { timeText } from "./time-text.ts";
 

@@ -1,5 +1,5 @@
 import type { SessionRef, SessionStore } from "@throughline/core";
-import { waitForTurnEnd, type WaitForTurnOptions } from "@throughline/core";
+import { waitForTurnEnd, type WaitForTurnOptions } from "@throughline/core/internal";
 import { systemClock } from "@throughline/core/node";
 import type { Output } from "./output.ts";
 

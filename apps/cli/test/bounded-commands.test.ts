@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { sessionRef, throughlineDraft } from "@throughline/core";
+import { sessionRef } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openStore } from "../src/open-store.ts";
 import { assistant, binPath, cleanEnvironment, objects, sourceCondition, temporaryDirectory, user } from "./harness.ts";

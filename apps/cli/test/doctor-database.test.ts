@@ -17,7 +17,7 @@ import { errorCodes, sessionRef } from "@throughline/core";
 import { commandTable } from "../src/command-table.ts";
 import { withoutSelfAdvice } from "../src/error-report.ts";
 import { openStore } from "../src/open-store.ts";
-import { sqliteFileOf } from "@throughline/transfer/foreign";
+import { sqliteFileOf } from "@throughline/transfer/internal";
 import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 
 let directory = temporaryDirectory();

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { chatSettings, cliSettings } from "@throughline/config";
+import { chatSettings, cliSettings } from "@throughline/config/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
 import { replCommands } from "../src/chat/repl-commands.ts";

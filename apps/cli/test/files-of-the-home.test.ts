@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { createInputHistory } from "../src/chat/input-history.ts";
-import { readBoundedFile } from "@throughline/config/files";
+import { readBoundedFile } from "@throughline/config/internal";
 import { objects, runChild, seed, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();

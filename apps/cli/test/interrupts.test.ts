@@ -4,7 +4,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { sessionRef } from "@throughline/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listSessions } from "@throughline/queries";
-import { scanRecords } from "@throughline/queries/records";
+import { scanRecords } from "@throughline/queries/internal";
 import { objects, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { updateEntry } from "@throughline/core";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import { modelFromSettings } from "@throughline/models";
-import { chatSettings } from "@throughline/config";
+import { chatSettings } from "@throughline/config/internal";
 import { createSessions } from "@throughline/session";
 import { createAgentSessions } from "@throughline/session/whole-turn";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-import { linearExpression } from "@throughline/core/internal";
+import { linearExpression, throughlineDraft } from "@throughline/core/internal";
 import {
   type Clock,
   hasErrorCode,
@@ -8,7 +8,6 @@ import {
   type RecordDraft,
   type SessionRef,
   type SessionStore,
-  throughlineDraft,
   ThroughlineError,
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";

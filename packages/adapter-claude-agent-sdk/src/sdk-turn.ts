@@ -6,11 +6,10 @@ import {
   loadExisting,
   type RandomSource,
   type RecordDraft,
-  renewTurn,
   type SessionRef,
   type SessionStore,
-  throughlineDraft,
 } from "@throughline/core";
+import { renewTurn, throughlineDraft } from "@throughline/core/internal";
 import { withSdkSessionId } from "./sdk-session-id.ts";
 
 /** The open turn of one run. Whatever is appended belongs to it, and is refused once another has taken over. */

@@ -15,7 +15,8 @@ import {
 } from "@throughline/core";
 import { keptOnReset } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
-import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import {

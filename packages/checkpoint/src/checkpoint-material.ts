@@ -1,6 +1,6 @@
-import { findRecordProblem, isRecordOfType, type StoredRecord } from "@throughline/core";
-import { isFlushMessage, outdatedSummaryIds, proseOf } from "@throughline/core/internal";
-import { buildContext, renderText, walkBranch, type Context } from "@throughline/history";
+import { findRecordProblem, isFlushMessage, outdatedSummaryIds, proseOf } from "@throughline/core/internal";
+import { isRecordOfType, type StoredRecord } from "@throughline/core";
+import { buildContext, type Context, renderText, walkBranch } from "@throughline/history";
 
 /** What a checkpoint is made of. */
 export interface CheckpointMaterial {

@@ -1,5 +1,11 @@
 import type { SessionEntry } from "@throughline/core";
-import { beginCycle, freshThresholds, readThresholds, rearmThreshold, type ThresholdState } from "@throughline/tokens";
+import {
+  beginCycle,
+  freshThresholds,
+  readThresholds,
+  rearmThreshold,
+  type ThresholdState,
+} from "@throughline/tokens/internal";
 import type { CheckpointPhase } from "./checkpoint-steps.ts";
 
 /** What the entry keeps of a session's checkpoints, under `checkpoints`. Plain JSON. */

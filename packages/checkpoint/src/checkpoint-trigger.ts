@@ -1,4 +1,4 @@
-import { crossThresholds } from "@throughline/tokens";
+import { crossThresholds } from "@throughline/tokens/internal";
 import type { CheckpointState } from "./checkpoint-state.ts";
 
 export interface CheckpointSettings {

@@ -1,4 +1,5 @@
-import { findRecordProblem, isRecordOfType, type SessionRef, type SessionStore } from "@throughline/core";
+import { findRecordProblem } from "@throughline/core/internal";
+import { isRecordOfType, type SessionRef, type SessionStore } from "@throughline/core";
 
 /** A checkpoint as it is shown. */
 export interface ListedCheckpoint {

@@ -1,20 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  loadExisting,
-  redactRecords,
-  resetSession,
-  throughlineDraft,
-  type SessionEntry,
-  type SessionStore,
-} from "@throughline/core";
+import { loadExisting, redactRecords, resetSession, type SessionEntry, type SessionStore } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { buildContext } from "@throughline/history";
-import {
-  createCheckpointer,
-  listCheckpoints,
-  readCheckpointState,
-  type CheckpointEvent,
-} from "@throughline/checkpoint";
+import { type CheckpointEvent, createCheckpointer, listCheckpoints } from "@throughline/checkpoint";
+import { readCheckpointState } from "@throughline/checkpoint/internal";
 import {
   assistant,
   begin,

@@ -1,12 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadExisting, resetSession, type SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
-import {
-  createCheckpointer,
-  readCheckpointState,
-  type CheckpointEvent,
-  type CheckpointWriter,
-} from "@throughline/checkpoint";
+import { type CheckpointEvent, type CheckpointWriter, createCheckpointer } from "@throughline/checkpoint";
+import { readCheckpointState } from "@throughline/checkpoint/internal";
 import {
   assistant,
   begin,

@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChatModel, ChatRequest } from "@throughline/core";
-import {
-  chatCheckpointWriter,
-  type CheckpointReply,
-  parseCheckpoint,
-  summarizerCheckpointWriter,
-} from "@throughline/checkpoint";
+import { chatCheckpointWriter, type CheckpointReply, summarizerCheckpointWriter } from "@throughline/checkpoint";
+import { parseCheckpoint } from "@throughline/checkpoint/internal";
 import { good } from "./scene.ts";
 
 const parsed = { ...JSON.parse(good) };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkpointTrigger, readCheckpointState, type CheckpointState } from "@throughline/checkpoint";
+import { type CheckpointState, checkpointTrigger, readCheckpointState } from "@throughline/checkpoint/internal";
 import { afterExpiry, afterFailure, freshCheckpointState, phaseAt } from "../src/checkpoint-state.ts";
 import { checkpointSteps } from "../src/checkpoint-steps.ts";
 import { namesOf, tablesOf } from "./spec-tables.ts";

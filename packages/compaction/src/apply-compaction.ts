@@ -2,17 +2,15 @@ import {
   appendOnce,
   type AppendResult,
   hasErrorCode,
-  isFromNewerVersion,
   loadExisting,
   type SessionRef,
   type SessionState,
   type SessionStore,
   type StoredRecord,
-  throughlineDraft,
   ThroughlineError,
-  throughlineKind,
   type TurnRequest,
 } from "@throughline/core";
+import { isFromNewerVersion, throughlineDraft, throughlineKind } from "@throughline/core/internal";
 import type { CompactionPlan } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 import { newRetry, retryPatch } from "./retry-entry.ts";

@@ -1,5 +1,5 @@
-import { type Checkpoint, findRecordProblem, isRecordOfType, type StoredRecord } from "@throughline/core";
-import { outdatedSummaryIds } from "@throughline/core/internal";
+import { type Checkpoint, isRecordOfType, type StoredRecord } from "@throughline/core";
+import { findRecordProblem, outdatedSummaryIds } from "@throughline/core/internal";
 import { walkBranch } from "@throughline/history";
 
 /** A checkpoint that covers a part of the branch behind its newest compaction. */

@@ -8,11 +8,10 @@ import {
   type SessionRef,
   type SessionState,
   type StoredRecord,
-  throughlineDraft,
   ThroughlineError,
   updateEntry,
 } from "@throughline/core";
-import { proseOf, tellListener } from "@throughline/core/internal";
+import { proseOf, tellListener, throughlineDraft } from "@throughline/core/internal";
 import type { CompactionDetails, ExtractedDetails, SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { stepFrom } from "./compaction-steps.ts";

@@ -1,6 +1,6 @@
-import { type StoredRecord, throughlineKind } from "@throughline/core";
-import { isFlushMessage, outdatedSummaryIds, withheldSummary } from "@throughline/core/internal";
-import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
+import { type StoredRecord } from "@throughline/core";
+import { isFlushMessage, outdatedSummaryIds, throughlineKind, withheldSummary } from "@throughline/core/internal";
+import { buildContext, type NeutralMessage, walkBranch } from "@throughline/history";
 import { conversationMessages } from "./plan-compaction.ts";
 import {
   readCompactionDetails,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { redactRecords, type RecordDraft, type SessionStore } from "@throughline/core";
-import { createCompactor, readCompactionDetails, readRetries } from "@throughline/compaction";
+import { type RecordDraft, redactRecords, type SessionStore } from "@throughline/core";
+import { createCompactor } from "@throughline/compaction";
+import { readCompactionDetails, readRetries } from "@throughline/compaction/internal";
 import type { CompactionEvent, Compactor, CompactorOptions } from "@throughline/compaction";
 import {
   allRecords,

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { loadExisting, ThroughlineError, type SessionStore } from "@throughline/core";
+import { loadExisting, type SessionStore, ThroughlineError } from "@throughline/core";
 import { systemRecordIds } from "@throughline/core/node";
-import { createCompactor, createSummaryRetry, readRetries, tokenMeasure } from "@throughline/compaction";
+import { createCompactor, createSummaryRetry } from "@throughline/compaction";
+import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
 import { emptyCalibration } from "@throughline/tokens";
 import { HandClock } from "./hand-clock.ts";
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { proseOf } from "@throughline/core/internal";
 import type { NeutralBlock, NeutralMessage } from "@throughline/history";
-import { extractDetails, readCompactionDetails, summaryText } from "@throughline/compaction";
+import { extractDetails, readCompactionDetails, summaryText } from "@throughline/compaction/internal";
 
 let seq = 0;
 function message(

@@ -1,9 +1,10 @@
 // Compacts and makes summaries again without a pause, until it is killed. Run by kill.test.ts.
 import { join } from "node:path";
 import process from "node:process";
-import { ThroughlineError, type SessionStore, type Summarizer } from "@throughline/core";
+import { type SessionStore, type Summarizer, ThroughlineError } from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
-import { createCompactor, createSummaryRetry, tokenMeasure } from "@throughline/compaction";
+import { createCompactor, createSummaryRetry } from "@throughline/compaction";
+import { tokenMeasure } from "@throughline/compaction/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { emptyCalibration } from "@throughline/tokens";

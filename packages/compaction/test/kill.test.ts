@@ -5,8 +5,9 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { loadExisting } from "@throughline/core";
-import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
-import { readCompactionDetails } from "@throughline/compaction";
+import { buildContext } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
+import { readCompactionDetails } from "@throughline/compaction/internal";
 import { allRecords, places, ref } from "./scene.ts";
 
 /** Runs the worker until it has appended so often, and kills it a moment later. */

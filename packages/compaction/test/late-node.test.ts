@@ -1,13 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadExisting, resetSession, type SessionStore, type Summarizer } from "@throughline/core";
 import { systemRandom, systemRecordIds } from "@throughline/core/node";
-import {
-  createCompactor,
-  createEntryLease,
-  createSummaryRetry,
-  readRetries,
-  tokenMeasure,
-} from "@throughline/compaction";
+import { createCompactor, createEntryLease, createSummaryRetry } from "@throughline/compaction";
+import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
 import type { SummaryRetry } from "@throughline/compaction";
 import { emptyCalibration } from "@throughline/tokens";
 import { HandClock } from "./hand-clock.ts";

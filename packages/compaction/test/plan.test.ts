@@ -1,8 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isSideRecord, type RecordDraft, type SessionRecord, type StoredRecord } from "@throughline/core";
-import { buildContext, renderAnthropic, validateAnthropic, type NeutralMessage } from "@throughline/history";
-import { planCompaction, settingsForWindow, type CompactionInput, type CompactionPlan } from "@throughline/compaction";
+import { isSideRecord } from "@throughline/core/internal";
+import { type RecordDraft, type SessionRecord, type StoredRecord } from "@throughline/core";
+import { buildContext, type NeutralMessage } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
+import {
+  type CompactionInput,
+  type CompactionPlan,
+  planCompaction,
+  settingsForWindow,
+} from "@throughline/compaction/internal";
 import { assistant, call, result, turns, user } from "./scene.ts";
 
 function stored(drafts: readonly RecordDraft[]): StoredRecord[] {

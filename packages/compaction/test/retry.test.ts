@@ -1,17 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { redactRecords, resetSession, type SessionEntry, type SessionStore, type Summarizer } from "@throughline/core";
 import { systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createHistory } from "@throughline/history/incremental";
-import { historyTargets } from "@throughline/history/targets";
-import {
-  createCompactor,
-  createEntryLease,
-  createSummaryRetry,
-  readRetries,
-  runRetryLoop,
-  tokenMeasure,
-} from "@throughline/compaction";
-import type { RetryOutcome, SummaryRetry, SummaryRetryOptions, TokenMeasure } from "@throughline/compaction";
+import { createHistory, historyTargets } from "@throughline/history";
+import { createCompactor, createEntryLease, createSummaryRetry, runRetryLoop } from "@throughline/compaction";
+import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
+import type { RetryOutcome, SummaryRetry, SummaryRetryOptions } from "@throughline/compaction";
+import type { TokenMeasure } from "@throughline/compaction/internal";
 import { emptyCalibration } from "@throughline/tokens";
 import { HandClock } from "./hand-clock.ts";
 import {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compactionNeed, settingsForWindow } from "@throughline/compaction";
+import { compactionNeed, settingsForWindow } from "@throughline/compaction/internal";
 
 describe("when compaction is due", () => {
   it("is at window less reserve, to the token [CMP-01]", () => {

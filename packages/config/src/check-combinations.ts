@@ -1,4 +1,5 @@
-import { checkFlushSettings, type FlushThreshold } from "@throughline/memory-flush";
+import { checkFlushSettings } from "@throughline/memory-flush";
+import { type FlushThreshold } from "@throughline/memory-flush/internal";
 import type { SettingValue } from "@throughline/core/internal";
 import type { ConfigNote } from "./config-note.ts";
 import { shown } from "./config-problem.ts";

@@ -1,5 +1,7 @@
-import { settingsForWindow, type CompactionSettings } from "@throughline/compaction";
-import { reachableThresholds, type FlushThreshold } from "@throughline/memory-flush";
+import { settingsForWindow } from "@throughline/compaction/internal";
+import { type CompactionSettings } from "@throughline/compaction";
+import { type FlushThreshold } from "@throughline/memory-flush/internal";
+import { reachableThresholds } from "@throughline/memory-flush";
 import type { SettingValue } from "@throughline/core/internal";
 import type { ConfigNote } from "./config-note.ts";
 import { shown } from "./config-problem.ts";

@@ -1,13 +1,8 @@
 import type { CheckpointSettings } from "@throughline/checkpoint";
 import type { CompactionSettings, RetryLimits } from "@throughline/compaction";
 import type { MemoryFlushSettings } from "@throughline/memory-flush";
-import {
-  readResetPolicy,
-  readSendPolicy,
-  type ResetPolicy,
-  type SendPolicy,
-  type SendPolicyMode,
-} from "@throughline/policy";
+import { readResetPolicy, readSendPolicy, type ResetPolicy, type SendPolicy } from "@throughline/policy";
+import { type SendPolicyMode } from "@throughline/policy/internal";
 import type { SettingValue } from "@throughline/core/internal";
 import type { Config } from "./resolve-config.ts";
 import type { Setting } from "./setting-set.ts";

@@ -1,8 +1,8 @@
-import { checkpointSettings } from "@throughline/checkpoint/settings";
-import { compactionSettings } from "@throughline/compaction/settings";
-import { memoryFlushSettings } from "@throughline/memory-flush/settings";
-import { policySettings } from "@throughline/policy/settings";
-import { summarizerSettings } from "@throughline/summarizer-providers/settings";
+import { checkpointSettings } from "@throughline/checkpoint/internal";
+import { compactionSettings } from "@throughline/compaction/internal";
+import { memoryFlushSettings } from "@throughline/memory-flush/internal";
+import { policySettings } from "@throughline/policy/internal";
+import { summarizerSettings } from "@throughline/summarizer-providers/internal";
 import { chatSettings } from "./chat-settings.ts";
 import { cliSettings } from "./cli-settings.ts";
 import { guardSettings, inheritSettings, storeSettings, turnSettings } from "./session-tables.ts";

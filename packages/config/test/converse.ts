@@ -1,24 +1,25 @@
 import { chatCheckpointWriter } from "@throughline/checkpoint";
-import { sessionSettings, type HelperModel } from "@throughline/config";
+import { sessionSettings } from "@throughline/config";
+import { type HelperModel } from "@throughline/config/internal";
 import type {
+  AgentTool,
   AssistantMessage,
   ChatModel,
   ChatRequest,
   Clock,
   SessionEntry,
   StoredRecord,
-  AgentTool,
 } from "@throughline/core";
 import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 
 import { createMemoryStore } from "@throughline/store-memory";
 import {
+  type ChainedSummarizer,
   createChatSummarizer,
+  createExtractiveSummarizer,
   createSummarizerBreakers,
   createSummarizerChain,
-  type ChainedSummarizer,
 } from "@throughline/summarizer-providers";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
 import { resolve } from "./resolve.ts";
 
 /** What a conversation is like that shows a setting at work. */

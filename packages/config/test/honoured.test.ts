@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ListQuery } from "@throughline/core";
-import { readRetries } from "@throughline/compaction";
-import { sessionSettings, settingTables } from "@throughline/config";
+import { readRetries } from "@throughline/compaction/internal";
+import { sessionSettings } from "@throughline/config";
+import { settingTables } from "@throughline/config/internal";
 import { createOpenclawSessions } from "@throughline/openclaw-compat";
 import { resolveSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { presets, sessionSettings, settingTables } from "@throughline/config";
-import { resultLimitsFor, safePromptTokens } from "@throughline/guard";
-import { settingsForWindow } from "@throughline/compaction";
+import { presets, sessionSettings } from "@throughline/config";
+import { settingTables } from "@throughline/config/internal";
+import { resultLimitsFor, safePromptTokens } from "@throughline/guard/internal";
+import { settingsForWindow } from "@throughline/compaction/internal";
 import { managementBlock, persistenceBlock } from "./documents.ts";
 import { resolve, settingsOf, written } from "./resolve.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { explainSettings, parseSettingText, settingAliases, settingTables } from "@throughline/config";
+import { explainSettings } from "@throughline/config";
+import { parseSettingText, settingAliases, settingTables } from "@throughline/config/internal";
 import type { SettingKind, SettingValue } from "@throughline/core/internal";
 import { filePath, resolve, settingsOf } from "./resolve.ts";
 

@@ -1,4 +1,5 @@
-import { resolveConfig, type Config, type ResolveConfigOptions, type Setting } from "@throughline/config";
+import { type Config, resolveConfig, type ResolveConfigOptions } from "@throughline/config";
+import { type Setting } from "@throughline/config/internal";
 
 /** What a test may say of where settings come from. */
 export interface Written {

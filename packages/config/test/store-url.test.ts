@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { expandStoreUrl, parseStoreUrl } from "@throughline/config/store-url";
-import { maskDeep, maskSecrets } from "@throughline/config/mask-secrets";
+import { expandStoreUrl, maskDeep, maskSecrets } from "@throughline/config/internal";
+import { parseStoreUrl } from "@throughline/config";
 
 describe("expandStoreUrl", () => {
   it.each([

@@ -3,23 +3,20 @@ export type { AgentScopeOptions } from "./agent-scope.ts";
 export { appendOnce } from "./append-once.ts";
 export type { AppendOnceOptions } from "./append-once.ts";
 export { mainSessionKey, peerSessionKey, sessionKeySlug, subagentSessionKey } from "./build-session-key.ts";
-export type { DirectMessageScope, PeerKeyOptions } from "./build-session-key.ts";
+export type { PeerKeyOptions } from "./build-session-key.ts";
 export type { CodecContext, PayloadCodec } from "./codec.ts";
 export { defineTool } from "./define-tool.ts";
-export type { DefineToolOptions, JsonObjectSchema, ToolArguments, ToolInput } from "./define-tool.ts";
-export { endSession, waitForTurnEnd } from "./end-session.ts";
-export type { EndSessionOptions, WaitForTurnOptions } from "./end-session.ts";
+export type { DefineToolOptions } from "./define-tool.ts";
+export { endSession } from "./end-session.ts";
+export type { EndSessionOptions } from "./end-session.ts";
 export { errorCodes } from "./error-codes.ts";
 export type { ErrorCode, ErrorCodeEntry } from "./error-codes.ts";
-export { findRecordProblem } from "./find-record-problem.ts";
-export type { RecordProblem } from "./find-record-problem.ts";
-export { createFinding, findingCodes } from "./finding.ts";
-export type { Finding, FindingCode, FindingPlace, FindingRule, FindingSeverity } from "./finding.ts";
+export { createFinding } from "./finding.ts";
+export type { Finding, FindingCode, FindingPlace } from "./finding.ts";
 export { forkSession } from "./fork-session.ts";
 export type { ForkSessionOptions } from "./fork-session.ts";
 export { recordInbound, updateRoute } from "./inbound-message.ts";
 export type { InboundMessage, RecordInboundOptions } from "./inbound-message.ts";
-export { isSideRecord } from "./is-side-record.ts";
 export { mergeEntry } from "./merge-entry.ts";
 export type { MergeEntryOptions } from "./merge-entry.ts";
 export { loadExisting, openSession, resetSession, updateEntry } from "./open-session.ts";
@@ -36,7 +33,6 @@ export type {
   ChatRequest,
   Clock,
   Environment,
-  Logger,
   RandomSource,
   RecordIds,
   SessionModel,
@@ -56,11 +52,9 @@ export type {
   AssistantMessage,
   BashExecutionMessage,
   Checkpoint,
-  CustomRoleMessage,
   ImageBlock,
   KnownRecordType,
   Message,
-  RecordFields,
   RecordOf,
   SessionRecord,
   TextBlock,
@@ -68,35 +62,17 @@ export type {
   ToolCallBlock,
   ToolResultMessage,
   UnknownBlock,
-  UnknownRoleMessage,
   Usage,
   UserMessage,
 } from "./record.ts";
 export { redactRecords } from "./redact-records.ts";
-export { renewTurn } from "./renew-turn.ts";
-export type { RenewedTurn } from "./renew-turn.ts";
 export { assistantMessage, customRecord, toolResult, userMessage } from "./session-draft.ts";
-export type {
-  DraftContent,
-  KnownDraft,
-  MessageDraft,
-  NewAssistantMessage,
-  NewMessage,
-  OwnDraft,
-  SessionDraft,
-} from "./session-draft.ts";
+export type { MessageDraft, NewMessage, SessionDraft } from "./session-draft.ts";
 export { patchEntry } from "./session-entry.ts";
-export type { DeliveryContext, QueueMode, SessionEntry, SessionOrigin } from "./session-entry.ts";
+export type { DeliveryContext, SessionEntry } from "./session-entry.ts";
 export type { SessionEvent, SessionEventListener } from "./session-event.ts";
-export { isAgentId, isSessionId } from "./session-id.ts";
-export {
-  formatSessionKey,
-  maxSessionKeyLength,
-  parseSessionKey,
-  sessionKeyAliases,
-  sessionKeyHasPrefix,
-} from "./session-key.ts";
-export type { ParsedSessionKey, PeerKind, SessionKeyRest, SessionKeySuffix } from "./session-key.ts";
+export { formatSessionKey, parseSessionKey } from "./session-key.ts";
+export type { ParsedSessionKey } from "./session-key.ts";
 export { sessionRef } from "./session-ref.ts";
 export type { SessionAddress, SessionRef } from "./session-ref.ts";
 export type {
@@ -138,6 +114,4 @@ export type {
 } from "./store-facets.ts";
 export { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 export type { ThroughlineErrorOptions, WriteOutcome } from "./throughline-error.ts";
-export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
-export type { ThroughlineRecordKind } from "./throughline-record.ts";
 export type { OpenTurn, TurnRequest } from "./turn-lease.ts";

@@ -5,8 +5,9 @@ import {
   outdatedSummaryIds,
   proseOf,
   summaryDetailsHeading,
+  throughlineDraft,
 } from "@throughline/core/internal";
-import { type StoredRecord, throughlineDraft } from "@throughline/core";
+import { type StoredRecord } from "@throughline/core";
 
 const good = "They built the importer and decided on JSON Lines. Open: how torn lines are shown.";
 

@@ -1,5 +1,6 @@
-import { ThroughlineError, type SessionEvent, type SessionRef } from "@throughline/core";
-import { ListedStates, planList, sessionsBehind, type ListPosition } from "@throughline/core/store";
+import { type SessionEvent, type SessionRef, ThroughlineError } from "@throughline/core";
+import { ListedStates, planList, sessionsBehind } from "@throughline/core/store";
+import { type ListPosition } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 interface Found {

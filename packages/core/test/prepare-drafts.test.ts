@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { isSideRecord, throughlineDraft, type AppendDraft } from "@throughline/core";
 import {
-  defaultStoreLimits,
   draftsFingerprint,
+  isSideRecord,
   linkRecords,
   prepareDrafts,
-  serializeRecord,
-} from "@throughline/core/store";
+  throughlineDraft,
+} from "@throughline/core/internal";
+import { type AppendDraft } from "@throughline/core";
+import { defaultStoreLimits, serializeRecord } from "@throughline/core/store";
 import { headAfter } from "../src/prepare-drafts.ts";
 
 function prepareOptions() {

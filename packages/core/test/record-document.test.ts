@@ -1,13 +1,6 @@
 import { readFileSync } from "node:fs";
-import {
-  derivedFromOf,
-  findRecordProblem,
-  isFromNewerVersion,
-  isSideRecord,
-  sourceFormatOf,
-  throughlineKind,
-  type SessionRecord,
-} from "@throughline/core";
+import { derivedFromOf, type SessionRecord, sourceFormatOf } from "@throughline/core";
+import { findRecordProblem, isFromNewerVersion, isSideRecord, throughlineKind } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 import { isKnownRecordType } from "../src/record-types.ts";
 import { textCopies } from "../src/text-copies.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { patchEntry, type SessionEntry } from "@throughline/core";
-import { applyRoute, normalizeDelivery } from "@throughline/core/internal";
-import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
+import { applyRoute, nextUpdatedAtMs, normalizeDelivery, ownEntry } from "@throughline/core/internal";
 
 describe("patchEntry", () => {
   it("sets, removes and leaves alone", () => {

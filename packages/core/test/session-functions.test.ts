@@ -9,10 +9,9 @@ import {
   type SessionState,
   type SessionStore,
   type StoredRecord,
-  throughlineDraft,
   updateEntry,
 } from "@throughline/core";
-import { forkByCopy, withheldSummary } from "@throughline/core/internal";
+import { forkByCopy, throughlineDraft, withheldSummary } from "@throughline/core/internal";
 
 import { systemRandom } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";

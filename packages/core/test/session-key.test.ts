@@ -5,12 +5,11 @@ import {
   mainSessionKey,
   parseSessionKey,
   peerSessionKey,
-  sessionKeyAliases,
-  sessionKeyHasPrefix,
   sessionKeySlug,
   subagentSessionKey,
   ThroughlineError,
 } from "@throughline/core";
+import { sessionKeyAliases, sessionKeyHasPrefix } from "@throughline/core/internal";
 
 describe("parseSessionKey", () => {
   it("reads the three-segment short form [KEY-01]", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { isAgentId, isSessionId, sessionRef } from "@throughline/core";
+import { isAgentId, isSessionId } from "@throughline/core/internal";
+import { sessionRef } from "@throughline/core";
 
 describe("sessionRef", () => {
   it("derives the agent from the key, once, at the door", () => {

@@ -5,13 +5,12 @@ import {
   createRowCoder,
   defaultStoreLimits,
   type LinkedRecord,
-  linkRecords,
   type PageRange,
   pageRows,
-  prepareDrafts,
   readPages,
   seqsIn,
 } from "@throughline/core/store";
+import { linkRecords, prepareDrafts } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 const place = { ref: { namespace: "", agentId: "main", key: "k" }, sessionId: "s" };

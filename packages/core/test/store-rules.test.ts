@@ -1,10 +1,5 @@
-import {
-  headAfterAppend,
-  listPage,
-  prepareDrafts,
-  RememberedAppends,
-  defaultStoreLimits,
-} from "@throughline/core/store";
+import { headAfterAppend, listPage, prepareDrafts } from "@throughline/core/internal";
+import { defaultStoreLimits, RememberedAppends } from "@throughline/core/store";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import { describe, expect, it } from "vitest";
 

@@ -1,13 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  createFinding,
-  errorCodes,
-  findingCodes,
-  hasErrorCode,
-  isFromNewerVersion,
-  ThroughlineError,
-  throughlineDraft,
-} from "@throughline/core";
+import { createFinding, errorCodes, hasErrorCode, ThroughlineError } from "@throughline/core";
+import { findingCodes, isFromNewerVersion, throughlineDraft } from "@throughline/core/internal";
 
 describe("ThroughlineError", () => {
   it("carries what a program decides by", () => {

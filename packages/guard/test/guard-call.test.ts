@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import {
+  classifyOverflow,
   createGuardTurn,
   learnLimits,
   limitsOf,
-  nothingLearned,
   ollamaWindowTokens,
   readLimits,
   readOllamaWindow,
-  classifyOverflow,
 } from "@throughline/guard";
+import { nothingLearned } from "@throughline/guard/internal";
 import type { GuardedRequest, GuardOptions } from "@throughline/guard";
 import { dropOldest } from "../src/drop-oldest.ts";
 import { serializeMessages } from "../src/serialize-messages.ts";

@@ -3,7 +3,8 @@ import { Ollama } from "ollama";
 import type { ChatResponse } from "ollama";
 import OpenAI from "openai";
 import { ollamaRequestFields } from "@throughline/guard";
-import type { CallContext, GuardedRequest } from "@throughline/guard";
+import type { CallContext } from "@throughline/guard/internal";
+import type { GuardedRequest } from "@throughline/guard";
 
 /** A provider's SDK behind the function that the guard calls. */
 interface WiredModel {

@@ -1,4 +1,5 @@
-import { findRecordProblem, isFromNewerVersion, throughlineKind, ThroughlineError } from "@throughline/core";
+import { findRecordProblem, isFromNewerVersion, throughlineKind } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { collectMessages, isMessageLike, type PrefixChange } from "./collect-messages.ts";
 import { findBoundary, findCheckpoint } from "./find-boundary.ts";

@@ -1,5 +1,5 @@
-import { createFinding, findRecordProblem, throughlineKind } from "@throughline/core";
-import { isContinueMessage, misspelt } from "@throughline/core/internal";
+import { createFinding } from "@throughline/core";
+import { findRecordProblem, isContinueMessage, misspelt, throughlineKind } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import type { Boundary } from "./find-boundary.ts";

@@ -1,5 +1,5 @@
-import { createFinding, type Finding, findRecordProblem, type StoredRecord } from "@throughline/core";
-import { danglingTailBytes } from "@throughline/core/internal";
+import { createFinding, type Finding, type StoredRecord } from "@throughline/core";
+import { danglingTailBytes, findRecordProblem } from "@throughline/core/internal";
 
 /** Where the newest compaction or reset of a branch cuts it. */
 export interface Boundary {

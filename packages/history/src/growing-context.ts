@@ -1,4 +1,4 @@
-import { isFromNewerVersion, throughlineKind } from "@throughline/core";
+import { isFromNewerVersion, throughlineKind } from "@throughline/core/internal";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { buildContextState, modelOf, thinkingLevelOf, type Context, type ContextState } from "./build-context.ts";
 import { isContinueMessage } from "@throughline/core/internal";

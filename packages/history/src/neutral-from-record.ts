@@ -1,4 +1,4 @@
-import { throughlineKind } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
 import type { BashExecutionMessage, SessionRecord, StoredRecord, Usage } from "@throughline/core";
 import { bashExecutionText, redactedText } from "./message-texts.ts";
 import type { NeutralBlock, NeutralMessage, NeutralToolCall } from "./neutral-message.ts";

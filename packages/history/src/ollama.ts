@@ -1,9 +1,4 @@
+export { recordFromReply, recordsFromMessages } from "./from-messages/ollama.ts";
 export { renderOllama } from "./render-ollama.ts";
 export type { OllamaMessage } from "./render-ollama.ts";
 export { validateOllama } from "./validate-ollama.ts";
-export { recordFromReply, recordsFromMessages } from "./from-messages/ollama.ts";
-export type {
-  MessageDraft,
-  RecordFromReplyOptions,
-  RecordsFromMessagesOptions,
-} from "./from-messages/message-draft.ts";

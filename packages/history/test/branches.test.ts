@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
-import { contextFromSeq, listBranches, planRetry, planRewind, planUndo } from "@throughline/history/branches";
+import { buildContext, contextFromSeq, listBranches, planRetry, planRewind, planUndo } from "@throughline/history";
 import { assistant, compaction, storedRecords, text, user } from "./stored-records.ts";
 
 const said = (value: string): ReturnType<typeof assistant> => assistant([text(value)]);

@@ -1,4 +1,4 @@
-import { throughlineDraft } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 import { buildContext, type Context } from "@throughline/history";
 import { assistant, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import type { Context } from "@throughline/history";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 

@@ -1,8 +1,7 @@
-import { throughlineDraft, type StoredRecord } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
+import { type StoredRecord } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
-import { createHistory } from "@throughline/history/incremental";
-import { historyTargets, type HistoryTarget } from "@throughline/history/targets";
+import { buildContext, createHistory, type HistoryTarget, historyTargets } from "@throughline/history";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 
 const targets = [...historyTargets.values()].map((target) => [target.name, target] as const);

@@ -2,9 +2,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import type { StoredRecord } from "@throughline/core";
-import { buildContext } from "@throughline/history";
-import { historyTargets } from "@throughline/history/targets";
-import type { TargetName } from "@throughline/history/targets";
+import { buildContext, historyTargets } from "@throughline/history";
+import type { TargetName } from "@throughline/history";
 import { corpusFolder } from "./corpus.ts";
 
 /** Every transcript in version 3 that the corpus holds, by its path. */

@@ -1,9 +1,7 @@
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
+import { buildContext, createHistory, type HistoryTarget, historyTargets } from "@throughline/history";
 import type { Context } from "@throughline/history";
-import { createHistory } from "@throughline/history/incremental";
-import { historyTargets, type HistoryTarget } from "@throughline/history/targets";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
 import { foreignLog } from "./foreign-logs.ts";
 import { thirdReading } from "./third-reading.ts";

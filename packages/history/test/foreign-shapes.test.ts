@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
-import type { AnthropicRenderOptions } from "@throughline/history";
-import { historyTargets } from "@throughline/history/targets";
+import { buildContext, historyTargets } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
+import type { AnthropicRenderOptions } from "@throughline/history/anthropic";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import { randomLog } from "./random-logs.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";

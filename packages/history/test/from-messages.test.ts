@@ -1,12 +1,17 @@
 import fc from "fast-check";
-import { buildContext, type RenderOptions } from "@throughline/history";
+import {
+  buildContext,
+  type HistoryTarget,
+  historyTargets,
+  type RenderOptions,
+  type TargetName,
+} from "@throughline/history";
 import * as anthropic from "@throughline/history/anthropic";
 import * as bedrock from "@throughline/history/bedrock";
 import * as gemini from "@throughline/history/gemini";
 import * as mistral from "@throughline/history/mistral";
 import * as ollama from "@throughline/history/ollama";
 import * as openai from "@throughline/history/openai";
-import { historyTargets, type HistoryTarget, type TargetName } from "@throughline/history/targets";
 import { describe, expect, it } from "vitest";
 import { randomLog, validLog } from "./random-logs.ts";
 import { richLogs, type RichLogWriter } from "./rich-logs.ts";

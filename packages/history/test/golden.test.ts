@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
-import { historyTargets } from "@throughline/history/targets";
+import { buildContext, historyTargets } from "@throughline/history";
 import { corpusFolder, readCorpusRecords, readGolden } from "./corpus.ts";
 import { corpusTranscripts, violationsOf } from "./corpus-cuts.ts";
 

@@ -1,12 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
-import type { NeutralMessage } from "@throughline/history";
-import { createHistory } from "@throughline/history/incremental";
-import type { HistoryOptions, HistoryWindow } from "@throughline/history/incremental";
-import { historyTargets } from "@throughline/history/targets";
-import type { HistoryTarget } from "@throughline/history/targets";
-import { limitContext, truncateResults } from "@throughline/history/window";
+import { buildContext, createHistory, historyTargets, limitContext, truncateResults } from "@throughline/history";
+import type { HistoryOptions, HistoryTarget, NeutralMessage } from "@throughline/history";
+import type { HistoryWindow } from "@throughline/history/internal";
 import { randomLog, validLog } from "./random-logs.ts";
 import { openEnd } from "./sent-prefix.ts";
 import { assistant, call, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";

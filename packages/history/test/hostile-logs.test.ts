@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, renderAnthropic, renderText, validateAnthropic } from "@throughline/history";
+import { buildContext, renderText } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { assistant, call, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 
 const count = 20_000;

@@ -1,12 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
+import { buildContext, createHistory, historyTargets } from "@throughline/history";
 import type { AnthropicMessage } from "@throughline/history/anthropic";
 import type { GeminiContent } from "@throughline/history/gemini";
-import { createHistory } from "@throughline/history/incremental";
-import type { HistoryWork } from "@throughline/history/incremental";
-import { historyTargets } from "@throughline/history/targets";
-import type { HistoryTarget } from "@throughline/history/targets";
+import type { HistoryWork } from "@throughline/history/internal";
+import type { HistoryTarget } from "@throughline/history";
 import { randomLog, validLog } from "./random-logs.ts";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 import { runs } from "./test-runs.ts";

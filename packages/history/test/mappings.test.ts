@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
-import type { Context, RenderOptions } from "@throughline/history";
+import { buildContext, createHistory, historyTargets } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
+import type { Context, HistoryTarget, RenderOptions, TargetName } from "@throughline/history";
 import { renderOpenAiChat } from "@throughline/history/openai";
-import { historyTargets } from "@throughline/history/targets";
-import { createHistory } from "@throughline/history/incremental";
-import type { HistoryTarget, TargetName } from "@throughline/history/targets";
 import { assistant, call, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 
 const render = (name: TargetName, sketches: readonly RecordSketch[], options: RenderOptions = {}): unknown[] => {

@@ -1,12 +1,11 @@
 import { isRecordOfType, type SessionRecord } from "@throughline/core";
-import { buildContext } from "@throughline/history";
+import { buildContext, historyTargets, type TargetName } from "@throughline/history";
 import * as anthropic from "@throughline/history/anthropic";
 import * as bedrock from "@throughline/history/bedrock";
 import * as gemini from "@throughline/history/gemini";
 import * as mistral from "@throughline/history/mistral";
 import * as ollama from "@throughline/history/ollama";
 import * as openai from "@throughline/history/openai";
-import { historyTargets, type TargetName } from "@throughline/history/targets";
 import { describe, expect, it } from "vitest";
 import { storedRecords } from "./stored-records.ts";
 

@@ -1,11 +1,10 @@
-import { buildContext, renderAnthropic } from "@throughline/history";
+import { buildContext, createHistory, limitContext, truncateResults } from "@throughline/history";
+import { renderAnthropic } from "@throughline/history/anthropic";
 import { renderBedrock } from "@throughline/history/bedrock";
 import { renderGemini } from "@throughline/history/gemini";
-import { createHistory } from "@throughline/history/incremental";
 import { renderMistral } from "@throughline/history/mistral";
 import { renderOllama } from "@throughline/history/ollama";
 import { renderOpenAiChat, renderOpenAiResponses } from "@throughline/history/openai";
-import { limitContext, truncateResults } from "@throughline/history/window";
 import { describe, expect, it } from "vitest";
 
 /** What plain JavaScript may hand over. */

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
-import { historyTargets } from "@throughline/history/targets";
+import { buildContext, historyTargets } from "@throughline/history";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
 import { otherPrograms } from "./other-programs.ts";
 import { thirdReading } from "./third-reading.ts";

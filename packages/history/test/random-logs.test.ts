@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, renderAnthropic, renderText, validateAnthropic, walkBranch } from "@throughline/history";
-import type { AnthropicRendering, Context, RepairRule } from "@throughline/history";
+import { buildContext, renderText, walkBranch } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
+import type { AnthropicRendering } from "@throughline/history/anthropic";
+import type { Context, RepairRule } from "@throughline/history";
 import { randomLog, validLog } from "./random-logs.ts";
 import { runs } from "./test-runs.ts";
 

@@ -1,4 +1,4 @@
-import { throughlineDraft } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import fc from "fast-check";
 import type { StoredRecord } from "@throughline/core";
 import { storedRecords, type RecordSketch } from "./stored-records.ts";

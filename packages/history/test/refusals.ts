@@ -1,4 +1,4 @@
-import type { TargetName } from "@throughline/history/targets";
+import type { TargetName } from "@throughline/history";
 import { anthropicRefusals } from "./anthropic-refusals.ts";
 import { hi, type ProviderRefusal, type RefusedRequest, type Wire } from "./refused-request.ts";
 

@@ -1,4 +1,4 @@
-import type { TargetName } from "@throughline/history/targets";
+import type { TargetName } from "@throughline/history";
 
 /** A request a provider refuses, in its words, and the smallest change that makes it valid. */
 export interface RefusedRequest {

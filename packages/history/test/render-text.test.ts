@@ -1,12 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  buildContext,
-  readSummaryText,
-  renderAnthropic,
-  renderText,
-  renderTextPieces,
-  summaryPrefixes,
-} from "@throughline/history";
+import { buildContext, readSummaryText, renderText, renderTextPieces } from "@throughline/history";
+import { renderAnthropic } from "@throughline/history/anthropic";
+import { summaryPrefixes } from "@throughline/history/internal";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 
 const textOf = (sketches: readonly RecordSketch[], options = {}): string =>

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
-import { buildContext, renderAnthropic, validateAnthropic } from "@throughline/history";
-import type { AnthropicBlock, AnthropicRendering, AnthropicRenderOptions } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
+import type { AnthropicBlock, AnthropicRendering, AnthropicRenderOptions } from "@throughline/history/anthropic";
 import { storedRecords, type RecordSketch } from "./stored-records.ts";
 
 /** The messages of a log; fails the test when the API would refuse them. */

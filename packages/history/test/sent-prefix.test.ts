@@ -1,12 +1,9 @@
 import type { StoredRecord } from "@throughline/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
-import type { Context, Rendering } from "@throughline/history";
-import { historyTargets } from "@throughline/history/targets";
-import type { HistoryTarget } from "@throughline/history/targets";
-import { limitContext, truncateResults } from "@throughline/history/window";
-import type { TruncatedContext, Truncation } from "@throughline/history/window";
+import { buildContext, historyTargets, limitContext, truncateResults } from "@throughline/history";
+import type { Context, HistoryTarget, Rendering, TruncatedContext } from "@throughline/history";
+import type { Truncation } from "@throughline/history/internal";
 import { randomLog } from "./random-logs.ts";
 import { openEnd } from "./sent-prefix.ts";
 import { runs } from "./test-runs.ts";

@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
-import { createHistory } from "@throughline/history/incremental";
-import { historyTargets } from "@throughline/history/targets";
+import { buildContext, createHistory, historyTargets } from "@throughline/history";
 import { storedRecords, type RecordSketch } from "./stored-records.ts";
 import { runs } from "./test-runs.ts";
 

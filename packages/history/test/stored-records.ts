@@ -1,4 +1,5 @@
-import { isSideRecord, type SessionRecord, type StoredRecord } from "@throughline/core";
+import { isSideRecord } from "@throughline/core/internal";
+import { type SessionRecord, type StoredRecord } from "@throughline/core";
 
 /** A record as a test writes it: what is left out is filled in from its place. */
 export interface RecordSketch {

@@ -1,9 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext } from "@throughline/history";
-import type { Context, Rendering, RenderOptions, RepairRule } from "@throughline/history";
-import { historyTargets } from "@throughline/history/targets";
-import type { HistoryTarget } from "@throughline/history/targets";
+import { buildContext, historyTargets } from "@throughline/history";
+import type { Context, HistoryTarget, Rendering, RenderOptions, RepairRule } from "@throughline/history";
 import { randomLog, validLog } from "./random-logs.ts";
 import { runs } from "./test-runs.ts";
 

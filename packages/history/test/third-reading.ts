@@ -1,6 +1,6 @@
 import { checkBedrockConverse, checkGemini, checkMistral } from "@throughline/provider-simulator";
 import type { ProviderSimulator } from "@throughline/provider-simulator";
-import type { TargetName } from "@throughline/history/targets";
+import type { TargetName } from "@throughline/history";
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { validateAnthropic } from "@throughline/history";
+import { validateAnthropic } from "@throughline/history/anthropic";
 
 const user = (...content: unknown[]): unknown => ({ role: "user", content });
 const assistant = (...content: unknown[]): unknown => ({ role: "assistant", content });

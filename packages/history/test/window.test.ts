@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { buildContext, renderAnthropic } from "@throughline/history";
+import { buildContext, limitContext, truncateResults } from "@throughline/history";
+import { renderAnthropic } from "@throughline/history/anthropic";
 import type { NeutralMessage } from "@throughline/history";
-import { limitContext, truncateResults } from "@throughline/history/window";
 import { assistant, call, compaction, result, storedRecords, text, user, type RecordSketch } from "./stored-records.ts";
 import { validLog } from "./random-logs.ts";
 import { runs } from "./test-runs.ts";

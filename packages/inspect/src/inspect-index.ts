@@ -1,6 +1,7 @@
 import { createFinding, hasErrorCode } from "@throughline/core";
 import type { Finding } from "@throughline/core";
-import { classifySessionFile, readSessionIndex, resolveSessionFile } from "@throughline/openclaw-format";
+import { classifySessionFile, readSessionIndex } from "@throughline/openclaw-format";
+import { resolveSessionFile } from "@throughline/openclaw-format/internal";
 import type { IndexedSession } from "@throughline/openclaw-format";
 
 export interface InspectIndexOptions {

@@ -1,8 +1,7 @@
 import { createFinding } from "@throughline/core";
 import type { Finding, FindingCode } from "@throughline/core";
-import type { Context } from "@throughline/history";
-import { historyTargets } from "@throughline/history/targets";
-import type { TargetName } from "@throughline/history/targets";
+import type { Context, TargetName } from "@throughline/history";
+import { historyTargets } from "@throughline/history";
 
 export interface InspectMessagesOptions {
   /** The provider they are for. */

@@ -1,7 +1,8 @@
-import { createFinding, hasErrorCode, isFromNewerVersion, throughlineKind } from "@throughline/core";
+import { createFinding, hasErrorCode } from "@throughline/core";
+import { isFromNewerVersion, isKnownRecordType, throughlineKind } from "@throughline/core/internal";
 import type { Finding, FindingCode, StoredRecord } from "@throughline/core";
-import { isKnownRecordType } from "@throughline/core/internal";
-import { buildContext, renderAnthropic, walkBranch } from "@throughline/history";
+import { buildContext, walkBranch } from "@throughline/history";
+import { renderAnthropic } from "@throughline/history/anthropic";
 import type { Context, RepairRule } from "@throughline/history";
 import { inspectReplays } from "./inspect-messages.ts";
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createFinding, ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
-import { strangeTranscript } from "@throughline/openclaw-format";
+import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { findTranscriptFiles, foldersIn, readChunks } from "./node/transcript-files.ts";
 
 /**

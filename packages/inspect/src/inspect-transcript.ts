@@ -1,12 +1,9 @@
 import { createFinding } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
-import {
-  createLineSplitter,
-  createTranscriptReader,
-  decodeLine,
-  strangeTranscript,
-} from "@throughline/openclaw-format";
-import type { SplitLine, TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format";
+import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
+import { strangeTranscript } from "@throughline/openclaw-format/internal";
+import type { SplitLine, TranscriptLine } from "@throughline/openclaw-format";
+import type { TranscriptHeader } from "@throughline/openclaw-format/internal";
 import { inspectRecords } from "./inspect-records.ts";
 import { lightRecord } from "./light-record.ts";
 import { mergeFindings } from "./merge-findings.ts";

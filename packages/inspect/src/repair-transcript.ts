@@ -3,7 +3,8 @@ import type { SessionRecord } from "@throughline/core";
 import { createRecentBranch, type RecentBranch } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, encodeLine } from "@throughline/openclaw-format";
-import type { TranscriptHeader, TranscriptLine } from "@throughline/openclaw-format";
+import type { TranscriptHeader } from "@throughline/openclaw-format/internal";
+import type { TranscriptLine } from "@throughline/openclaw-format";
 import { placeOf, splitLines } from "./inspect-transcript.ts";
 
 export interface RepairTranscriptOptions {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
-import { checkFiles, checkStore, verifyStore } from "@throughline/inspect/check";
-import type { CheckedFile } from "@throughline/inspect/check";
+import { checkFiles, checkStore, verifyStore } from "@throughline/inspect";
+import type { CheckedFile } from "@throughline/inspect";
 import { createMemoryStore } from "@throughline/store-memory";
 
 let folder = "";

@@ -1,5 +1,5 @@
 import type { RecordDraft, SessionEntry } from "@throughline/core";
-import { crossThresholds, type ThresholdPhase, type ThresholdState } from "@throughline/tokens";
+import { crossThresholds, type ThresholdPhase, type ThresholdState } from "@throughline/tokens/internal";
 import { flushPatch, readFlushState, type FlushState } from "./flush-state.ts";
 import type { MemoryFlushSettings } from "./flush-settings.ts";
 import { flushSteps } from "./flush-steps.ts";

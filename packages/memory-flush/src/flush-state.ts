@@ -1,5 +1,5 @@
 import type { SessionEntry } from "@throughline/core";
-import { beginCycle, freshThresholds, readThresholds, type ThresholdState } from "@throughline/tokens";
+import { beginCycle, freshThresholds, readThresholds, type ThresholdState } from "@throughline/tokens/internal";
 import { flushSteps, type FlushPhase } from "./flush-steps.ts";
 
 /** What the entry keeps of a session's flushes, under `memoryFlush`. Plain JSON. */

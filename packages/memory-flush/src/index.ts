@@ -1,13 +1,11 @@
 export { decideFlush } from "./decide-flush.ts";
 export type { FlushDecision, FlushInput } from "./decide-flush.ts";
 export { checkFlushSettings } from "./flush-settings.ts";
-export type { FlushDelivery, FlushThreshold, MemoryFlushSettings, SettingProblem } from "./flush-settings.ts";
+export type { MemoryFlushSettings } from "./flush-settings.ts";
 export { readFlushState } from "./flush-state.ts";
 export type { FlushState } from "./flush-state.ts";
-export type { FlushPhase } from "./flush-steps.ts";
-export { endFlush, isMemoryPath, observeFlush } from "./observe-flush.ts";
-export type { FlushObservation, ObservedCall } from "./observe-flush.ts";
-export { localDate } from "./prompt-text.ts";
+export { endFlush, observeFlush } from "./observe-flush.ts";
+export type { FlushObservation } from "./observe-flush.ts";
+export { isSilentReply } from "./silent-reply.ts";
 export { reachableThresholds } from "./reachable-thresholds.ts";
-export type { ReachableThreshold, ReachableThresholds, ThresholdRepair } from "./reachable-thresholds.ts";
-export { isSilentReply, mayBecomeSilent } from "./silent-reply.ts";
+export { mayBecomeSilent } from "./silent-reply.ts";

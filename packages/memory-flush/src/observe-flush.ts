@@ -1,7 +1,7 @@
 import { pathArgumentNames, writeToolNames } from "@throughline/core/internal";
 import { flushPatch, readFlushState, type FlushState } from "./flush-state.ts";
 import type { SessionEntry } from "@throughline/core";
-import { rearmThreshold } from "@throughline/tokens";
+import { rearmThreshold } from "@throughline/tokens/internal";
 import type { MemoryFlushSettings } from "./flush-settings.ts";
 import { flushSteps } from "./flush-steps.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { isMemoryPath, isSilentReply, mayBecomeSilent, observeFlush } from "@throughline/memory-flush";
+import { isMemoryPath } from "@throughline/memory-flush/internal";
+import { isSilentReply, mayBecomeSilent, observeFlush } from "@throughline/memory-flush";
 
 describe("a reply to a flush", () => {
   it("is hidden when it is the token or begins with it, and never because the token is in it [FLU-05]", () => {

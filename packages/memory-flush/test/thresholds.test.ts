@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkFlushSettings, reachableThresholds, type FlushThreshold } from "@throughline/memory-flush";
+import { checkFlushSettings, reachableThresholds } from "@throughline/memory-flush";
+import { type FlushThreshold } from "@throughline/memory-flush/internal";
 
 const percents = (windowTokens: number, compactAtTokens: number, thresholds?: readonly FlushThreshold[]): number[] =>
   reachableThresholds(thresholds === undefined ? {} : { thresholds }, { windowTokens, compactAtTokens }).thresholds.map(

@@ -1,5 +1,5 @@
 import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from "@throughline/core";
-import type { TargetName } from "@throughline/history/targets";
+import type { TargetName } from "@throughline/history";
 import type { ProviderSimulator } from "@throughline/provider-simulator";
 import { createAnthropicModel } from "../src/anthropic.ts";
 import { createOllamaModel } from "../src/ollama.ts";

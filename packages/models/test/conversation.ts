@@ -1,6 +1,5 @@
 import type { ChatModel, ChatReply, ChatRequest, Message, StoredRecord, ToolDefinition } from "@throughline/core";
-import { buildContext } from "@throughline/history";
-import { historyTargets, type TargetName } from "@throughline/history/targets";
+import { buildContext, historyTargets, type TargetName } from "@throughline/history";
 
 const look: ToolDefinition = {
   name: "look",

@@ -1,6 +1,6 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, ToolDefinition } from "@throughline/core";
 import { auditSummary } from "@throughline/core/internal";
-import { validateAnthropic } from "@throughline/history";
+import { validateAnthropic } from "@throughline/history/anthropic";
 import { describe, expect, it } from "vitest";
 import { createOfflineModel, offlineModelId } from "../src/offline.ts";
 import { converse, type Conversation } from "./conversation.ts";

@@ -1,5 +1,6 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
-import { buildContext, renderAnthropic } from "@throughline/history";
+import { buildContext } from "@throughline/history";
+import { renderAnthropic } from "@throughline/history/anthropic";
 import { renderOllama } from "@throughline/history/ollama";
 import { renderOpenAiChat, renderOpenAiResponses } from "@throughline/history/openai";
 import type { Message } from "ollama";

@@ -8,7 +8,7 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import { entryBlobFields, loadEntryBlobs } from "@throughline/core/internal";
-import { agentOfSessionsDir } from "@throughline/openclaw-format";
+import { agentOfSessionsDir } from "@throughline/openclaw-format/internal";
 import type { StoreLock } from "./store-lock.ts";
 
 /** Entries by session key, as `sessions.json` has them. */

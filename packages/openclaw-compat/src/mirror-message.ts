@@ -8,7 +8,7 @@ import {
   type StoredRecord,
   type ThroughlineError,
 } from "@throughline/core";
-import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format";
+import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format/internal";
 import { refOf, type CompatScene } from "./compat-scene.ts";
 
 export interface MirrorParams {

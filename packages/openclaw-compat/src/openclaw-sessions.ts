@@ -2,10 +2,11 @@ import type { Clock, RandomSource, SessionEntry, SessionStore } from "@throughli
 import {
   resolveDefaultStorePath,
   resolveSessionsDir,
-  resolveStorePath,
   resolveTranscriptPath,
-} from "@throughline/openclaw-format";
-import type { SendAction, SendPolicyMode } from "@throughline/policy";
+} from "@throughline/openclaw-format/internal";
+import { resolveStorePath } from "@throughline/openclaw-format";
+import type { SendAction } from "@throughline/policy";
+import type { SendPolicyMode } from "@throughline/policy/internal";
 import { agentOf, type CompatScene, type EntriesByKey, type LoadedCache } from "./compat-scene.ts";
 import { appendAssistantMessageToSessionTranscript, type MirrorParams, type MirrorResult } from "./mirror-message.ts";
 import { resolvePolicy, type SendPolicyParams } from "./resolve-policy.ts";

@@ -1,5 +1,6 @@
 import type { SessionEntry } from "@throughline/core";
-import { readSendPolicy, resolveSendPolicy, type SendAction, type SendPolicyMode } from "@throughline/policy";
+import { readSendPolicy, resolveSendPolicy, type SendAction } from "@throughline/policy";
+import { type SendPolicyMode } from "@throughline/policy/internal";
 
 export interface SendPolicyParams {
   /** A configuration with `session.sendPolicy`. */

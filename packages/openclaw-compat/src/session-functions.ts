@@ -2,9 +2,9 @@ import { homedir } from "node:os";
 import {
   resolveDefaultStorePath,
   resolveSessionsDir,
-  resolveStorePath as resolveConfiguredPath,
   resolveTranscriptPath,
-} from "@throughline/openclaw-format";
+} from "@throughline/openclaw-format/internal";
+import { resolveStorePath as resolveConfiguredPath } from "@throughline/openclaw-format";
 import type { SendAction } from "@throughline/policy";
 import type { OpenclawSessions } from "./openclaw-sessions.ts";
 import { resolvePolicy, type SendPolicyParams } from "./resolve-policy.ts";

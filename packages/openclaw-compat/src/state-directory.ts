@@ -3,7 +3,7 @@ import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
-import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format";
+import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import type { LoadedCache } from "./compat-scene.ts";
 import { cacheTtlFrom, createOpenclawSessions, type OpenclawSessions } from "./openclaw-sessions.ts";

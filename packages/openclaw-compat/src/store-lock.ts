@@ -4,12 +4,12 @@ import {
   hasErrorCode,
   openSession,
   type RandomSource,
-  renewTurn,
   type SessionRef,
   type SessionStore,
   type StoreLockOptions,
   ThroughlineError,
 } from "@throughline/core";
+import { renewTurn } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 
 export interface LockOptions {

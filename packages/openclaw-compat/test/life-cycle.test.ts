@@ -9,13 +9,13 @@ import {
   type SessionState,
   type SessionStore,
   spawnSession,
-  throughlineDraft,
   updateEntry,
   updateRoute,
 } from "@throughline/core";
-import { keptOnReset } from "@throughline/core/internal";
+import { keptOnReset, throughlineDraft } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
-import { neverReset, planReset, planRetention, readResetPolicy } from "@throughline/policy";
+import { neverReset } from "@throughline/policy/internal";
+import { planReset, planRetention, readResetPolicy } from "@throughline/policy";
 import { compatFixture } from "./compat-fixture.ts";
 
 const group = sessionRef({ key: "agent:main:discord:group:42" });

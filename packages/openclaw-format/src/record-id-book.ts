@@ -1,4 +1,4 @@
-import { isColumnText } from "@throughline/core/store";
+import { isColumnText } from "@throughline/core/internal";
 
 /**
  * The ids of a session's records, while its lines are read in order. An id that comes a second time gets a suffix;

@@ -1,4 +1,4 @@
-import { isAgentId, isSessionId } from "@throughline/core";
+import { isAgentId, isSessionId } from "@throughline/core/internal";
 
 /** What a file in a sessions directory is, by its name. */
 export type SessionFileKind =

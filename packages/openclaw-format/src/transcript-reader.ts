@@ -1,5 +1,5 @@
-import { isSideRecord, throughlineDraft, type Finding, type RecordSource, type SessionRecord } from "@throughline/core";
-import { isColumnText } from "@throughline/core/store";
+import { isColumnText, isSideRecord, throughlineDraft } from "@throughline/core/internal";
+import { type Finding, type RecordSource, type SessionRecord } from "@throughline/core";
 import { Buffer } from "node:buffer";
 import { FindingLog } from "./finding-log.ts";
 import { isFlatRecord } from "./flat-record.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createIndexMemberScanner } from "@throughline/openclaw-format";
+import { createIndexMemberScanner } from "@throughline/openclaw-format/internal";
 
 function scan(
   text: string,

@@ -1,4 +1,4 @@
-import { findRecordProblem } from "@throughline/core";
+import { findRecordProblem } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 import { header, jsonLines, message, readTranscript } from "./read-transcript.ts";
 

@@ -3,16 +3,18 @@ import { describe, expect, it } from "vitest";
 import {
   agentOfSessionsDir,
   archiveFileName,
-  classifySessionFile,
   joinPath,
-  readSessionIndex,
-  readSessionsJson,
-  sessionsJsonPieces,
   resolveDefaultStorePath,
   resolveSessionFile,
   resolveSessionsDir,
-  resolveStorePath,
   resolveTranscriptPath,
+} from "@throughline/openclaw-format/internal";
+import {
+  classifySessionFile,
+  readSessionIndex,
+  readSessionsJson,
+  resolveStorePath,
+  sessionsJsonPieces,
 } from "@throughline/openclaw-format";
 
 const id = "9b83cd1e-54ce-4a39-9089-188d2669ead4";

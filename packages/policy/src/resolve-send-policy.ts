@@ -1,5 +1,6 @@
 import type { SessionEntry } from "@throughline/core";
-import { type ParsedSessionKey, parseSessionKey, sessionKeyAliases, sessionKeyHasPrefix } from "@throughline/core";
+import { type ParsedSessionKey, parseSessionKey } from "@throughline/core";
+import { sessionKeyAliases, sessionKeyHasPrefix } from "@throughline/core/internal";
 import type { SendAction, SendPolicy, SendPolicyMatch, SendPolicyMode } from "./send-policy.ts";
 
 export interface SendPolicyQuestion {

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sessionRef } from "@throughline/core";
 import type { Clock, SessionState, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { planRetention } from "@throughline/policy";
-import { applyRetention, readRetained } from "@throughline/policy/retention";
+import { applyRetention, planRetention, readRetained } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const { signal } = new AbortController();

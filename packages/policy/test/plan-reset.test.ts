@@ -1,6 +1,7 @@
 import { hasErrorCode } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { neverReset, planReset, readResetPolicy } from "../src/index.ts";
+import { planReset, readResetPolicy } from "../src/index.ts";
+import { neverReset } from "../src/reset-policy.ts";
 
 const key = "agent:main:discord:direct:u";
 const at = (text: string): number => Date.parse(text);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { planRetention, readDurationMs, type RetainedSession } from "../src/index.ts";
+import { planRetention, readDurationMs } from "../src/index.ts";
+import type { RetainedSession } from "../src/plan-retention.ts";
 
 const day = 86_400_000;
 const nowMs = 1000 * day;

@@ -1,7 +1,8 @@
 import { hasErrorCode } from "@throughline/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compareSendPolicyModes, dependsOnMode, readSendPolicy, resolveSendPolicy } from "../src/index.ts";
+import { compareSendPolicyModes, readSendPolicy, resolveSendPolicy } from "../src/index.ts";
+import { dependsOnMode } from "../src/resolve-send-policy.ts";
 
 /** The block of the fifth source document, as it stands there. */
 const documented = {

@@ -1,12 +1,18 @@
-export {
-  listSessions,
-  matchSession,
-  refsOf,
-  resolveSession,
-  type ResolveSessionOptions,
-  type SessionCandidate,
-  type SessionMatch,
-  type SessionScope,
-} from "./resolve-session.ts";
-export { sessionTotals, type SessionTotals } from "./session-totals.ts";
-export { modelName, percentOf, sessionLabel, sessionRow, type SessionRow } from "./session-row.ts";
+export { createSession } from "./create-session.ts";
+export type { CreateSessionOptions } from "./create-session.ts";
+export { findRecord } from "./find-record.ts";
+export { followRecords } from "./follow-records.ts";
+export { readRecords } from "./read-records.ts";
+export { readTail } from "./read-tail.ts";
+export type { TailQuery } from "./read-tail.ts";
+export { messageRole, recordText } from "./record-text.ts";
+export { listSessions, resolveSession } from "./resolve-session.ts";
+export type { ResolveSessionOptions, SessionScope } from "./resolve-session.ts";
+export { searchHits } from "./search-hits.ts";
+export type { FoundHits, HitQuery } from "./search-hits.ts";
+export { selectRecords } from "./select-records.ts";
+export type { RecordSelection } from "./select-records.ts";
+export { sessionRow } from "./session-row.ts";
+export type { SessionRow } from "./session-row.ts";
+export { sessionTotals } from "./session-totals.ts";
+export type { SessionTotals } from "./session-totals.ts";

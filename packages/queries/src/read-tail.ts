@@ -1,6 +1,5 @@
-import { isFromNewerVersion } from "@throughline/core";
+import { BranchWalk, isFromNewerVersion, readContextRecords } from "@throughline/core/internal";
 import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { BranchWalk, readContextRecords } from "@throughline/core/internal";
 import { isBoundary, isChosen, selectRecords, type RoleOf, type TailSelection } from "./select-records.ts";
 
 /** Where a session's branch ends, and what of it is wanted. */

@@ -1,4 +1,5 @@
-import { isRecordOfType, throughlineKind } from "@throughline/core";
+import { isRecordOfType } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
 import type { SessionRecord } from "@throughline/core";
 
 type Fields = Readonly<Record<string, unknown>>;

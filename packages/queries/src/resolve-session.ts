@@ -1,4 +1,5 @@
-import { hasErrorCode, parseSessionKey, sessionKeyAliases, sessionRef, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, parseSessionKey, sessionRef, ThroughlineError } from "@throughline/core";
+import { sessionKeyAliases } from "@throughline/core/internal";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { sessionLabel } from "./session-row.ts";
 

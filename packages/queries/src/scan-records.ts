@@ -1,6 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
-import { findMatches, parseSearch, searchSnippet, searchText, toolWord } from "@throughline/core/store";
+import { findMatches, searchSnippet, searchText } from "@throughline/core/store";
+import { parseSearch, toolWord } from "@throughline/core/internal";
 
 export interface ScanOptions {
   readonly text: string;

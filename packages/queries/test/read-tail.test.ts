@@ -11,13 +11,8 @@ import { readBounds } from "@throughline/core/store";
 import { readContextRecords } from "@throughline/core/internal";
 import { buildContext, walkBranch } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import {
-  messageRole,
-  readTail,
-  selectRecords,
-  type RecordSelection,
-  type TailSelection,
-} from "@throughline/queries/records";
+import { messageRole, readTail, type RecordSelection, selectRecords } from "@throughline/queries";
+import { type TailSelection } from "@throughline/queries/internal";
 
 const roleOf = ({ record }: StoredRecord): string | null => messageRole(record);
 const everything: RecordSelection = { isAll: false, isAllBranches: false, afterSeq: 0, role: null, tail: null };

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { sessionRef } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
-import { matchSession, resolveSession, type SessionCandidate } from "@throughline/queries";
+import { matchSession, type SessionCandidate } from "@throughline/queries/internal";
+import { resolveSession } from "@throughline/queries";
 
 const candidate = (
   key: string,

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { endSession, sessionRef } from "@throughline/core";
 import type { SessionState, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { sessionTotals } from "@throughline/queries";
-import { searchHits } from "@throughline/queries/records";
+import { searchHits, sessionTotals } from "@throughline/queries";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isTerminalKey } from "@throughline/queries/new-session";
+import { isTerminalKey } from "@throughline/queries/internal";
 
 const key = "agent:main:main";
 

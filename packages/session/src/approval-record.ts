@@ -1,4 +1,5 @@
-import { throughlineDraft, type RecordDraft } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
+import { type RecordDraft } from "@throughline/core";
 import type { ApprovalFacts } from "./session-options.ts";
 
 interface ApprovedCall {

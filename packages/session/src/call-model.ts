@@ -1,29 +1,28 @@
 import {
-  hasErrorCode,
-  ThroughlineError,
   type AssistantMessage,
   type ChatDelta,
   type ChatReply,
   type Clock,
+  hasErrorCode,
+  ThroughlineError,
 } from "@throughline/core";
 import {
   applyChanges,
-  guardCall,
-  resultLimitsFor,
   type CompactionRequest,
+  guardCall,
   type GuardChange,
   type GuardedRequest,
   type GuardEvent,
   type GuardTurn,
   type LearnedLimits,
-  type ResultSettings,
 } from "@throughline/guard";
+import { resultLimitsFor, type ResultSettings } from "@throughline/guard/internal";
 import {
-  readUsage,
   type Actual,
   type Calibration,
   type CallUsage,
   type ContextEstimate,
+  readUsage,
   type TokenCounter,
 } from "@throughline/tokens";
 import { answerInTime, statedWindow } from "./answer-in-time.ts";

@@ -1,6 +1,7 @@
-import { throughlineDraft, throughlineKind, type RecordDraft, type SessionRecord } from "@throughline/core";
+import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
+import { type RecordDraft, type SessionRecord } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard";
-import type { WindowCut } from "@throughline/history/window";
+import type { WindowCut } from "@throughline/history";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 
 /** How one call of the model ended. */

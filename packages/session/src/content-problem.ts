@@ -1,4 +1,4 @@
-import { findRecordProblem } from "@throughline/core";
+import { findRecordProblem } from "@throughline/core/internal";
 
 /** Why no reader of the log could show a content, such as "content.0.text is not text"; null when all can. */
 export function contentProblem(content: unknown): string | null {

@@ -12,8 +12,14 @@ export type {
   Turn,
   TurnOutcome,
 } from "./session.ts";
+export { explainCalls, readHistoryCut } from "./explain-calls.ts";
+export type { ExplainedCall, ExplainedChange } from "./explain-calls.ts";
 export { openTurn } from "./open-turn.ts";
 export type { CloseTurnOptions, OpenedTurn, OpenTurnOptions } from "./open-turn.ts";
+export { readCalls } from "./read-calls.ts";
+export type { ReadCallsOptions } from "./read-calls.ts";
+export { rebuildCall } from "./rebuild-call.ts";
+export type { RebuiltCall } from "./rebuild-call.ts";
 export { planSessionReset } from "./reset-due.ts";
 export type { ResetTimes, SessionResetPlan } from "./reset-due.ts";
 export type { SendDenial } from "./send-denial.ts";

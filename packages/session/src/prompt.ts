@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import type { ToolDefinition } from "@throughline/core";
 import { applyChanges, type GuardChange } from "@throughline/guard";
-import { estimateContext, lastActual, type Actual, type ContextEstimate, type TokenCounter } from "@throughline/tokens";
-import type { Rendering } from "@throughline/history";
-import type { WindowCut } from "@throughline/history/window";
+import { type Actual, type ContextEstimate, estimateContext, lastActual, type TokenCounter } from "@throughline/tokens";
+import type { Rendering, WindowCut } from "@throughline/history";
 import type { Calibration } from "@throughline/tokens";
 import { leaveThinkingOut } from "./leave-thinking-out.ts";
 import type { SessionLog } from "./session-log.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as pause } from "node:timers/promises";
-import { throughlineKind } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
 import type { SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { explainCalls } from "./explain-calls.ts";
 import type { ExplainedCall } from "./explain-calls.ts";

@@ -1,7 +1,6 @@
 import type { StoredRecord, ToolDefinition } from "@throughline/core";
 import { applyChanges, type GuardChange } from "@throughline/guard";
-import { buildContext } from "@throughline/history";
-import { limitContext, type WindowCut } from "@throughline/history/window";
+import { buildContext, limitContext, type WindowCut } from "@throughline/history";
 import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
 import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
 import { applySplice } from "./call-splice.ts";

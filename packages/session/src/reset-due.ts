@@ -1,11 +1,5 @@
-import {
-  type SessionRef,
-  type SessionState,
-  type SessionStore,
-  throughlineDraft,
-  ThroughlineError,
-} from "@throughline/core";
-import { resetUnchanged } from "@throughline/core/internal";
+import { type SessionRef, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
+import { resetUnchanged, throughlineDraft } from "@throughline/core/internal";
 import { planReset, type ResetPlan, type ResetPolicy } from "@throughline/policy";
 import { isGone, keyedTurnId } from "./begin-turn.ts";
 import { resetEntry } from "./reset-entry.ts";

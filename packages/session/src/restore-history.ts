@@ -1,5 +1,6 @@
-import { limitsOf, safePromptTokens } from "@throughline/guard";
-import type { WindowCut } from "@throughline/history/window";
+import { limitsOf } from "@throughline/guard";
+import { safePromptTokens } from "@throughline/guard/internal";
+import type { WindowCut } from "@throughline/history";
 import { estimateContext, type TokenCounter } from "@throughline/tokens";
 import { isSameCut } from "./call-record.ts";
 import { estimatePrompt, measuredSize, prefixOf, prefixTokens, promptOf, type PromptPrefix } from "./prompt.ts";

@@ -1,19 +1,18 @@
 import type { SessionEntry } from "@throughline/core";
-import { nothingLearned, readLimits, type LearnedLimits } from "@throughline/guard";
+import { nothingLearned } from "@throughline/guard/internal";
+import { type LearnedLimits, readLimits } from "@throughline/guard";
 import {
   addSpend,
-  costOf,
-  emptyCalibration,
-  freshThresholds,
-  nothingSpent,
-  readCalibration,
-  readThresholds,
   type Calibration,
   type CallUsage,
+  costOf,
+  emptyCalibration,
   type ModelName,
+  nothingSpent,
+  readCalibration,
   type Spend,
-  type ThresholdState,
 } from "@throughline/tokens";
+import { freshThresholds, readThresholds, type ThresholdState } from "@throughline/tokens/internal";
 
 /** What a session has learned and spent: kept in its entry, under `throughline`, so that a restart forgets nothing. */
 export interface SessionLearning {

@@ -1,7 +1,6 @@
-import { loadExisting, ThroughlineError, type SessionState, type StoredRecord } from "@throughline/core";
-import { createHistory, type History } from "@throughline/history/incremental";
-import type { ContextLimit, WindowCut } from "@throughline/history/window";
-import { historyTargets, type HistoryTarget, type TargetName } from "@throughline/history/targets";
+import { loadExisting, type SessionState, type StoredRecord, ThroughlineError } from "@throughline/core";
+import { createHistory, type History, type HistoryTarget, historyTargets, type TargetName } from "@throughline/history";
+import type { ContextLimit, WindowCut } from "@throughline/history";
 import type { SessionModel } from "./session-options.ts";
 import { isCycleStart } from "./window-facts.ts";
 import { WindowLog, type WindowLogOptions } from "./window-log.ts";

@@ -17,7 +17,7 @@ import type {
 } from "@throughline/core";
 import type { Calibration, ContextEstimate, Gauge, TokenCounter, TokenEstimator } from "@throughline/tokens";
 import type { ResetPolicy, SendPolicy } from "@throughline/policy";
-import type { OverflowKind, ResultSettings } from "@throughline/guard";
+import type { OverflowKind, ResultSettings } from "@throughline/guard/internal";
 import type { HoldBack } from "./held-deltas.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnOwners } from "./turn-owners.ts";

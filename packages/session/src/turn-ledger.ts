@@ -1,14 +1,13 @@
 import type { SessionEntry, Usage } from "@throughline/core";
 import type { LearnedLimits } from "@throughline/guard";
+import { beginCycle, crossThresholds } from "@throughline/tokens/internal";
 import {
-  beginCycle,
-  crossThresholds,
-  gaugeOf,
-  observe,
   type Actual,
   type CallUsage,
   type ContextEstimate,
   type Gauge,
+  gaugeOf,
+  observe,
   type TokenCounter,
 } from "@throughline/tokens";
 import type { SessionLog } from "./session-log.ts";

@@ -1,5 +1,6 @@
 import type { SendDenial } from "./send-denial.ts";
-import { throughlineDraft, throughlineKind, type RecordDraft, type SessionRecord } from "@throughline/core";
+import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
+import { type RecordDraft, type SessionRecord } from "@throughline/core";
 
 /** `open` begins a turn; every other state ends it. */
 export type TurnMarkState = "open" | "done" | "aborted" | "failed" | "step-limit" | "denied" | "interrupted";

@@ -14,9 +14,9 @@ import {
   type SessionStore,
   type StoredRecord,
   ThroughlineError,
-  throughlineKind,
   type TurnRequest,
 } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
 import { storedRecord } from "./stored-record.ts";
 import type { RedactDraft } from "./session-options.ts";
 import { WindowFacts } from "./window-facts.ts";

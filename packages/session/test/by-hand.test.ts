@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { SessionStore } from "@throughline/core";
 import type { Session } from "@throughline/session";
-import { createAgentSessions, type AgentSessions, type AgentSessionsOptions } from "@throughline/session/whole-turn";
+import { type AgentSessions, type AgentSessionsOptions, createAgentSessions } from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createSummarizerBreakers, createSummarizerChain } from "@throughline/summarizer-providers";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
+import {
+  createExtractiveSummarizer,
+  createSummarizerBreakers,
+  createSummarizerChain,
+} from "@throughline/summarizer-providers";
 import { createScriptedModel } from "./scripted-model.ts";
 import { allRecords, key, places, workingSummary } from "./whole-turn-fixture.ts";
 

@@ -2,7 +2,8 @@
 // node test/flush-work-worker.ts <store> <path>, with the environment of the flush shim.
 import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";
-import { createCompactor, createSummaryRetry, tokenMeasure } from "@throughline/compaction";
+import { createCompactor, createSummaryRetry } from "@throughline/compaction";
+import { tokenMeasure } from "@throughline/compaction/internal";
 import { loadExisting, redactRecords, resetSession } from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { ThroughlineError, type SessionStore, type Summarizer } from "@throughline/core";
+import { type SessionStore, type Summarizer, ThroughlineError } from "@throughline/core";
 import type { Session } from "@throughline/session";
-import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } from "@throughline/session/whole-turn";
+import { type AgentSessionsOptions, createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
+import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, key, lostMessages, workingSummary } from "./whole-turn-fixture.ts";
 

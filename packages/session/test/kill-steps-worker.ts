@@ -2,7 +2,8 @@
 import { flushCompileCache } from "node:module";
 import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";
-import { createCompactor, createSummaryRetry, tokenMeasure } from "@throughline/compaction";
+import { createCompactor, createSummaryRetry } from "@throughline/compaction";
+import { tokenMeasure } from "@throughline/compaction/internal";
 import type { SessionStore } from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";

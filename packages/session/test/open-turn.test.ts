@@ -8,16 +8,15 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   assistantMessage,
-  sessionRef,
-  toolResult,
-  userMessage,
   type Clock,
+  sessionRef,
   type SessionStore,
   type StoredRecord,
+  toolResult,
+  userMessage,
 } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { createHistory } from "@throughline/history/incremental";
-import { historyTargets } from "@throughline/history/targets";
+import { createHistory, historyTargets } from "@throughline/history";
 import { openTurn } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
 import { openStore } from "./process-store.ts";

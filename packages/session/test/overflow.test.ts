@@ -2,8 +2,7 @@ import type { AgentTool } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
-import { createSessions, type Sessions } from "@throughline/session";
-import { explainCalls, rebuildCall } from "@throughline/session/explain";
+import { createSessions, explainCalls, rebuildCall, type Sessions } from "@throughline/session";
 import { providerCases } from "./provider-cases.ts";
 import { allRecords, key } from "./session-fixture.ts";
 

@@ -1,5 +1,6 @@
-import { sessionRef, throughlineDraft, type SessionStore, type StoredRecord } from "@throughline/core";
-import { explainCalls, readCalls } from "@throughline/session/explain";
+import { sessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
+import { explainCalls, readCalls } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 

@@ -3,7 +3,7 @@ import { redactRecords, type SessionRef, type SessionStore } from "@throughline/
 import { withheldSummary } from "@throughline/core/internal";
 import { createSessions, type Session } from "@throughline/session";
 import { createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
+import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, key, places } from "./whole-turn-fixture.ts";
 

@@ -1,9 +1,8 @@
 import { openSession, type RecordDraft } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { describe, expect, it } from "vitest";
-import { createSessions, type SessionsOptions } from "@throughline/session";
-import { explainCalls, rebuildCall } from "@throughline/session/explain";
-import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } from "@throughline/session/whole-turn";
+import { createSessions, explainCalls, rebuildCall, type SessionsOptions } from "@throughline/session";
+import { type AgentSessionsOptions, createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, key, modelId } from "./session-fixture.ts";

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ChatRequest, StoredRecord, Summarizer, AgentTool } from "@throughline/core";
+import type { AgentTool, ChatRequest, StoredRecord, Summarizer } from "@throughline/core";
 
 import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
-import { createChatSummarizer } from "@throughline/summarizer-providers";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
+import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import {
   ofType,

@@ -1,11 +1,11 @@
 import {
-  ThroughlineError,
   type AssistantMessage,
   type ChatModel,
   type ChatRequest,
+  ThroughlineError,
   type Usage,
 } from "@throughline/core";
-import { historyTargets } from "@throughline/history/targets";
+import { historyTargets } from "@throughline/history";
 
 /** What a scripted model answers. */
 export interface ScriptedReply {

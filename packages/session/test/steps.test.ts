@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ChatRequest } from "@throughline/core";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import type { SessionsOptions, StepContext } from "@throughline/session";
-import { explainCalls, rebuildCall } from "@throughline/session/explain";
+import { explainCalls, rebuildCall } from "@throughline/session";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";
 import { createFixture, echoTool, key, outline } from "./session-fixture.ts";
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createProviderSimulator } from "@throughline/provider-simulator";
-import { createSessions, type SessionModel } from "@throughline/session";
-import { explainCalls, rebuildCall } from "@throughline/session/explain";
+import { createSessions, explainCalls, rebuildCall, type SessionModel } from "@throughline/session";
 import { providerCases } from "./provider-cases.ts";
 import { allRecords, echoTool, key } from "./session-fixture.ts";
 

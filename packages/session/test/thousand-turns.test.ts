@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SessionStore, StoredRecord, AgentTool } from "@throughline/core";
+import type { AgentTool, SessionStore, StoredRecord } from "@throughline/core";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import {
   createProviderSimulator,
@@ -7,8 +7,7 @@ import {
   type ReplyPart,
   type SimulatedReply,
 } from "@throughline/provider-simulator";
-import { createSessions, type Session } from "@throughline/session";
-import { explainCalls, rebuildCall } from "@throughline/session/explain";
+import { createSessions, explainCalls, rebuildCall, type Session } from "@throughline/session";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { allRecords } from "./session-fixture.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Summarizer } from "@throughline/core";
-import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } from "@throughline/session/whole-turn";
+import { type AgentSessionsOptions, createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
+import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 

@@ -1,20 +1,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SessionStore, StoredRecord, Summarizer, AgentTool } from "@throughline/core";
+import type { AgentTool, SessionStore, StoredRecord, Summarizer } from "@throughline/core";
 import { createAnthropicModel } from "@throughline/models/anthropic";
 import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
 
 import {
-  createAgentSessions,
   type AgentSessions,
   type AgentSessionsOptions,
+  createAgentSessions,
   type WholeTurnEvent,
 } from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { createChatSummarizer } from "@throughline/summarizer-providers";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
+import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
 
 export const modelId = "claude-opus-5";
 const smallModelId = "claude-summary";

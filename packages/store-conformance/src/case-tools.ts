@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { hasErrorCode, throughlineDraft, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import type {
   ErrorCode,
   ReadOptions,

@@ -10,7 +10,8 @@ import type {
   SharedRecords,
   SourcedDraft,
 } from "@throughline/core";
-import { findMatches, forkBound, readSearchQuery, searchSnippet, searchText, toolWord } from "@throughline/core/store";
+import { findMatches, forkBound, readSearchQuery, searchSnippet, searchText } from "@throughline/core/store";
+import { toolWord } from "@throughline/core/internal";
 
 /** Search, fork and watch by the simplest means, on top of any store: so that cases about them have something to break. */
 export function withFacets(inner: SessionStore): Partial<SessionStore> {

@@ -8,7 +8,7 @@ import {
   filePrefixes,
   flipByte,
   killProcess,
-} from "@throughline/store-conformance/faults";
+} from "@throughline/store-conformance";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 describe("fault helpers", () => {

@@ -1,4 +1,5 @@
-import { conformanceCases, runConformance } from "@throughline/store-conformance";
+import { conformanceCases } from "@throughline/store-conformance/internal";
+import { runConformance } from "@throughline/store-conformance";
 import { mutantSetup, type Mutant } from "./mutants/mutant.ts";
 import { mutants } from "./mutants/mutants.ts";
 

@@ -1,4 +1,5 @@
-import { conformanceCases, runConformance } from "@throughline/store-conformance";
+import { conformanceCases } from "@throughline/store-conformance/internal";
+import { runConformance } from "@throughline/store-conformance";
 import { expect, it } from "vitest";
 import { maintained } from "./mutants/maintenance-mutants.ts";
 import { mutantSetup } from "./mutants/mutant.ts";

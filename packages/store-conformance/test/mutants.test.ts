@@ -1,4 +1,4 @@
-import { conformanceCases } from "@throughline/store-conformance";
+import { conformanceCases } from "@throughline/store-conformance/internal";
 import { describe, expect, it } from "vitest";
 import { isLongRun } from "../../../tools/test-size.ts";
 import { killsOf, kitProblems, type KillRow } from "./kill-matrix.ts";

@@ -1,4 +1,5 @@
-import { createFinding, type Finding, isAgentId, type SessionRef, ThroughlineError } from "@throughline/core";
+import { createFinding, type Finding, type SessionRef, ThroughlineError } from "@throughline/core";
+import { isAgentId } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { flushFolder, flushFolders, folderOf, makeFolders, notAFolderRemedy, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";

@@ -3,24 +3,15 @@ import {
   type AppendResult,
   type SessionHead,
   type SessionRef,
-  throughlineDraft,
   type ThroughlineError,
 } from "@throughline/core";
-import {
-  type AppendPlan,
-  type AppendRequest,
-  assertNotForgotten,
-  linkRecords,
-  planAppend,
-  prepareDrafts,
-  quote,
-  refused,
-} from "@throughline/core/store";
+import { assertNotForgotten, linkRecords, prepareDrafts, throughlineDraft } from "@throughline/core/internal";
+import { type AppendPlan, type AppendRequest, planAppend, quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import { copyBytes, fileError } from "./file-work.ts";
 import { assertIsTorn } from "./torn-tail.ts";
-import { strangeTranscript } from "@throughline/openclaw-format";
+import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { ownHeaderLine } from "./own-header.ts";
 import type { KeptHead } from "./keyed-appends.ts";
 import { entryOf } from "./sealed-entry.ts";

@@ -1,12 +1,7 @@
-import { type Finding, hasErrorCode, isSessionId, sessionRef } from "@throughline/core";
-import { ownEntry } from "@throughline/core/store";
-import {
-  classifySessionFile,
-  createTranscriptReader,
-  decodeLine,
-  detachEnvelope,
-  type TranscriptHeader,
-} from "@throughline/openclaw-format";
+import { type Finding, hasErrorCode, sessionRef } from "@throughline/core";
+import { isSessionId, ownEntry } from "@throughline/core/internal";
+import { classifySessionFile, createTranscriptReader, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import { type TranscriptHeader } from "@throughline/openclaw-format/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import { archivedFrom } from "./recover-entries.ts";

@@ -1,6 +1,6 @@
 import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
-import { transcriptFileNameOf } from "@throughline/openclaw-format";
+import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";

@@ -1,7 +1,8 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { throughlineKind, type SessionHead, type ThroughlineError } from "@throughline/core";
-import { quote, refused, serializeRecord, type LinkedRecord } from "@throughline/core/store";
+import { throughlineKind } from "@throughline/core/internal";
+import { type SessionHead, type ThroughlineError } from "@throughline/core";
+import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import type { HeldSession } from "./append-records.ts";
 import { appendAll, fileError, openIfThere, readRange } from "./file-work.ts";

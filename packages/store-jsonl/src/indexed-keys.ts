@@ -1,5 +1,5 @@
 import type * as nodeSqlite from "node:sqlite";
-import { defaultIdempotency } from "@throughline/core/store";
+import { defaultIdempotency } from "@throughline/core/internal";
 import { horizonOf, keptSinceMs, timeOf, type KeyedAppend, type SessionKeys } from "./keyed-appends.ts";
 
 /** Keyed appends without records as the index has them: as `KeyedAppends`. */

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type * as core from "@throughline/core";
-import { tellListener } from "@throughline/core/internal";
+import { assertMilliseconds, tellListener } from "@throughline/core/internal";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { assertMilliseconds, createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
+import { createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";
 import { containedFiles } from "./contained-files.ts";
 import { DescriptorRoom } from "./descriptor-room.ts";

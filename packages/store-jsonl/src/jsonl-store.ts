@@ -1,14 +1,12 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
-import { hasErrorCode, isAgentId, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { assertMoveAction, assertSignal, beginningMs, isAgentId } from "@throughline/core/internal";
 import * as rules from "@throughline/core/store";
 import {
-  assertMoveAction,
   assertObjects,
   assertRedaction,
   assertRef,
-  assertSignal,
-  beginningMs,
   createCapabilities,
   forkBound,
   lockedAgent,

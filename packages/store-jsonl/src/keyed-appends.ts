@@ -1,5 +1,5 @@
 import type { SessionHead } from "@throughline/core";
-import { defaultIdempotency } from "@throughline/core/store";
+import { defaultIdempotency } from "@throughline/core/internal";
 
 /** A head as short as it can be said: thousands may be kept. */
 export type KeptHead = readonly [

@@ -1,5 +1,6 @@
 import type { ListQuery, SessionState } from "@throughline/core";
-import { ownEntry, sessionsBehind, type ListedSession, type ListSource } from "@throughline/core/store";
+import { type ListedSession, type ListSource, ownEntry } from "@throughline/core/internal";
+import { sessionsBehind } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { WantedSessions } from "./index-page.ts";
 import { listAgent } from "./list-agent.ts";

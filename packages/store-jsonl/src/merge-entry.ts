@@ -1,4 +1,4 @@
-import { nextUpdatedAtMs, ownEntry } from "@throughline/core/store";
+import { nextUpdatedAtMs, ownEntry } from "@throughline/core/internal";
 import { DeepJson } from "./json-members.ts";
 import { isSame } from "./read-view.ts";
 import { entryOf, readableEntry, withoutSealedChange } from "./sealed-entry.ts";

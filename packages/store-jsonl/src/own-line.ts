@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { decodeLine, detachEnvelope, readPlainEnvelope } from "@throughline/openclaw-format";
+import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import { readPlainEnvelope } from "@throughline/openclaw-format/internal";
 import type { StoreEnvelope } from "./stored-line.ts";
 
 /** A line without its envelope, as `detachEnvelope` gives it. */

@@ -1,12 +1,6 @@
-import { throughlineKind, type RedactOptions, type RedactResult } from "@throughline/core";
-import {
-  type LinkedRecord,
-  nextUpdatedAtMs,
-  quote,
-  redactionTombstone,
-  refused,
-  serializeRecord,
-} from "@throughline/core/store";
+import { nextUpdatedAtMs, redactionTombstone, throughlineKind } from "@throughline/core/internal";
+import { type RedactOptions, type RedactResult } from "@throughline/core";
+import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import type { HeldSession } from "./append-records.ts";
 import { ownHeaderLine } from "./own-header.ts";

@@ -1,7 +1,8 @@
 import type { Finding, SessionRecord } from "@throughline/core";
 import { createRecentBranch, endOfValue } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
-import { attachEnvelope, detachEnvelope, strangeTranscript } from "@throughline/openclaw-format";
+import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
+import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { crc32 } from "node:zlib";
 import { ownHeaderLine } from "./own-header.ts";
 import { parseObject, type StoreEnvelope } from "./stored-line.ts";

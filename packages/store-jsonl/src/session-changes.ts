@@ -7,9 +7,10 @@ import {
   sessionRef,
   type SessionRef,
 } from "@throughline/core";
-import { assertKeyFits, assertSessionId, nextUpdatedAtMs, quote, refused } from "@throughline/core/store";
+import { assertKeyFits, nextUpdatedAtMs } from "@throughline/core/internal";
+import { assertSessionId, quote, refused } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
-import { transcriptFileNameOf } from "@throughline/openclaw-format";
+import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { afterCommit, appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";

@@ -1,12 +1,7 @@
 import { crc32 } from "node:zlib";
-import {
-  isSideRecord,
-  ThroughlineError,
-  type OpenTurn,
-  type RecordSource,
-  type SessionRecord,
-} from "@throughline/core";
-import { lineBytes, type LinkedRecord, type PayloadCoder, type PayloadOwner } from "@throughline/core/store";
+import { isSideRecord, lineBytes } from "@throughline/core/internal";
+import { type OpenTurn, type RecordSource, type SessionRecord, ThroughlineError } from "@throughline/core";
+import { type LinkedRecord, type PayloadCoder, type PayloadOwner } from "@throughline/core/store";
 import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
 import type { OwnLine } from "./own-line.ts";
 

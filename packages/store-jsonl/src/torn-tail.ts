@@ -1,6 +1,6 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
-import { strangeTranscript } from "@throughline/openclaw-format";
+import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { appendAll, copyBytes, flushFolder, folderOf, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";
 

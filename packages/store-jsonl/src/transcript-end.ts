@@ -1,4 +1,5 @@
-import { createFinding, throughlineKind, type Finding } from "@throughline/core";
+import { createFinding, type Finding } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
 import { hasSeq, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 
 /** Follows the appends of a transcript line by line, and says which of them are incomplete. */

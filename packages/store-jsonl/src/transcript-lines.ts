@@ -1,6 +1,7 @@
 import { constants } from "node:buffer";
 import { isNestedDeeper, maxNesting } from "@throughline/core/internal";
-import type { LinePlace, SplitLine, TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
+import type { LinePlace } from "@throughline/openclaw-format/internal";
+import type { SplitLine, TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
 import { parseObject } from "./stored-line.ts";
 
 /** No line of ours is longer: it was one text when it was written, and must be one again to be read. */

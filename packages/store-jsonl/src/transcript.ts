@@ -1,12 +1,7 @@
-import {
-  createFinding,
-  type AppendedRecord,
-  type Finding,
-  type FindingCode,
-  type SessionHead,
-  type SessionRecord,
-} from "@throughline/core";
-import { nextUpdatedAtMs, RememberedAppends } from "@throughline/core/store";
+import { createFinding } from "@throughline/core";
+import type { AppendedRecord, Finding, FindingCode, SessionHead, SessionRecord } from "@throughline/core";
+import { nextUpdatedAtMs } from "@throughline/core/internal";
+import { RememberedAppends } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, type TranscriptReader } from "@throughline/openclaw-format";
 import {
   decodeStoredLine,

@@ -4,7 +4,7 @@ import type { PayloadCodec, SessionEvent } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { describeStoreConformance } from "@throughline/store-conformance";
 import type { StoreUnderTest } from "@throughline/store-conformance";
-import { startHolder } from "@throughline/store-conformance/faults";
+import { startHolder } from "@throughline/store-conformance/internal";
 import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, it } from "vitest";

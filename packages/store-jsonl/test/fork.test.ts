@@ -1,7 +1,8 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { sessionRef, throughlineDraft, type Finding, type SessionRef, type SessionStore } from "@throughline/core";
+import { type Finding, sessionRef, type SessionRef, type SessionStore } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { faultyFiles } from "./faulty-files.ts";

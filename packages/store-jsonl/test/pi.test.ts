@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import type { StoredRecord } from "@throughline/core";
-import { throughlineDraft } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";

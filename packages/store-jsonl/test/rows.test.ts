@@ -1,7 +1,8 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { resetSession, sessionRef, throughlineDraft, type RecordDraft, type SessionStore } from "@throughline/core";
+import { type RecordDraft, resetSession, sessionRef, type SessionStore } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";

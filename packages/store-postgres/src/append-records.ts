@@ -2,16 +2,14 @@ import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, Session
 import { hasErrorCode, patchEntry, ThroughlineError } from "@throughline/core";
 import {
   type AppendRequest,
-  assertIdempotencyKey,
-  assertKeyFits,
   assertRef,
-  isColumnText,
   planAppend,
   type PreparedRecord,
   quote,
   refused,
   sessionNotFound,
 } from "@throughline/core/store";
+import { assertIdempotencyKey, assertKeyFits, isColumnText } from "@throughline/core/internal";
 import {
   batchOrder,
   readAnswer,

@@ -1,4 +1,5 @@
-import { assertMilliseconds, refused } from "@throughline/core/store";
+import { assertMilliseconds } from "@throughline/core/internal";
+import { refused } from "@throughline/core/store";
 import type { PostgresStoreOptions } from "./store-options.ts";
 
 const defaults = {

@@ -1,4 +1,5 @@
-import { isColumnText, quote, refused } from "@throughline/core/store";
+import { isColumnText } from "@throughline/core/internal";
+import { quote, refused } from "@throughline/core/store";
 import { flushed } from "./statement-settings.ts";
 import type { JobLease, StoreScene } from "./store-scene.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
+import { assertMoveAction, untilAborted } from "@throughline/core/internal";
 import {
-  assertMoveAction,
   assertObjects,
   assertRedaction,
   createCapabilities,
@@ -15,7 +15,6 @@ import {
   refused,
   writeDurability,
 } from "@throughline/core/store";
-import { untilAborted } from "@throughline/core/internal";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, type CheckedOptions } from "./checked-options.ts";

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { noPromotedColumns, promotedColumns } from "@throughline/core/internal";
 import {
-  noPromotedColumns,
   type PayloadCoder,
   type PayloadOwner,
   type PreparedRecord,
-  promotedColumns,
   quote,
   refused,
   serializeRecord,

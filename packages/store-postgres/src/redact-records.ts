@@ -4,10 +4,10 @@ import {
   planFieldRemoval,
   planRedaction,
   quote,
-  redactedRecord,
   refused,
   serializeRecord,
 } from "@throughline/core/store";
+import { redactedRecord } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { contentColumns } from "./record-columns.ts";
 import { entryColumns, entryOf, frameOf, recordOf, textOrNull, type DatabaseRow } from "./row-values.ts";

@@ -2,13 +2,13 @@ import type { Durability, SaveOptions, SessionEntry, SessionRef, SessionState } 
 import { patchEntry } from "@throughline/core";
 import {
   assertIdsFree,
-  beginningMs,
   givenEntry,
   planSave,
   refused,
   type SessionFrame,
   sessionNotFound,
 } from "@throughline/core/store";
+import { beginningMs } from "@throughline/core/internal";
 import { addressOf, newAddressOf, wholeTime } from "./append-records.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";

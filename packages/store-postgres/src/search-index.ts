@@ -1,5 +1,6 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
-import { searchIndexText, searchText, toolWord } from "@throughline/core/store";
+import { searchIndexText, searchText } from "@throughline/core/store";
+import { toolWord } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import { wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";

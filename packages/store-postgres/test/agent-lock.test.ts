@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startHolder } from "@throughline/store-conformance/faults";
+import { startHolder } from "@throughline/store-conformance/internal";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";

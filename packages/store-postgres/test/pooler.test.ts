@@ -1,5 +1,6 @@
-import { conformanceCases, runConformance } from "@throughline/store-conformance";
-import { ThroughlineError, type SessionRef } from "@throughline/core";
+import { conformanceCases } from "@throughline/store-conformance/internal";
+import { runConformance } from "@throughline/store-conformance";
+import { type SessionRef, ThroughlineError } from "@throughline/core";
 import { createPostgresStore } from "@throughline/store-postgres";
 import { createMemoryStore } from "@throughline/store-memory";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";

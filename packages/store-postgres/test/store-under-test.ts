@@ -2,7 +2,7 @@ import { join } from "node:path";
 import pg from "pg";
 import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
 import type { StoreUnderTest } from "@throughline/store-conformance";
-import { startHolder } from "@throughline/store-conformance/faults";
+import { startHolder } from "@throughline/store-conformance/internal";
 import { createPostgresStore, type PostgresStoreOptions } from "@throughline/store-postgres";
 import { createFaultyPool } from "./faulty-pool.ts";
 

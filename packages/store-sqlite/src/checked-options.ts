@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { assertMilliseconds, quote, refused } from "@throughline/core/store";
+import { assertMilliseconds } from "@throughline/core/internal";
+import { quote, refused } from "@throughline/core/store";
 import type { SqliteStoreOptions } from "./sqlite-store.ts";
 
 type Checked = Pick<SqliteStoreOptions, "path" | "lockTimeoutMs" | "backups">;

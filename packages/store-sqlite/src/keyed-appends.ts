@@ -1,5 +1,6 @@
 import type { AppendedRecord, AppendResult, SessionHead } from "@throughline/core";
-import { assertIdempotencyKey, assertNotForgotten, defaultIdempotency, quote, refused } from "@throughline/core/store";
+import { assertIdempotencyKey, assertNotForgotten, defaultIdempotency } from "@throughline/core/internal";
+import { quote, refused } from "@throughline/core/store";
 import type { KeyedAppendRow, RecordHeadRow, SessionRow, Statements } from "./statements.ts";
 
 /** An idempotency key with the hash of the drafts it came with, in hex. */

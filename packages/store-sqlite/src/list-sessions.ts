@@ -1,6 +1,7 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import type { KeptPayload } from "@throughline/core/store";
-import { type ListedStates, type ListPlan, type ListPosition, planList } from "@throughline/core/store";
+import { type ListedStates, type ListPlan, planList } from "@throughline/core/store";
+import { type ListPosition } from "@throughline/core/internal";
 import type { Connection } from "./open-connection.ts";
 import { lostEntry, refOf, slotOf, stateOf } from "./session-rows.ts";
 import { purgedNamespace, type SessionRow } from "./statements.ts";

@@ -1,4 +1,5 @@
-import { findMatches, type SearchScope, searchText, toolWord } from "@throughline/core/store";
+import { findMatches, type SearchScope, searchText } from "@throughline/core/store";
+import { toolWord } from "@throughline/core/internal";
 import type { Connection } from "./open-connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";

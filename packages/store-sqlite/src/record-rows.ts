@@ -7,15 +7,10 @@ import {
   type SessionRecord,
   type StoredRecord,
 } from "@throughline/core";
-import {
-  lineBytes,
-  type LinkedRecord,
-  noPromotedColumns,
-  promotedColumns,
-  quote,
-  refused,
-} from "@throughline/core/store";
-import type { KeptPayload, PayloadPlace, PromotedColumns, RecordRow, RowCoder } from "@throughline/core/store";
+import { lineBytes, noPromotedColumns, promotedColumns } from "@throughline/core/internal";
+import { type LinkedRecord, quote, refused } from "@throughline/core/store";
+import type { KeptPayload, PayloadPlace, RecordRow, RowCoder } from "@throughline/core/store";
+import type { PromotedColumns } from "@throughline/core/internal";
 import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./statements.ts";
 
 /** What is larger lies beside the record, once for all that hold the same. In bytes. */

@@ -1,6 +1,6 @@
 import type { RedactOptions, RedactResult, SessionRef } from "@throughline/core";
 import { planFieldRemoval, planRedaction, quote, refused } from "@throughline/core/store";
-import type { RedactionInfo } from "@throughline/core/store";
+import type { RedactionInfo } from "@throughline/core/internal";
 import { idFinder } from "./record-ids.ts";
 import { dropPayloads, rowOf } from "./record-rows.ts";
 import { entryOf, foundSession, frameOf, placeOf, refOf, storeSession, withFrame, writeEntry } from "./session-rows.ts";

@@ -1,4 +1,5 @@
-import { createFinding, hasErrorCode, throughlineDraft, type Finding } from "@throughline/core";
+import { createFinding, type Finding, hasErrorCode } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
 import { refused, serializeRecord } from "@throughline/core/store";
 import { leaveLog } from "./backup-store.ts";
 import { checkDatabase } from "./check-pages.ts";

@@ -1,6 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { hasErrorCode, throughlineKind } from "@throughline/core";
+import { hasErrorCode } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
 import type { KeptPayload, RecordRow } from "@throughline/core/store";
 import type { PageFile } from "./page-file.ts";
 import { recordOf, textForm, type CodedRecord } from "./record-rows.ts";

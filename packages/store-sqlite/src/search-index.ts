@@ -1,5 +1,6 @@
 import type { SessionRecord } from "@throughline/core";
-import { searchIndexText, searchText, toolWord } from "@throughline/core/store";
+import { searchIndexText, searchText } from "@throughline/core/store";
+import { toolWord } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
 import { beginIndexAnew, deleteOldIndex } from "./index-anew.ts";
 import type { Connection } from "./open-connection.ts";

@@ -1,5 +1,6 @@
 import type { MoveAction, SaveOptions, SessionEntry, SessionRef, SessionState } from "@throughline/core";
-import { assertIdsFree, planArchive, planMove, planSave, type SessionFrame } from "@throughline/core/store";
+import { assertIdsFree, planMove, planSave, type SessionFrame } from "@throughline/core/store";
+import { planArchive } from "@throughline/core/internal";
 import { firstSweepAt } from "./keyed-appends.ts";
 import {
   entryOf,

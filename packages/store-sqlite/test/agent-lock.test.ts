@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasErrorCode, type SessionStore } from "@throughline/core";
-import { startHolder } from "@throughline/store-conformance/faults";
+import { startHolder } from "@throughline/store-conformance/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createSqliteWorkerStore } from "@throughline/store-sqlite/worker";
 import { describe, expect, it } from "vitest";

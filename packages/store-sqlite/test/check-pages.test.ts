@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding, SessionStore } from "@throughline/core";
-import { flipByte } from "@throughline/store-conformance/faults";
+import { flipByte } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { checkPages } from "../src/check-pages.ts";

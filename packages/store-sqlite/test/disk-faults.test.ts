@@ -6,7 +6,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import type { SessionStore } from "@throughline/core";
-import { flipByte } from "@throughline/store-conformance/faults";
+import { flipByte } from "@throughline/store-conformance";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { afterEach, describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";

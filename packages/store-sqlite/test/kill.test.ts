@@ -3,7 +3,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { StoredRecord } from "@throughline/core";
-import { killProcess } from "@throughline/store-conformance/faults";
+import { killProcess } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { refOf } from "./append-drafts.ts";

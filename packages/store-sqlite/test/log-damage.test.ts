@@ -5,7 +5,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import type { Finding, SessionStore } from "@throughline/core";
-import { flipByte } from "@throughline/store-conformance/faults";
+import { flipByte } from "@throughline/store-conformance";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";

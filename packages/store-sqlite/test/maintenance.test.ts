@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFil
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import type { Finding, SessionEvent, SessionRef, SessionStore } from "@throughline/core";
-import { flipByte } from "@throughline/store-conformance/faults";
+import { flipByte } from "@throughline/store-conformance";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { remoteFileSystem } from "../src/remote-file-systems.ts";

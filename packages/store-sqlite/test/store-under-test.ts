@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import type { StoreUnderTest } from "@throughline/store-conformance";
-import { startHolder } from "@throughline/store-conformance/faults";
+import { startHolder } from "@throughline/store-conformance/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { SqliteStoreOptions } from "@throughline/store-sqlite";
 import { createFaultyDriver } from "./faulty-driver.ts";

@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ThroughlineError, type Summarizer, type SummaryRequest } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { breakerSteps, createSummarizerBreakers, type BreakerSnapshot } from "../src/index.ts";
+import { breakerSteps } from "../src/breaker-steps.ts";
+import { createSummarizerBreakers } from "../src/index.ts";
+import type { BreakerSnapshot } from "../src/summarizer-breakers.ts";
 import { createTestClock } from "./test-clock.ts";
 
 const request: SummaryRequest = { text: "[User]: Hi", previousSummary: null, maxOutputTokens: 100 };

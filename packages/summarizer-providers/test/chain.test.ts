@@ -1,7 +1,6 @@
 import { ThroughlineError, type Summarizer, type SummaryRequest } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { createExtractiveSummarizer } from "../src/extractive.ts";
-import { createSummarizerBreakers, createSummarizerChain } from "../src/index.ts";
+import { createExtractiveSummarizer, createSummarizerBreakers, createSummarizerChain } from "../src/index.ts";
 import { createTestClock } from "./test-clock.ts";
 
 const request: SummaryRequest = {

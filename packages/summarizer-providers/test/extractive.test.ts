@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { auditSummary } from "@throughline/core/internal";
-import { createExtractiveSummarizer } from "../src/extractive.ts";
-import { parseSummary } from "../src/index.ts";
+import { createExtractiveSummarizer, parseSummary } from "../src/index.ts";
 
 const conversation = `[User]: Please move the parser to src/parse.ts.
   Never use eval, and keep issue #412 in mind.

@@ -3,13 +3,12 @@ import { describe, expect, it } from "vitest";
 import {
   breakDown,
   createTokenEstimator,
-  crossThresholds,
   emptyCalibration,
   estimateContext,
-  freshThresholds,
   gaugeOf,
   lastActual,
 } from "@throughline/tokens";
+import { crossThresholds, freshThresholds } from "@throughline/tokens/internal";
 import type { ContextBreakdown, TokenCounter, TokenEstimator } from "@throughline/tokens";
 
 const opus = { provider: "anthropic", modelId: "claude-opus-4-5" };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { modelProfile } from "@throughline/tokens";
+import { modelProfile } from "@throughline/tokens/internal";
 
 describe("modelProfile", () => {
   it.each([

@@ -2,8 +2,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { beginCycle, crossThresholds, freshThresholds, readThresholds, rearmThreshold } from "@throughline/tokens";
-import type { ThresholdState } from "@throughline/tokens";
+import {
+  beginCycle,
+  crossThresholds,
+  freshThresholds,
+  readThresholds,
+  rearmThreshold,
+} from "@throughline/tokens/internal";
+import type { ThresholdState } from "@throughline/tokens/internal";
 import { thresholdSteps } from "../src/threshold-crossings.ts";
 
 /** The rows of the step table of SPEC.md: phase, then event by event. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createTokenEstimator } from "@throughline/tokens";
-import type { Countable, TokenCount, TokenEstimator, VocabularyName } from "@throughline/tokens";
+import type { Countable, VocabularyName } from "@throughline/tokens/internal";
+import type { TokenCount, TokenEstimator } from "@throughline/tokens";
 
 const anyModel = { provider: null, modelId: "any" };
 

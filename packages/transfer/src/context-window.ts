@@ -1,4 +1,5 @@
-import { findRecordProblem, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
+import { findRecordProblem } from "@throughline/core/internal";
+import { type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 
 /**
  * The oldest seq that the context at a head needs, found from the end: what is read is what is needed. Null when nothing is

@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { agentOfSessionsDir } from "@throughline/openclaw-format";
+import { agentOfSessionsDir } from "@throughline/openclaw-format/internal";
 import { quote } from "@throughline/core/store";
 import type { FoundSource } from "./found-source.ts";
 import { goclawDatabase, isGoclawDatabase } from "./goclaw-database.ts";

@@ -5,14 +5,15 @@ import {
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
+import { buildContext } from "@throughline/history";
 import {
-  buildContext,
-  renderAnthropic,
   type AnthropicBlock,
   type AnthropicMessage,
   type AnthropicResultBlock,
-} from "@throughline/history";
-import type { Context, NeutralMessage, OmitReason, RepairRule } from "@throughline/history";
+  renderAnthropic,
+} from "@throughline/history/anthropic";
+import type { Context, NeutralMessage, RepairRule } from "@throughline/history";
+import type { OmitReason } from "@throughline/history/internal";
 import { serializeRecord } from "@throughline/core/store";
 import { definedFields } from "./database-session.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";

@@ -11,12 +11,11 @@ import { archivedAtMs, loadEntryBlobs } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import {
   archiveFileName,
-  classifySessionFile,
   joinPath,
-  sessionsJsonPieces,
-  transcriptFileNameOf,
   type SessionFileName,
-} from "@throughline/openclaw-format";
+  transcriptFileNameOf,
+} from "@throughline/openclaw-format/internal";
+import { classifySessionFile, sessionsJsonPieces } from "@throughline/openclaw-format";
 import { exportSession } from "./export-session.ts";
 import { workingDirectoryOf, type ExportFormat, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";

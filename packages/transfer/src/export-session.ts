@@ -5,9 +5,8 @@ import {
   type SessionState,
   type SessionStore,
   type SourcedRecord,
-  throughlineKind,
 } from "@throughline/core";
-import { isBlobNote } from "@throughline/core/internal";
+import { isBlobNote, throughlineKind } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import { claw0Lines } from "./export-claw0.ts";

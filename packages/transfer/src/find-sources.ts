@@ -1,7 +1,9 @@
 import { resolve } from "node:path";
-import { isAgentId, ThroughlineError } from "@throughline/core";
+import { isAgentId } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { agentOfSessionsDir, classifySessionFile, joinPath } from "@throughline/openclaw-format";
+import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
+import { classifySessionFile } from "@throughline/openclaw-format";
 import { databaseFile } from "./database-file.ts";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { surveyFolder, type FolderSurvey } from "./folder-survey.ts";

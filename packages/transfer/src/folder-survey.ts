@@ -1,4 +1,5 @@
-import { detectDirectoryLayout, type DirectoryLayout } from "@throughline/openclaw-format";
+import { detectDirectoryLayout } from "@throughline/openclaw-format";
+import { type DirectoryLayout } from "@throughline/openclaw-format/internal";
 import { eachSourceName } from "./node/source-files.ts";
 
 /** What a directory is, without the names of its transcripts: there may be very many of them. */

@@ -1,6 +1,5 @@
 import {
   hasErrorCode,
-  isSessionId,
   type RandomSource,
   type SessionEntry,
   sessionRef,
@@ -8,6 +7,7 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
+import { isSessionId } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
 
 /**

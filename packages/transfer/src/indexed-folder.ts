@@ -1,13 +1,7 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import {
-  agentOfSessionsDir,
-  classifySessionFile,
-  joinPath,
-  resolveSessionFile,
-  type IndexedSession,
-  type TranscriptFormat,
-} from "@throughline/openclaw-format";
+import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format/internal";
+import { classifySessionFile, type IndexedSession, type TranscriptFormat } from "@throughline/openclaw-format";
 import { openIndex } from "./open-index.ts";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { readJsonObject } from "./database-session.ts";

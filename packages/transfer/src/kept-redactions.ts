@@ -1,13 +1,12 @@
 import {
-  redactRecords,
-  throughlineKind,
   type RecordDraft,
+  redactRecords,
   type SessionRecord,
   type SessionRef,
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { redactionTombstone } from "@throughline/core/store";
+import { redactionTombstone, throughlineKind } from "@throughline/core/internal";
 import { createTranscriptReader, decodeLine, type SplitLine, type TranscriptLine } from "@throughline/openclaw-format";
 
 /** Records of a source that were redacted in a session it was imported into, by their ids. */

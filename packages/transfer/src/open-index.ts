@@ -1,11 +1,7 @@
-import { createFinding, ThroughlineError, type Finding } from "@throughline/core";
+import { createFinding, type Finding, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import {
-  createIndexMemberScanner,
-  readIndexed,
-  readSessionIndex,
-  type IndexedSession,
-} from "@throughline/openclaw-format";
+import { createIndexMemberScanner, readIndexed } from "@throughline/openclaw-format/internal";
+import { type IndexedSession, readSessionIndex } from "@throughline/openclaw-format";
 import { openSource, readSourceText, type SourceFile } from "./node/source-files.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 

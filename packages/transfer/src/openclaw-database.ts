@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { zstdDecompressSync } from "node:zlib";
-import { createFinding, type Finding, isAgentId, ThroughlineError } from "@throughline/core";
+import { createFinding, type Finding, ThroughlineError } from "@throughline/core";
+import { isAgentId } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { databaseSource, definedFields, readJsonObject } from "./database-session.ts";
 import { guarded, type FoundSource } from "./found-source.ts";

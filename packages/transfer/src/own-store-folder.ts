@@ -1,6 +1,6 @@
 import { createFinding, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format";
+import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format/internal";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { unindexed } from "./indexed-folder.ts";

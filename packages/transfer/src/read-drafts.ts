@@ -1,8 +1,9 @@
 import type { Readable } from "node:stream";
-import { findRecordProblem, hasErrorCode, ThroughlineError } from "@throughline/core";
+import { findRecordProblem, prepareDrafts } from "@throughline/core/internal";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { RecordDraft } from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
-import { defaultStoreLimits, prepareDrafts } from "@throughline/core/store";
+import { defaultStoreLimits } from "@throughline/core/store";
 import { createLineSplitter, decodeLine } from "@throughline/openclaw-format";
 import type { SplitLine } from "@throughline/openclaw-format";
 

@@ -1,16 +1,14 @@
 import { createHash } from "node:crypto";
 import type { Finding, RecordSource } from "@throughline/core";
-import { isSessionId } from "@throughline/core";
+import { isSessionId } from "@throughline/core/internal";
+import { agentOfSessionsDir, strangeTranscript, type TranscriptHeader } from "@throughline/openclaw-format/internal";
 import {
-  agentOfSessionsDir,
   classifySessionFile,
   createLineSplitter,
   createTranscriptReader,
   decodeLine,
   detectLineFormat,
-  strangeTranscript,
   type TranscriptFormat,
-  type TranscriptHeader,
 } from "@throughline/openclaw-format";
 import type { SourceFormat } from "./import-types.ts";
 import { openSource, type SourceFile } from "./node/source-files.ts";

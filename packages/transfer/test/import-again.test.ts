@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import type { AppendDraft, AppendOptions, SessionRef, SessionStore } from "@throughline/core";
-import { importPaths, receiptOf } from "@throughline/transfer";
+import { importPaths } from "@throughline/transfer";
+import { receiptOf } from "@throughline/transfer/internal";
 import {
   exported,
   failingAfter,

@@ -1,8 +1,10 @@
 import { appendFileSync, truncateSync } from "node:fs";
-import { throughlineKind, type SessionRef, type SessionStore, type SourcedRecord } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
+import { type SessionRef, type SessionStore, type SourcedRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
-import { receiptOf, type ImportFormat, type ImportSource } from "@throughline/transfer";
+import { receiptOf } from "@throughline/transfer/internal";
+import { type ImportFormat, type ImportSource } from "@throughline/transfer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

@@ -4,7 +4,7 @@ import { resetSession, type SessionRef, type SessionStore } from "@throughline/c
 import { systemRandom } from "@throughline/core/node";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
-import { receiptOf } from "@throughline/transfer";
+import { receiptOf } from "@throughline/transfer/internal";
 import {
   exported,
   fixtureFolder,

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { systemRandom } from "@throughline/core/node";
 import { createSummarizerBreakers } from "@throughline/summarizer-providers";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers";
-import { mostFileBytes, readBoundedFile } from "@throughline/config/files";
+import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 
 export interface BreakerFileOptions {
   /** Of the home; made with the first failure of a summariser. */

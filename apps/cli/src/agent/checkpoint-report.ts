@@ -1,4 +1,5 @@
-import type { ListedCheckpoint, NoCheckpointReason } from "@throughline/checkpoint";
+import type { ListedCheckpoint } from "@throughline/checkpoint";
+import type { NoCheckpointReason } from "@throughline/checkpoint/internal";
 import type { Output } from "../output.ts";
 import { timeText } from "../time-text.ts";
 import type { SessionNames } from "./compaction-report.ts";

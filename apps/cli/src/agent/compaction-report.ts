@@ -1,4 +1,4 @@
-import type { NothingReason } from "@throughline/compaction";
+import type { NothingReason } from "@throughline/compaction/internal";
 import { readWindow } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import type { ManualCompaction } from "@throughline/session/whole-turn";

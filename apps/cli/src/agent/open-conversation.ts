@@ -6,7 +6,7 @@ import type { Conversation } from "../chat/conversation.ts";
 import { causeText } from "../chat/event-note.ts";
 import { workspaceTools } from "../chat/workspace.ts";
 import type { CommandContext } from "../command.ts";
-import { maskSecrets } from "@throughline/config/mask-secrets";
+import { maskSecrets } from "@throughline/config/internal";
 import { homeBreakers } from "./open-agent.ts";
 
 export interface OpenConversationOptions {

@@ -1,12 +1,16 @@
-import type { HelperModel, SessionSettings } from "@throughline/config";
+import type { HelperModel } from "@throughline/config/internal";
+import type { SessionSettings } from "@throughline/config";
 import { chatCheckpointWriter, summarizerCheckpointWriter } from "@throughline/checkpoint";
 import type { CheckpointWriter } from "@throughline/checkpoint";
 import { hasErrorCode } from "@throughline/core";
 import type { ChatModel, Summarizer } from "@throughline/core";
 import { modelFromSettings, modelProviders } from "@throughline/models";
-import { createChatSummarizer, createSummarizerChain } from "@throughline/summarizer-providers";
+import {
+  createChatSummarizer,
+  createExtractiveSummarizer,
+  createSummarizerChain,
+} from "@throughline/summarizer-providers";
 import type { ChainedSummarizer, SummarizerBreakers } from "@throughline/summarizer-providers";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers/extractive";
 import type { ChosenModel } from "../chat/choose-model.ts";
 
 export interface SummaryModelsOptions {

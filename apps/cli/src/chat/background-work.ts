@@ -1,4 +1,4 @@
-import { readCheckpointState } from "@throughline/checkpoint";
+import { readCheckpointState } from "@throughline/checkpoint/internal";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";

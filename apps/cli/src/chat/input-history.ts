@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { mostFileBytes, readBoundedFile } from "@throughline/config/files";
+import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 
 /** What was submitted before, of this terminal and of earlier ones. */
 export interface InputHistory {

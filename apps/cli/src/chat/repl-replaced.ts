@@ -1,6 +1,6 @@
 import { forkSession } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
-import { freeRef } from "@throughline/queries/new-session";
+import { freeRef } from "@throughline/queries/internal";
 import { resolveSession } from "@throughline/queries";
 import { restoredText } from "./greeting.ts";
 import type { ReplScene } from "./repl-commands.ts";

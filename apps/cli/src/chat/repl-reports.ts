@@ -1,7 +1,8 @@
 import type { StoredRecord } from "@throughline/core";
 import { contextReport } from "@throughline/tokens";
 import { counted } from "../counted.ts";
-import { blocksText, isBoundary, readTail, withinMemory } from "@throughline/queries/records";
+import { blocksText, isBoundary, withinMemory } from "@throughline/queries/internal";
+import { readTail } from "@throughline/queries";
 import type { Piece } from "../output.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import type { ReplScene } from "./repl-commands.ts";

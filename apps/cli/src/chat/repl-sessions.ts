@@ -2,8 +2,8 @@ import { endSession, hasErrorCode, resetSession, ThroughlineError } from "@throu
 import type { SessionState } from "@throughline/core";
 import { keptOnReset, noteArchiving } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
-import { createSession } from "@throughline/queries/new-session";
-import { listSessions, resolveSession, sessionLabel } from "@throughline/queries";
+import { createSession, listSessions, resolveSession } from "@throughline/queries";
+import { sessionLabel } from "@throughline/queries/internal";
 import { ageText } from "../time-text.ts";
 import { patience, waitForTurn } from "../wait-for-turn.ts";
 import { interruptedText, restoredText } from "./greeting.ts";

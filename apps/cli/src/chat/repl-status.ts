@@ -1,6 +1,6 @@
 import type { Session } from "@throughline/session";
 import type { AgentSessionStatus, RetryStatus } from "@throughline/session/whole-turn";
-import type { BreakerStatus } from "@throughline/summarizer-providers";
+import type { BreakerStatus } from "@throughline/summarizer-providers/internal";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { shorten } from "../text-table.ts";

@@ -1,5 +1,5 @@
 import type { AssistantMessage, StoredRecord, ToolResultMessage } from "@throughline/core";
-import { blocksText } from "@throughline/queries/records";
+import { blocksText } from "@throughline/queries/internal";
 
 /** A tool call that has ended, as one line shows it. */
 export interface ToolLine {

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import type { AgentTool, SessionStore } from "@throughline/core";
 
 import type { CommandContext } from "../command.ts";
-import { parseStoreUrl } from "@throughline/config/store-url";
+import { parseStoreUrl } from "@throughline/config";
 
 /** Tools, and the folder they are confined to; null without any. */
 export interface WorkspaceOfTools {

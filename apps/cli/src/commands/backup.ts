@@ -1,7 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { namedPath } from "../named-path.ts";
-import { isThere } from "@throughline/config/files";
+import { isThere } from "@throughline/config/internal";
 
 /**
  * Writes a consistent copy of the store while others go on writing. Nothing that exists is overwritten. What could not be

@@ -7,8 +7,8 @@ import { runOnce } from "../chat/run-once.ts";
 import { runRepl } from "../chat/run-repl.ts";
 import { usageError } from "../error-report.ts";
 import { offerImport } from "../inherit/offer-import.ts";
-import { freeRef, isTerminalKey, terminalSessionKey } from "@throughline/queries/new-session";
-import { listSessions, refsOf, resolveSession } from "@throughline/queries";
+import { freeRef, isTerminalKey, refsOf, terminalSessionKey } from "@throughline/queries/internal";
+import { listSessions, resolveSession } from "@throughline/queries";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 
 export interface ChatOptions {

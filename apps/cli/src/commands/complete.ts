@@ -2,7 +2,8 @@ import type { CommandContext, CommandDefinition, CommandInput, OptionDefinition 
 import { commandTable } from "../command-table.ts";
 import { openStore } from "../open-store.ts";
 import { globalOptions } from "../program.ts";
-import { listSessions, sessionLabel } from "@throughline/queries";
+import { listSessions } from "@throughline/queries";
+import { sessionLabel } from "@throughline/queries/internal";
 import { terminalSafeLine } from "../terminal-safe.ts";
 
 /** So many sessions are looked at: a shell waits, and nobody reads more. */

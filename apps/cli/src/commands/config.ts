@@ -1,7 +1,8 @@
-import { explainSettings, placeText } from "@throughline/config";
-import type { Config, ConfigNote } from "@throughline/config";
+import { explainSettings } from "@throughline/config";
+import { maskDeep, maskSecrets, placeText } from "@throughline/config/internal";
+import type { Config } from "@throughline/config";
+import type { ConfigNote } from "@throughline/config/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { maskDeep, maskSecrets } from "@throughline/config/mask-secrets";
 
 /** Prints every setting with what set it. Whatever is wrong was refused before this runs. */
 export async function run({ output, config }: CommandContext, input: CommandInput): Promise<number> {

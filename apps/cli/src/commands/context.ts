@@ -1,18 +1,17 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { readWindow } from "@throughline/core";
 import type { StoredRecord } from "@throughline/core";
-import { buildContext } from "@throughline/history";
+import { buildContext, limitContext } from "@throughline/history";
 import type { Context, OmittedRange } from "@throughline/history";
-import { limitContext } from "@throughline/history/window";
-import { readHistoryCut } from "@throughline/session/explain";
+import { readHistoryCut } from "@throughline/session";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { measureContext, namedModel } from "../context-gauge.ts";
 import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
 import { counted } from "../counted.ts";
-import { blocksText, withinMemory } from "@throughline/queries/records";
-import { modelName, resolveSession } from "@throughline/queries";
+import { blocksText, modelName, withinMemory } from "@throughline/queries/internal";
+import { resolveSession } from "@throughline/queries";
 import { LongText } from "../terminal-safe.ts";
 
 interface ContextOptions {

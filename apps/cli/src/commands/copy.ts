@@ -6,7 +6,8 @@ import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
 import { openStore } from "../open-store.ts";
 import { resolveSession } from "@throughline/queries";
-import { parseStoreUrl, expandStoreUrl } from "@throughline/config/store-url";
+import { parseStoreUrl } from "@throughline/config";
+import { expandStoreUrl } from "@throughline/config/internal";
 
 interface CopyCommandOptions {
   readonly all?: boolean;

@@ -2,12 +2,16 @@ import { createFinding, ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
 import type { Finding, SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
-import { parseStoreUrl } from "@throughline/config/store-url";
-import { needsAttention } from "@throughline/inspect";
-import { checkFiles, checkStore } from "@throughline/inspect/check";
-import type { TranscriptRepair } from "@throughline/inspect/check";
-import { nameSessionId, writeNewFile } from "@throughline/transfer";
-import { foreignDatabaseError, sqliteFileOf, type SqliteFile } from "@throughline/transfer/foreign";
+import { parseStoreUrl } from "@throughline/config";
+import { checkFiles, checkStore, needsAttention } from "@throughline/inspect";
+import type { TranscriptRepair } from "@throughline/inspect/internal";
+import {
+  foreignDatabaseError,
+  nameSessionId,
+  type SqliteFile,
+  sqliteFileOf,
+  writeNewFile,
+} from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { createFindingReport } from "../finding-report.ts";

@@ -1,9 +1,9 @@
-import { readCalls } from "@throughline/session/explain";
-import type { ExplainedCall } from "@throughline/session/explain";
+import { readCalls } from "@throughline/session";
+import type { ExplainedCall } from "@throughline/session";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { resolveSession } from "@throughline/queries";
-import { MemoryBudget } from "@throughline/queries/records";
+import { MemoryBudget } from "@throughline/queries/internal";
 import { timeText } from "../time-text.ts";
 
 interface ExplainOptions {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { transcriptFileNameOf } from "@throughline/openclaw-format";
+import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import { exportAll, exportSession, exportToFile } from "@throughline/transfer";
 import type { ExportedFile, ExportFormat, ExportRemark } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -7,7 +7,7 @@ import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { namedPath } from "../named-path.ts";
-import { isFolder } from "@throughline/config/files";
+import { isFolder } from "@throughline/config/internal";
 import { resolveSession } from "@throughline/queries";
 
 interface ExportOptions {

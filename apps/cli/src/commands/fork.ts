@@ -1,9 +1,8 @@
 import { forkSession, hasErrorCode, sessionRef, updateEntry } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession, sessionLabel } from "@throughline/queries";
-import { findRecord } from "@throughline/queries/records";
-import { freeRef, sessionExists } from "@throughline/queries/new-session";
+import { findRecord, resolveSession } from "@throughline/queries";
+import { freeRef, sessionExists, sessionLabel } from "@throughline/queries/internal";
 import { showSession } from "../show-session.ts";
 
 interface ForkOptions {

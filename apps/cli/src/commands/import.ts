@@ -1,13 +1,14 @@
 import { sessionRef } from "@throughline/core";
 import { needsAttention } from "@throughline/inspect";
 import { importPaths, ImportResults } from "@throughline/transfer";
-import type { ImportOptions, ImportResult, ImportSource } from "@throughline/transfer";
+import type { ImportOptions, ImportSource } from "@throughline/transfer";
+import type { ImportResult } from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
 import { namedPath } from "../named-path.ts";
-import { parseStoreUrl } from "@throughline/config/store-url";
+import { parseStoreUrl } from "@throughline/config";
 import { jsonLine } from "../terminal-safe.ts";
 import type { TableColumn } from "../text-table.ts";
 

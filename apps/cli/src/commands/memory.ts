@@ -7,7 +7,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { resolveSession } from "@throughline/queries";
-import { blocksText } from "@throughline/queries/records";
+import { blocksText } from "@throughline/queries/internal";
 
 interface MemoryOptions {
   readonly limit?: number;

@@ -1,6 +1,6 @@
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { createSession } from "@throughline/queries/new-session";
+import { createSession } from "@throughline/queries";
 import { showSession } from "../show-session.ts";
 
 /** Makes a further session and prints its id. */

@@ -1,5 +1,6 @@
 import { sessionSettings } from "@throughline/config";
-import { compareSendPolicyModes, openSendPolicy, resolveSendPolicy } from "@throughline/policy";
+import { compareSendPolicyModes, resolveSendPolicy } from "@throughline/policy";
+import { openSendPolicy } from "@throughline/policy/internal";
 import { planSessionReset } from "@throughline/session";
 import type { ResetPlan, SendPolicy, SendPolicyAnswer } from "@throughline/policy";
 import { systemClock } from "@throughline/core/node";

@@ -1,9 +1,8 @@
 import type { ListQuery, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { planRetention } from "@throughline/policy";
-import type { RetentionPlan, RetentionStep } from "@throughline/policy";
-import { applyRetention, readRetained } from "@throughline/policy/retention";
-import type { AppliedStep, StoredSession } from "@throughline/policy/retention";
+import { applyRetention, planRetention, readRetained } from "@throughline/policy";
+import type { RetentionPlan } from "@throughline/policy";
+import type { AppliedStep, RetentionStep, StoredSession } from "@throughline/policy/internal";
 import { listSessions } from "@throughline/queries";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";

@@ -3,8 +3,7 @@ import type { SessionRef, SessionStore, SharedRecords } from "@throughline/core"
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { resolveSession } from "@throughline/queries";
-import { findRecord } from "@throughline/queries/records";
+import { findRecord, resolveSession } from "@throughline/queries";
 
 const defaultReason = "redacted on the command line";
 /** More names than this nobody reads in a question. */

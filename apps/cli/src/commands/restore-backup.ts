@@ -1,13 +1,12 @@
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
-import { foreignDatabaseError, sqliteFileOf } from "@throughline/transfer/foreign";
+import { foreignDatabaseError, sqliteFileOf } from "@throughline/transfer/internal";
 import { namedPath } from "../named-path.ts";
-import { isThere } from "@throughline/config/files";
+import { isThere, maskSecrets } from "@throughline/config/internal";
 import { openStore } from "../open-store.ts";
 import { listSessions } from "@throughline/queries";
-import { maskSecrets } from "@throughline/config/mask-secrets";
-import { parseStoreUrl } from "@throughline/config/store-url";
+import { parseStoreUrl } from "@throughline/config";
 
 /** Puts a backup in the place of the store. What was there is kept beside it, and only where that was agreed to. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {

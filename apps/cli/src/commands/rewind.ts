@@ -1,12 +1,11 @@
 import { appendOnce, loadExisting } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
-import { planRewind } from "@throughline/history/branches";
+import { planRewind } from "@throughline/history";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { resolveSession } from "@throughline/queries";
-import { findRecord, readRecords } from "@throughline/queries/records";
+import { findRecord, readRecords, resolveSession } from "@throughline/queries";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";
 

@@ -1,12 +1,12 @@
 import type { SearchHit, SessionStore } from "@throughline/core";
-import { parseSearch } from "@throughline/core/store";
+import { parseSearch } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { tellIndexing } from "../tell-indexing.ts";
 import type { Piece } from "../output.ts";
-import { resolveSession } from "@throughline/queries";
-import { mostIndexedHits, searchHits } from "@throughline/queries/records";
+import { resolveSession, searchHits } from "@throughline/queries";
+import { mostIndexedHits } from "@throughline/queries/internal";
 import { timeText } from "../time-text.ts";
 
 interface SearchOptions {

@@ -2,18 +2,16 @@ import { loadExisting, readWindow } from "@throughline/core";
 import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { BranchWalk } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "@throughline/queries";
 import {
   followRecords,
-  isBoundary,
-  isChosen,
   messageRole,
   readRecords,
   readTail,
-  selectRecords,
   type RecordSelection,
-  withinMemory,
-} from "@throughline/queries/records";
+  resolveSession,
+  selectRecords,
+} from "@throughline/queries";
+import { isBoundary, isChosen, withinMemory } from "@throughline/queries/internal";
 import { showRecord } from "../show-record.ts";
 
 interface ShowOptions {

@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { sessionTotals } from "@throughline/queries";
-import { maskSecrets } from "@throughline/config/mask-secrets";
-import { parseStoreUrl } from "@throughline/config/store-url";
+import { maskSecrets } from "@throughline/config/internal";
+import { parseStoreUrl } from "@throughline/config";
 import { timeText } from "../time-text.ts";
 
 /** Counts what is in the store; reads its index only. */

@@ -1,6 +1,5 @@
-import { parseStoreUrl } from "@throughline/config/store-url";
-import { needsAttention } from "@throughline/inspect";
-import { verifyStore } from "@throughline/inspect/check";
+import { parseStoreUrl } from "@throughline/config";
+import { needsAttention, verifyStore } from "@throughline/inspect";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { createFindingReport } from "../finding-report.ts";
 

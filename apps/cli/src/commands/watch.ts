@@ -1,6 +1,5 @@
 import type { CommandContext, CommandInput } from "../command.ts";
-import { resolveSession } from "@throughline/queries";
-import { followRecords, messageRole } from "@throughline/queries/records";
+import { followRecords, messageRole, resolveSession } from "@throughline/queries";
 import { showRecord } from "../show-record.ts";
 
 interface WatchOptions {

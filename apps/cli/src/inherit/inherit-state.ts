@@ -1,8 +1,8 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemRandom } from "@throughline/core/node";
-import { mostFileBytes, readBoundedFile } from "@throughline/config/files";
-import type { ForeignPlace } from "@throughline/transfer/foreign";
+import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
+import type { ForeignPlace } from "@throughline/transfer/internal";
 
 /** What was decided about the sessions of a place, and how it looked then. */
 export interface InheritAnswer {

@@ -1,14 +1,13 @@
 import { join, resolve } from "node:path";
-import { sessionSettings } from "@throughline/config";
+import { parseStoreUrl, sessionSettings } from "@throughline/config";
 import type { SessionSettings } from "@throughline/config";
 import { hasErrorCode } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
-import { maskSecrets } from "@throughline/config/mask-secrets";
-import { parseStoreUrl } from "@throughline/config/store-url";
-import { foreignPlaces, isOwnPlace, openclawState, placesAt } from "@throughline/transfer/foreign";
-import type { ForeignPlace } from "@throughline/transfer/foreign";
+import { maskSecrets } from "@throughline/config/internal";
+import { foreignPlaces, isOwnPlace, openclawState, placesAt } from "@throughline/transfer/internal";
+import type { ForeignPlace } from "@throughline/transfer/internal";
 import { answerFor, isAsBefore, readInheritState, writeInheritState } from "./inherit-state.ts";
 import type { InheritState } from "./inherit-state.ts";
 

@@ -1,5 +1,6 @@
-import { chatCheckpointWriter, createCheckpointer, type CheckpointResult } from "@throughline/checkpoint";
-import { createCompactor, type CompactionPlan, type NothingToCompact } from "@throughline/compaction";
+import { chatCheckpointWriter, type CheckpointResult, createCheckpointer } from "@throughline/checkpoint";
+import { createCompactor } from "@throughline/compaction";
+import { type CompactionPlan, type NothingToCompact } from "@throughline/compaction/internal";
 import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";

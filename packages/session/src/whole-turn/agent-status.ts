@@ -1,7 +1,9 @@
-import { checkpointStatus, type CheckpointStatus } from "@throughline/checkpoint";
-import { readRetries, type RetryLimits } from "@throughline/compaction";
+import { checkpointStatus, type CheckpointStatus } from "@throughline/checkpoint/internal";
+import { readRetries } from "@throughline/compaction/internal";
+import { type RetryLimits } from "@throughline/compaction";
 import type { SessionEntry } from "@throughline/core";
-import { readFlushState, type FlushPhase } from "@throughline/memory-flush";
+import { readFlushState } from "@throughline/memory-flush";
+import { type FlushPhase } from "@throughline/memory-flush/internal";
 import type { Gauge } from "@throughline/tokens";
 
 /** What a summariser's breaker stands at, as `createSummarizerBreakers` tells it. */

@@ -1,4 +1,4 @@
-import { settingsForWindow } from "@throughline/compaction";
+import { settingsForWindow } from "@throughline/compaction/internal";
 import { hasErrorCode } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import type { CompactSession, StepContext, TurnStep } from "../session-options.ts";

@@ -1,4 +1,5 @@
-import { createSummaryRetry, tokenMeasure } from "@throughline/compaction";
+import { createSummaryRetry } from "@throughline/compaction";
+import { tokenMeasure } from "@throughline/compaction/internal";
 import type { Clock, RecordIds, SessionStore, Summarizer } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import type { StepContext } from "../session-options.ts";

@@ -1,16 +1,7 @@
-import {
-  listCheckpoints,
-  type CheckpointResult,
-  type CheckpointStatus,
-  type ListedCheckpoint,
-} from "@throughline/checkpoint";
-import type {
-  CompactionPlan,
-  CompactionRequest,
-  CompactionResult,
-  NothingToCompact,
-  RetryLimits,
-} from "@throughline/compaction";
+import { type CheckpointResult, listCheckpoints, type ListedCheckpoint } from "@throughline/checkpoint";
+import { type CheckpointStatus } from "@throughline/checkpoint/internal";
+import type { CompactionPlan, NothingToCompact } from "@throughline/compaction/internal";
+import type { CompactionRequest, CompactionResult, RetryLimits } from "@throughline/compaction";
 import type { SessionDraft, SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";
 import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";

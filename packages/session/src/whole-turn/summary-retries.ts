@@ -1,10 +1,5 @@
-import {
-  createEntryLease,
-  createSummaryRetry,
-  runRetryLoop,
-  tokenMeasure,
-  type RetryOutcome,
-} from "@throughline/compaction";
+import { createEntryLease, createSummaryRetry, type RetryOutcome, runRetryLoop } from "@throughline/compaction";
+import { tokenMeasure } from "@throughline/compaction/internal";
 import type { Clock, RecordIds, SessionRef, SessionStore, Summarizer } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import { emptyCalibration, type TokenEstimator } from "@throughline/tokens";

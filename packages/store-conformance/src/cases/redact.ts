@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { throughlineKind } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
 import {
   assertRefused,
   createSession,

@@ -1,12 +1,6 @@
 import assert from "node:assert/strict";
-import {
-  redactRecords,
-  throughlineDraft,
-  throughlineKind,
-  type RecordDraft,
-  type SessionRef,
-  type SessionStore,
-} from "@throughline/core";
+import { type RecordDraft, redactRecords, type SessionRef, type SessionStore } from "@throughline/core";
+import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
 import { assertRefused, createSession, readRecords, readSources, refOf, userDraft } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import type { StoreUnderTest } from "../store-under-test.ts";

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { isSideRecord, ThroughlineError } from "@throughline/core";
+import { isSideRecord } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
 import type { AppendDraft, RecordDraft, SessionStore } from "@throughline/core";
 import { without, type Mutant } from "./mutant.ts";
 

@@ -1,4 +1,5 @@
-import { hasErrorCode, isSideRecord, throughlineKind } from "@throughline/core";
+import { hasErrorCode } from "@throughline/core";
+import { isSideRecord, throughlineKind } from "@throughline/core/internal";
 import type {
   AppendDraft,
   AppendResult,

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { isAgentId } from "@throughline/core";
+import { isAgentId } from "@throughline/core/internal";
 
 /** A place with sessions of another program, by what the file system shows; no file was read. */
 export interface ForeignPlace {

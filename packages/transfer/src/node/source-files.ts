@@ -1,9 +1,9 @@
 import { close, constants, fstat, lstat, open, opendir, read, realpath } from "node:fs";
 import { sep } from "node:path";
 import { promisify } from "node:util";
-import { ThroughlineError, type ErrorCode } from "@throughline/core";
+import { type ErrorCode, ThroughlineError } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import type { ListedName } from "@throughline/openclaw-format";
+import type { ListedName } from "@throughline/openclaw-format/internal";
 
 /**
  * The files that are imported, opened to read and never otherwise. No symbolic link is followed in a file's own name:

@@ -1,0 +1,6 @@
+// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+export type { HistoryWork } from "./create-history.ts";
+export type { HistoryWindow } from "./growing-window.ts";
+export { summaryPrefixes } from "./message-texts.ts";
+export type { OmitReason } from "./omitted-ranges.ts";
+export type { Truncation } from "./truncate-results.ts";

@@ -1,0 +1,12 @@
+// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+export { freeRef, sessionExists } from "./create-session.ts";
+export { MemoryBudget, withinMemory } from "./memory-budget.ts";
+export { blocksText, recordRole } from "./record-text.ts";
+export { matchSession, refsOf } from "./resolve-session.ts";
+export type { SessionCandidate } from "./resolve-session.ts";
+export { scanRecords } from "./scan-records.ts";
+export { mostIndexedHits } from "./search-hits.ts";
+export { isBoundary, isChosen } from "./select-records.ts";
+export type { TailSelection } from "./select-records.ts";
+export { modelName, percentOf, sessionLabel } from "./session-row.ts";
+export { isTerminalKey, terminalSessionKey } from "./terminal-keys.ts";

@@ -1,2 +1,0 @@
-export { createSession, freeRef, sessionExists, type CreateSessionOptions } from "./create-session.ts";
-export { isTerminalKey, terminalSessionKey } from "./terminal-keys.ts";

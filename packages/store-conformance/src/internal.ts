@@ -1,0 +1,3 @@
+// What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+export { conformanceCases } from "./conformance-cases.ts";
+export { startHolder } from "./faults/start-holder.ts";

@@ -1,2 +1,0 @@
-export { createExtractiveSummarizer } from "./extractive-summarizer.ts";
-export type { ExtractiveSummarizerOptions } from "./extractive-summarizer.ts";
