@@ -250,6 +250,13 @@ const shapes: Readonly<Record<string, Shape>> = {
     dependsOnMode: flag,
     channel: or(text),
     chatType: or(text),
+    groupActivation: or(one("mention", "always")),
+    queue: object({
+      behavior: one("followup", "collect", "steer", "steer-backlog", "interrupt"),
+      debounceMs: count,
+      cap: or(count),
+      drop: one("old", "new", "summarize"),
+    }),
     reset: object({
       isDue: flag,
       reason: or(one("daily", "idle")),

@@ -103,3 +103,33 @@ describe("a send policy", () => {
     expect(await answers(directOnly, "group")).toBe(true);
   });
 });
+
+describe("groups and messages that wait", () => {
+  it("prints what the entry says of them, and chat answers whoever sits at it [ENT-06b, ENT-10c]", async () => {
+    const home = await homeWith(
+      {},
+      {
+        group: {
+          groupActivation: "mention",
+          queueMode: "collect",
+          queueDebounceMs: 300,
+          queueCap: 5,
+          queueDrop: "old",
+        },
+      },
+    );
+    const { stdout } = await runHere(home, ["policy", keys.group]);
+    expect(stdout).toContain("group: answers what mentions the agent, and stores the rest (groupActivation)\n");
+    expect(stdout).toContain(
+      "queue: messages that arrive while a turn runs have one turn together, 300 ms after the last one; at most 5 wait, then the oldest is refused\n",
+    );
+    const [row] = objects((await runHere(home, ["policy", keys.group, "--json"])).stdout);
+    expect(row).toMatchObject({
+      groupActivation: "mention",
+      queue: { behavior: "collect", debounceMs: 300, cap: 5, drop: "old" },
+    });
+    const direct = objects((await runHere(home, ["policy", keys.direct, "--json"])).stdout)[0];
+    expect(direct).toMatchObject({ groupActivation: null, queue: { behavior: "followup", cap: null } });
+    expect(await answers(home, "group")).toBe(true);
+  });
+});

@@ -6,3 +6,7 @@ export { neverReset } from "./reset-policy.ts";
 export { openSendPolicy } from "./send-policy.ts";
 export type { SendPolicyMode } from "./send-policy.ts";
 export { policySettings } from "./settings.ts";
+export { resolveGroupActivation } from "./group-activation.ts";
+export type { GroupActivation } from "./group-activation.ts";
+export { readQueueSettings } from "./queue-settings.ts";
+export type { QueueBehavior, QueueSettings } from "./queue-settings.ts";

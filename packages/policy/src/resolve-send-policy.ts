@@ -92,6 +92,11 @@ function factsOf({ key, entry, channel, chatType }: SendPolicyQuestion): Facts {
   };
 }
 
+/** `direct`, `group`, `channel`, or what the entry says; null when neither entry nor key tells. */
+export function chatTypeOfSession(key: string, entry: SessionEntry): string | null {
+  return factsOf({ key, entry, policy: null }).chatType;
+}
+
 function matches(match: SendPolicyMatch, { keys, channel, chatType }: Facts): boolean {
   if (match.channel !== undefined && !sameText(match.channel, channel)) return false;
   if (match.chatType !== undefined && !sameText(canonicalChatType(match.chatType), chatType)) return false;

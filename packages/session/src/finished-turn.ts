@@ -25,7 +25,16 @@ export function replayedTurn(
   const { state, denial, records, calls } = keyed;
   if (!isAnswered(state)) return null;
   const messages = records.flatMap(({ record }) => (record.type === "message" ? [record["message"] as Message] : []));
-  const parts = { turnId, ref: log.ref, messages, calls, usage: usageOf(calls), gauge: gaugeNow(log), replayed: true };
+  const parts = {
+    turnId,
+    ref: log.ref,
+    messages,
+    calls,
+    usage: usageOf(calls),
+    gauge: gaugeNow(log),
+    replayed: true,
+    joined: false,
+  };
   return finishedTurn({ ...parts, outcome: state, denial }, holdBack);
 }
 

@@ -6,7 +6,7 @@ import { finishedTurn } from "./finished-turn.ts";
 import { HeldTurn } from "./held-turn.ts";
 import { restoreHistory } from "./restore-history.ts";
 import type { Emit } from "./session-event.ts";
-import type { TurnHost } from "./turn-host.ts";
+import type { TurnHost, TurnInput } from "./turn-host.ts";
 import { TurnLedger } from "./turn-ledger.ts";
 import { TurnRun, type TurnEnd } from "./turn-run.ts";
 import type { TurnSettings } from "./turn-settings.ts";
@@ -23,6 +23,7 @@ export interface RunOptions {
   readonly firstSeq: number;
   /** Messages that are taken in while the turn runs. */
   readonly taken: readonly StoredRecord[];
+  readonly input: TurnInput;
 }
 
 /** Keeps the lease of an open turn while it runs, and sees to it that it ends. */
@@ -54,6 +55,8 @@ export async function runOpenTurn(context: RunOptions): Promise<Turn> {
       clock: shared.clock,
       turn: held,
       summaryId: () => handle.summaryId(),
+      isMentioned: context.input.isMentioned,
+      steeredDrafts: () => shared.queueOf(handle.ref).takeSteered(),
       onDelta: options.onDelta ?? null,
       emit,
     });
@@ -82,6 +85,7 @@ function ended(context: RunOptions, end: TurnEnd, ledger: TurnLedger, counter: T
       usage: ledger.used,
       gauge: ledger.now(),
       replayed: false,
+      joined: false,
     },
     settings.holdBack,
   );

@@ -1,14 +1,23 @@
 import type { SessionRef, SessionEntry } from "@throughline/core";
 import { resolveSendPolicy, type SendPolicy, type SendPolicyAnswer } from "@throughline/policy";
+import { resolveGroupActivation } from "@throughline/policy/internal";
 
-/** What denied an answer: the session's own `sendPolicy`, a rule by its place, or the default of the policy. */
-export type SendDenial = Pick<SendPolicyAnswer, "source" | "ruleIndex" | "mode">;
+/**
+ * What denied an answer: the session's own `sendPolicy`, a rule by its place, the default of the policy, or the entry's
+ * `groupActivation` for words that do not mention the agent.
+ */
+export interface SendDenial extends Pick<SendPolicyAnswer, "ruleIndex" | "mode"> {
+  readonly source: SendPolicyAnswer["source"] | "group-activation";
+}
 
 /** Null when the agent may answer in the session. */
 export function sendDenial(
   policy: SendPolicy | null,
-  { ref, entry }: { readonly ref: SessionRef; readonly entry: SessionEntry },
+  { ref: { key }, entry }: { readonly ref: SessionRef; readonly entry: SessionEntry },
+  isMentioned: boolean,
 ): SendDenial | null {
-  const { action, source, ruleIndex, mode } = resolveSendPolicy({ key: ref.key, entry, policy });
-  return action === "allow" ? null : { source, ruleIndex, mode };
+  const { action, source, ruleIndex, mode } = resolveSendPolicy({ key, entry, policy });
+  if (action !== "allow") return { source, ruleIndex, mode };
+  if (isMentioned || resolveGroupActivation({ key, entry }).activation === "always") return null;
+  return { source: "group-activation", ruleIndex: null, mode: null };
 }

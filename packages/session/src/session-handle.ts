@@ -142,12 +142,14 @@ export class SessionHandle implements Session, TurnHost {
     if (problem !== null)
       throw new ThroughlineError("INPUT_INVALID", `The input cannot be shown to a model: ${problem}.`);
     const drafts = (): readonly RecordDraft[] => [messageDraft({ role: "user", content: input })];
-    const { idempotencyKey = null } = options;
-    return this.#track(takeTurn(this, { drafts, resumes: null, idempotencyKey }, options));
+    const { idempotencyKey = null, mentioned: isMentioned = true } = options;
+    return this.#track(takeTurn(this, { drafts, resumes: null, idempotencyKey, isMentioned }, options));
   }
 
   async resume(options: ResumeOptions = {}): Promise<Turn> {
-    return this.#track(takeTurn(this, { drafts: null, resumes: null, idempotencyKey: null }, options));
+    return this.#track(
+      takeTurn(this, { drafts: null, resumes: null, idempotencyKey: null, isMentioned: true }, options),
+    );
   }
 
   async append(drafts: readonly SessionDraft[], options: SessionAppendOptions = {}): Promise<AppendResult> {

@@ -44,6 +44,8 @@ export interface Turn {
   readonly ref: SessionRef;
   /** True when a turn with this idempotency key was done before and this is what came of it. */
   readonly replayed: boolean;
+  /** True when the words went into a turn that another call runs, by the entry's `queueMode`: all of this is that turn's. */
+  readonly joined: boolean;
 }
 
 /** What a process left behind that ended in the middle of a turn. */
@@ -71,7 +73,7 @@ export interface RunTurnOptions {
   readonly onEvent?: SessionEventListener;
   /**
    * When another turn is open: wait for it, throw SESSION_BUSY, or go on in a copy of the session as it was before that
-   * turn. @default waits for turns of this process, throws for those of others
+   * turn. @default waits for turns of this process, as the entry's `queueMode` says; throws for those of others
    */
   readonly whenBusy?: "queue" | "reject" | "branch";
   /** How long to wait at most; then SESSION_BUSY. @default 600000 */
@@ -86,11 +88,16 @@ export interface RunTurnOptions {
   readonly maxSteps?: number;
   /** @default the session's */
   readonly leaseMs?: number;
+  /**
+   * Whether the words mention the agent. In a group whose entry has `groupActivation: "mention"`, words that do not are stored
+   * and not answered. @default true
+   */
+  readonly mentioned?: boolean;
   /** A turn with the same key and input is done once: later ones go on with it, or give what came of it. */
   readonly idempotencyKey?: string;
 }
 
-export type ResumeOptions = Omit<RunTurnOptions, "idempotencyKey">;
+export type ResumeOptions = Omit<RunTurnOptions, "idempotencyKey" | "mentioned">;
 
 /** What would be sent. */
 export interface SessionMessages {

@@ -1,5 +1,6 @@
 import { hasErrorCode, ThroughlineError, type RecordDraft, type SessionRef } from "@throughline/core";
 import { keyedTurnId, readInterruptedTurn, type Beginning } from "./begin-turn.ts";
+import { readQueueSettings, type QueueSettings } from "@throughline/policy/internal";
 import { beginWhenFree, type BeginWhenFreeOptions } from "./begin-when-free.ts";
 import { branchSession } from "./branch-session.ts";
 import { replayedTurn } from "./finished-turn.ts";
@@ -13,6 +14,7 @@ import { targetOf } from "./session-log.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
 import { wireTools } from "./wire-tools.ts";
 import { turnSettings } from "./turn-settings.ts";
+import { abortInterrupted, type QueueHolder, type TakenWords, type WaitingTurn } from "./turn-queue.ts";
 import { abortedBefore, busyHere, TurnWait } from "./turn-wait.ts";
 
 /** One turn, from the queue to its end. */
@@ -26,6 +28,7 @@ export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunT
   const { clock, owners } = shared;
   const signals = [options.signal, handle.closing];
   const wait = new TurnWait({ clock, owners, signals, waitMs: options.waitMs });
+  const isBusy = queue.holder !== null;
   if (queue.holder !== null) {
     if (options.whenBusy === "reject") throw busyHere(queue.holder, shared.owners.self);
     if (options.whenBusy === "branch") {
@@ -34,16 +37,55 @@ export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunT
     }
     emit?.({ name: "turn.queued", owner: null, leaseUntilMs: null });
   }
-  const leave = await wait.enter(queue, { turnId, sinceMs: shared.clock.nowMs() });
+  const waiting = waitingTurn(handle, input, options, turnId);
+  if (isBusy && waiting.settings.behavior === "interrupt") queue.interrupt();
+  const place = await wait.enter(queue, waiting);
+  if (place.kind === "joined") return { ...place.turn, joined: true };
   try {
+    const { behavior, debounceMs } = waiting.settings;
+    if (isBusy && debounceMs > 0) await wait.debounce(queue, debounceMs);
+    const isCollecting = isBusy && (behavior === "collect" || behavior === "interrupt") && waiting.drafts !== null;
+    const others = [
+      ...(waiting.drafts === null ? [] : [queue.takeLeftOut()]),
+      ...(isCollecting ? [queue.takeWaiting()] : []),
+    ];
     const isReset = await resetIfDue(handle, input, emit);
-    return await openTurn({ handle, input, options, wait, ...(isReset ? newTurn(handle, input, options) : turn) });
+    const own = isReset ? newTurn(handle, input, options) : turn;
+    const opening = { handle, options, wait, holder: waiting.holder, ...own };
+    queue.running = openTurn({ ...opening, input: withWords(input, others) });
+    for (const words of others) words.join(queue.running);
+    return await queue.running;
   } catch (error) {
     if (!(error instanceof BranchOff)) throw error;
   } finally {
-    leave();
+    place.leave();
   }
   return branchOff(handle, input, options, emit);
+}
+
+/** For a caller who says what is to happen when the session is busy. */
+const plainQueue: QueueSettings = { behavior: "followup", debounceMs: 0, cap: null, drop: "new" };
+
+/** How the turn waits for the one that runs, and what another turn may take over of it. */
+function waitingTurn(
+  { shared: { clock }, log: { entry } }: TurnHost,
+  { drafts, idempotencyKey, isMentioned }: TurnInput,
+  options: RunTurnOptions,
+  turnId: string,
+): WaitingTurn {
+  const arrivedAtMs = clock.nowMs();
+  const { model, system, tools, maxSteps, leaseMs, whenBusy } = options;
+  const settings = whenBusy === undefined ? readQueueSettings(entry) : plainQueue;
+  const hasOwn = [model, system, tools, maxSteps, leaseMs].some((option) => option !== undefined);
+  const canJoin = idempotencyKey === null && isMentioned && !hasOwn;
+  return { holder: { turnId, sinceMs: arrivedAtMs }, drafts: canJoin ? drafts : null, settings, arrivedAtMs };
+}
+
+/** The first words are those that were left out, then its own, then what arrived later. */
+function withWords(input: TurnInput, [leftOut, later]: readonly TakenWords[]): TurnInput {
+  const { drafts } = input;
+  if (drafts === null || leftOut === undefined) return input;
+  return { ...input, drafts: () => [...leftOut.drafts, ...drafts(), ...(later?.drafts ?? [])] };
 }
 
 /** The id of the turn in the session as it is now, and who hears of it. */
@@ -58,6 +100,7 @@ function newTurn(
 
 interface OpeningContext {
   readonly handle: TurnHost;
+  readonly holder: QueueHolder;
   readonly input: TurnInput;
   readonly options: RunTurnOptions;
   readonly turnId: string;
@@ -102,6 +145,8 @@ async function openTurn(context: OpeningContext): Promise<Turn> {
     }
     const { fence, result } = beginning;
     const firstSeq = result.records[0]?.seq ?? 0;
+    context.holder.controller = controller;
+    if (context.holder.isInterrupted === true) abortInterrupted(controller);
     emit?.({ name: "turn.opened", fence, resumes });
     return await runOpenTurn({ ...context, settings, fence, firstSeq, controller, taken });
   } finally {
@@ -123,9 +168,10 @@ async function beginOrBranch(
 
 /** A turn with this key was begun before: its result is returned, or it is resumed once nobody else runs it. */
 async function goOn(
-  { handle, input, options, turnId, emit, wait }: OpeningContext,
+  { input, turnId, ...context }: OpeningContext,
   beginning: Extract<Beginning, { kind: "replayed" }>,
 ): Promise<Turn> {
+  const { handle, options, emit, wait } = context;
   const { log, shared } = handle;
   const keyed = await settledKeyedTurn({
     log,
@@ -142,7 +188,7 @@ async function goOn(
   if (done !== null) return done;
   const next = shared.random.uuid();
   const again: TurnInput = { ...input, drafts: null, resumes: turnId, idempotencyKey: null };
-  return openTurn({ handle, input: again, options, turnId: next, emit, wait });
+  return openTurn({ ...context, input: again, turnId: next });
 }
 
 async function branchOff(

@@ -11,6 +11,8 @@ export interface TurnInput {
   /** The turn to go on with. @default the last one of the log */
   readonly resumes: string | null;
   readonly idempotencyKey: string | null;
+  /** False for words in a group that are not meant for the agent. */
+  readonly isMentioned: boolean;
 }
 
 /** What a turn needs of the session it runs in. */

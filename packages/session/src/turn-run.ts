@@ -10,6 +10,7 @@ import {
   type ToolCallBlock,
 } from "@throughline/core";
 import { createGuardTurn, modelFailure, type CompactionRequest } from "@throughline/guard";
+import { resolveGroupActivation } from "@throughline/policy/internal";
 import type { Actual, TokenCounter } from "@throughline/tokens";
 import { callModel, type CallResult, type CallContext } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
@@ -36,6 +37,10 @@ export interface TurnRunOptions {
   readonly clock: Clock;
   readonly turn: HeldTurn;
   readonly summaryId: () => string | null;
+  /** False for words in a group that are not meant for the agent. */
+  readonly isMentioned: boolean;
+  /** Words that arrived since the last call and are to be known to the next one. */
+  readonly steeredDrafts: () => readonly RecordDraft[];
   readonly onDelta: ((delta: ChatDelta) => void) | null;
   readonly emit: Emit | null;
 }
@@ -55,6 +60,8 @@ export class TurnRun {
   readonly #guardTurn = createGuardTurn();
   #step = 0;
   #isSystemSent = false;
+  /** Whether the system prompt introduced the group. */
+  #isIntroduced = false;
   /** Of the whole turn: a tool loop must not change it. */
   #model: SessionModel | null = null;
 
@@ -70,6 +77,8 @@ export class TurnRun {
       if (signal.aborted) return this.#abort(null, []);
       const denial = await this.#denial();
       if (denial !== null) return this.#deny(denial);
+      const steered = this.#step === 0 ? [] : this.#options.steeredDrafts();
+      if (steered.length > 0) await this.#append(steered, {});
       this.#step += 1;
       const { result, ask } = await this.#ask();
       const message = withOwnId(result.message, this.#options.log.facts.replyId);
@@ -102,9 +111,9 @@ export class TurnRun {
 
   /** Read anew before each call: whoever denies a session while a turn runs in it wants it to be silent. */
   async #denial(): Promise<SendDenial | null> {
-    const { log, settings } = this.#options;
+    const { log, settings, isMentioned } = this.#options;
     await log.refreshEntry();
-    return sendDenial(settings.sendPolicy, log);
+    return sendDenial(settings.sendPolicy, log, isMentioned);
   }
 
   async #deny(denial: SendDenial): Promise<TurnEnd> {
@@ -170,9 +179,19 @@ export class TurnRun {
     if (typeof system === "function") this.#estimate();
     const text =
       typeof system === "function" ? system({ ref: log.ref, turnId: turn.turnId, gauge: ledger.prompt() }) : system;
-    const prefix = prefixOf(text, tools.definitions);
-    const prompt = promptOf(log, text);
+    const introduced = this.#withIntroduction(text);
+    const prefix = prefixOf(introduced, tools.definitions);
+    const prompt = promptOf(log, introduced);
     return { prompt, prefix, actual: measuredSize(log, prompt.messages, prefix, counter) };
+  }
+
+  /** The entry asks for it until an answer came, so that all calls of a turn begin alike. */
+  #withIntroduction(system: string | null): string | null {
+    const { log } = this.#options;
+    const { introduction } = resolveGroupActivation({ key: log.ref.key, entry: log.entry });
+    this.#isIntroduced ||= introduction !== null;
+    if (introduction === null) return system;
+    return system === null || system === "" ? introduction : `${system}\n\n${introduction}`;
   }
 
   /** A system prompt that is made for the call is made once to be counted. */
@@ -299,7 +318,8 @@ export class TurnRun {
     result: CallResult | null,
     entry: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
-    await this.#options.turn.close(drafts, mark, { ...entry, ...this.#patch(result, mark.state) });
+    const introduced = this.#isIntroduced && mark.state === "done" ? { groupActivationNeedsSystemIntro: false } : {};
+    await this.#options.turn.close(drafts, mark, { ...entry, ...introduced, ...this.#patch(result, mark.state) });
   }
 
   #closing(outcome: BeforeCloseContext["outcome"], reply: AssistantMessage | null): ClosingDecision {

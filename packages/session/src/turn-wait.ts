@@ -1,6 +1,6 @@
 import { ThroughlineError, type Clock, type OpenTurn } from "@throughline/core";
 import type { TurnOwners } from "./turn-owners.ts";
-import type { QueueHolder, TurnQueue } from "./turn-queue.ts";
+import type { QueuePlace, TurnQueue, WaitingTurn } from "./turn-queue.ts";
 
 const firstPauseMs = 20;
 const longestPauseMs = 500;
@@ -27,8 +27,8 @@ export class TurnWait {
     this.#untilMs = options.clock.nowMs() + (options.waitMs ?? 600_000);
   }
 
-  /** Enters the queue. @throws {ThroughlineError} ABORTED, SESSION_BUSY when it took too long */
-  async enter(queue: TurnQueue, own: QueueHolder): Promise<() => void> {
+  /** Enters the queue. @throws {ThroughlineError} ABORTED, SESSION_BUSY when it took too long or too many wait */
+  async enter(queue: TurnQueue, own: WaitingTurn): Promise<QueuePlace> {
     const { holder } = queue;
     if (holder === null) return queue.enter(own, undefined);
     const { clock, owners, signals } = this.#options;
@@ -44,10 +44,29 @@ export class TurnWait {
     try {
       return await queue.enter(own, controller.signal);
     } catch (error) {
-      throw isLate ? busyHere(holder, owners.self) : error;
+      const isTooLate = isLate && error instanceof ThroughlineError && error.cause === waitOver;
+      throw isTooLate ? busyHere(holder, owners.self) : error;
     } finally {
       end();
       controller.abort(waitOver);
+    }
+  }
+
+  /** Waits until nothing new came for a while, or the wait took too long. @throws {ThroughlineError} ABORTED */
+  async debounce(queue: TurnQueue, debounceMs: number): Promise<void> {
+    const { clock, signals } = this.#options;
+    const controller = new AbortController();
+    const end = forward(signals, controller);
+    try {
+      for (;;) {
+        const leftMs = Math.min(queue.lastArrivalMs + debounceMs, this.#untilMs) - clock.nowMs();
+        if (leftMs <= 0) return;
+        await clock.sleep(leftMs, controller.signal);
+      }
+    } catch (cause) {
+      throw controller.signal.aborted ? waitAborted(controller.signal) : cause;
+    } finally {
+      end();
     }
   }
 

@@ -1,10 +1,7 @@
-import type { SendPolicyAnswer } from "@throughline/policy";
+import type { SendDenial } from "@throughline/session";
 
 /** What decided whether an agent may send in a session. `own` is the session's own `sendPolicy`. */
-export function sendPolicyText(
-  { source, ruleIndex, mode }: Pick<SendPolicyAnswer, "source" | "ruleIndex" | "mode">,
-  own: unknown,
-): string {
+export function sendPolicyText({ source, ruleIndex, mode }: SendDenial, own: unknown): string {
   switch (source) {
     case "session":
       return `by the session's own sendPolicy, ${JSON.stringify(own)}`;
@@ -12,6 +9,8 @@ export function sendPolicyText(
       return `by rule ${(ruleIndex ?? 0) + 1} of session.sendPolicy (${mode})`;
     case "default":
       return "by the default of session.sendPolicy: no rule fits";
+    case "group-activation":
+      return "by the session's groupActivation: the message does not mention the agent";
     case "unset":
       return "nothing is configured, so everything may be sent";
   }

@@ -1,6 +1,7 @@
 import { sessionSettings } from "@throughline/config";
 import { compareSendPolicyModes, resolveSendPolicy } from "@throughline/policy";
-import { openSendPolicy } from "@throughline/policy/internal";
+import { openSendPolicy, readQueueSettings, resolveGroupActivation } from "@throughline/policy/internal";
+import type { GroupActivation, QueueSettings } from "@throughline/policy/internal";
 import { planSessionReset } from "@throughline/session";
 import type { ResetPlan, SendPolicy, SendPolicyAnswer } from "@throughline/policy";
 import { systemClock } from "@throughline/core/node";
@@ -35,6 +36,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     timeZone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
   const rule = ruleOf(policy, answer);
+  const group = resolveGroupActivation({ key: ref.key, entry });
+  const queue = readQueueSettings(entry);
   if (output.isJson) {
     await output.object({
       kind: "policy",
@@ -43,6 +46,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       ...answer,
       rule,
       dependsOnMode: differ,
+      groupActivation: group.isGroup ? group.activation : null,
+      queue,
       reset: { isDue: reset.isDue, reason: reset.reason, dueAtMs: reset.dueAtMs, source: reset.source, ...reset.rule },
     });
     return 0;
@@ -62,11 +67,36 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (differ)
     await output.line({ text: "  first-match and deny-overrides give different answers here", style: "yellow" });
   await output.line(`reset: ${resetText(reset)}`);
+  if (group.isGroup) await output.line(`group: ${activationTexts[group.activation]}`);
+  if (entry.queueMode !== undefined || queue.cap !== null) await output.line(`queue: ${queueText(queue)}`);
   return 0;
 }
 
 function ruleOf(policy: SendPolicy | null, { ruleIndex }: SendPolicyAnswer): unknown {
   return ruleIndex === null ? null : ((policy ?? openSendPolicy).rules[ruleIndex] ?? null);
+}
+
+const activationTexts: Readonly<Record<GroupActivation["activation"], string>> = {
+  mention: "answers what mentions the agent, and stores the rest (groupActivation)",
+  always: "answers every message (groupActivation)",
+};
+
+const queueTexts: Readonly<Record<QueueSettings["behavior"], string>> = {
+  followup: "a message that arrives while a turn runs has the next turn",
+  collect: "messages that arrive while a turn runs have one turn together",
+  steer: "a running turn takes a message that arrives before its next model call",
+  "steer-backlog":
+    "a running turn takes a message that arrives before its next model call, and the next turn takes it too",
+  interrupt: "a message that arrives aborts the running turn",
+};
+
+function queueText({ behavior, debounceMs, cap, drop }: QueueSettings): string {
+  const pause = debounceMs > 0 ? `, ${debounceMs} ms after the last one` : "";
+  const most =
+    cap === null
+      ? ""
+      : `; at most ${cap} wait, then ${drop === "summarize" ? "the oldest is shortened" : `the ${drop === "old" ? "oldest" : "newest"} is refused`}`;
+  return `${queueTexts[behavior]}${pause}${most}`;
 }
 
 function resetText({ rule, source, dueAtMs, isDue, reason }: ResetPlan): string {
