@@ -253,4 +253,11 @@ export const longSuites: readonly LongSuite[] = [
     full: ["test/failed-flushes.test.ts", "test/kill-append.test.ts"],
     quick: ["test/kill-append.test.ts"],
   }),
+  ...["own-loop-anthropic", "own-loop-openai"].map((name) =>
+    tests(`tests-${name}`, "a program with a loop of its own killed 30 times", {
+      project: `examples/${name}`,
+      full: [],
+      quick: [],
+    }),
+  ),
 ];

@@ -66,8 +66,8 @@ export type {
   UserMessage,
 } from "./record.ts";
 export { redactRecords } from "./redact-records.ts";
-export { assistantMessage, customRecord, toolResult, userMessage } from "./session-draft.ts";
-export type { MessageDraft, NewMessage, SessionDraft } from "./session-draft.ts";
+export { assistantMessage, customRecord, toolCalls, toolResult, userMessage } from "./session-draft.ts";
+export type { MessageDraft, NewMessage, ReplyDraft, SessionDraft } from "./session-draft.ts";
 export { patchEntry } from "./session-entry.ts";
 export type { DeliveryContext, SessionEntry } from "./session-entry.ts";
 export type { SessionEvent, SessionEventListener } from "./session-event.ts";

@@ -6,6 +6,7 @@ import type {
   KnownRecordType,
   RecordFields,
   TextBlock,
+  ToolCallBlock,
   ToolResultMessage,
   UnknownBlock,
   UserMessage,
@@ -26,11 +27,19 @@ export interface NewAssistantMessage extends AssistantMessage {
   readonly responseId?: string;
 }
 
+/** Instructions in the middle of a conversation. The system prompt of a request is no record. */
+export interface SystemMessage {
+  readonly role: "system" | "developer";
+  readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
+  readonly timestamp?: number;
+}
+
 /** A message that a program writes: of a known role, without fields that no reader knows. */
 export type NewMessage =
   | UserMessage
   | NewAssistantMessage
   | ToolResultMessage
+  | SystemMessage
   | BashExecutionMessage
   | CustomRoleMessage;
 
@@ -48,6 +57,9 @@ export type SessionDraft = KnownDraft | OwnDraft;
 
 /** A new message as a record. */
 export type MessageDraft = DraftFrame<"message"> & { readonly message: NewMessage };
+
+/** A reply as a record. */
+export type ReplyDraft = DraftFrame<"message"> & { readonly message: NewAssistantMessage };
 
 /** What a user says, or what a tool gives back: text, or blocks of text, images and kinds of a program's own. */
 export type DraftContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
@@ -70,8 +82,19 @@ export function userMessage(content: DraftContent): MessageDraft {
 export function assistantMessage(
   content: AssistantMessage["content"],
   fields: Omit<NewAssistantMessage, "role" | "content"> = {},
-): MessageDraft {
+): ReplyDraft {
   return { type: "message", message: { role: "assistant", content, stopReason: "stop", ...fields } };
+}
+
+/**
+ * The calls of a reply, to run and to answer with `toolResult`. Their ids and arguments are those of the record: a call
+ * without an id has got one, and the arguments are parsed. Those that are no JSON object are in `partialJson`.
+ * @example
+ * const results = toolCalls(reply).map(async (call) => toolResult(call, await run(call.name, call.arguments)));
+ */
+export function toolCalls({ message: { content } }: ReplyDraft): readonly ToolCallBlock[] {
+  if (typeof content === "string") return [];
+  return content.filter((block): block is ToolCallBlock => block.type === "toolCall");
 }
 
 /**

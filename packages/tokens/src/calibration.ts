@@ -1,6 +1,13 @@
 import { isFields, type Fields } from "./block-parts.ts";
 import { canonicalModelId } from "./model-name.ts";
-import { messageOverheadTokens, type TokenCount, type TokenCounter } from "./token-counter.ts";
+import {
+  messageOverheadTokens,
+  overheadSpread,
+  uncalibratedBand,
+  uncalibratedHigh,
+  type TokenCount,
+  type TokenCounter,
+} from "./token-counter.ts";
 
 /** Plain JSON, for the caller to keep. */
 export interface Calibration {
@@ -42,10 +49,6 @@ const mostOverheads = 32;
 const mostModels = 64;
 /** A ratio further from the prior is no tokenizer: something else in the prompt changed. */
 const mostDeviation = 2;
-/** Until there is something to go by, room for the unexpected. */
-const uncalibratedHigh = 1.2;
-/** The overhead of a message lies so far off the usual one at most, until something was observed. */
-const overheadSpread = 8;
 /** A remainder beyond these is no overhead: something else came with the message. */
 const leastOverhead = -30;
 const mostOverhead = 90;
@@ -95,16 +98,7 @@ export function calibratedFactor(calibration: Calibration, counter: TokenCounter
   const ratios = calibration.ratios[calibrationKey(counter)] ?? [];
   const observations = ratios.length;
   const overhead = calibratedOverhead(calibration, counter);
-  if (observations === 0) {
-    const off = counter.method === "heuristic" || counter.method === "chars4" ? Math.max(spread, 0.3) : spread;
-    return {
-      factor: prior,
-      low: prior * (1 - off),
-      high: prior * Math.max(1 + off, uncalibratedHigh),
-      observations,
-      overhead,
-    };
-  }
+  if (observations === 0) return { factor: prior, ...uncalibratedBand(counter), observations, overhead };
   const sorted = ratios.toSorted((a, b) => a - b);
   const weight = observations / (observations + priorWeight);
   const towardsPrior = (observed: number): number => prior ** (1 - weight) * observed ** weight;

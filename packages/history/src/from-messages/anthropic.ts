@@ -1,3 +1,4 @@
+import type { MessageDraft, ReplyDraft } from "@throughline/core";
 import { isWireFields } from "../wire-values.ts";
 import {
   callBlock,
@@ -7,7 +8,7 @@ import {
   type ReplyBlock,
   type UserBlock,
 } from "./draft-blocks.ts";
-import type { MessageDraft, RecordFromReplyOptions, RecordsFromMessagesOptions } from "./message-draft.ts";
+import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";
 import { assertReplyOptions, MessageDrafts, replyDraft, type MessageOrigin, type ReplyEnd } from "./message-drafts.ts";
 import { fieldOf, MessageReader } from "./message-reader.ts";
 
@@ -40,7 +41,7 @@ export function recordsFromMessages(
  * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.content[0].text`
  * @example await turn.append([recordFromReply(await client.messages.create(request), { model: request.model })]);
  */
-export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): MessageDraft {
+export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
   assertReplyOptions(options);
   const reader = new MessageReader("recordFromReply");
   const { content, id, model, usage, stop_reason: stopReason } = reader.fields(reply, "reply");

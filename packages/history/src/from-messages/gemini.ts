@@ -1,7 +1,8 @@
+import type { MessageDraft, ReplyDraft } from "@throughline/core";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 import { base64Of } from "./bytes.ts";
 import { callBlock, textBlocks, unknownBlock, type ReplyBlock, type UserBlock } from "./draft-blocks.ts";
-import type { MessageDraft, RecordFromReplyOptions, RecordsFromMessagesOptions } from "./message-draft.ts";
+import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";
 import { assertReplyOptions, MessageDrafts, replyDraft, type MessageOrigin, type ReplyEnd } from "./message-drafts.ts";
 import { MessageReader } from "./message-reader.ts";
 
@@ -34,7 +35,7 @@ export function recordsFromMessages(
  * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.candidates[0].content`
  * @example await turn.append([recordFromReply(await ai.models.generateContent(request), { model: request.model })]);
  */
-export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): MessageDraft {
+export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
   assertReplyOptions(options);
   const reader = new MessageReader("recordFromReply");
   const fields = reader.fields(reply, "reply");

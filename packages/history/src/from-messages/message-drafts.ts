@@ -1,9 +1,9 @@
-import type { AssistantMessage, ToolCallBlock } from "@throughline/core";
+import type { AssistantMessage, MessageDraft, ReplyDraft, ToolCallBlock } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { assertKnownOptions, optionKinds, type OptionTable, recordUsage } from "@throughline/core/internal";
 import { CallBook } from "./call-book.ts";
 import { plainContent, type ReplyBlock, type UserBlock } from "./draft-blocks.ts";
-import type { MessageDraft, RecordFromReplyOptions, RecordsFromMessagesOptions } from "./message-draft.ts";
+import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";
 import { MessageReader } from "./message-reader.ts";
 
 const { filledText, callback } = optionKinds;
@@ -89,7 +89,7 @@ export function replyDraft(
   origin: MessageOrigin,
   envelope: ReplyEnvelope,
   options: RecordFromReplyOptions,
-): MessageDraft {
+): ReplyDraft {
   const { end, responseId } = envelope;
   const responseModel = filled(envelope.responseModel);
   const model = options.model ?? responseModel;

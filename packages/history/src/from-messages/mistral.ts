@@ -1,3 +1,4 @@
+import type { MessageDraft, ReplyDraft } from "@throughline/core";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 import {
   mediaBlock,
@@ -7,7 +8,7 @@ import {
   type ReplyBlock,
   type UserBlock,
 } from "./draft-blocks.ts";
-import type { MessageDraft, RecordFromReplyOptions, RecordsFromMessagesOptions } from "./message-draft.ts";
+import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";
 import { assertReplyOptions, MessageDrafts, replyDraft, type MessageOrigin } from "./message-drafts.ts";
 import { fieldOf, MessageReader } from "./message-reader.ts";
 import { chatCallBlocks, chatEndOf, takeResult } from "./openai-chat.ts";
@@ -41,7 +42,7 @@ export function recordsFromMessages(
  * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.choices[0].message`
  * @example await turn.append([recordFromReply(await mistral.chat.complete(request), { model: request.model })]);
  */
-export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): MessageDraft {
+export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
   assertReplyOptions(options);
   const reader = new MessageReader("recordFromReply");
   const fields = reader.fields(reply, "reply");

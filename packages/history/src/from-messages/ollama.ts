@@ -1,7 +1,8 @@
+import type { MessageDraft, ReplyDraft } from "@throughline/core";
 import { imageTypeOf } from "../media-source.ts";
 import type { WireFields } from "../wire-values.ts";
 import { callBlock, textBlocks, thinkingBlocks, type ReplyBlock, type UserBlock } from "./draft-blocks.ts";
-import type { MessageDraft, RecordFromReplyOptions, RecordsFromMessagesOptions } from "./message-draft.ts";
+import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";
 import { assertReplyOptions, MessageDrafts, replyDraft, type MessageOrigin } from "./message-drafts.ts";
 import { fieldOf, MessageReader } from "./message-reader.ts";
 import { base64Of } from "./bytes.ts";
@@ -36,7 +37,7 @@ export function recordsFromMessages(
  * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.message`
  * @example await turn.append([recordFromReply(await ollama.chat(request), { model: request.model })]);
  */
-export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): MessageDraft {
+export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
   assertReplyOptions(options);
   const reader = new MessageReader("recordFromReply");
   const fields = reader.fields(reply, "reply");

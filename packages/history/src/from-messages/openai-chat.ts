@@ -1,3 +1,4 @@
+import type { ReplyDraft } from "@throughline/core";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 import {
   callBlock,
@@ -8,7 +9,7 @@ import {
   type ReplyBlock,
   type UserBlock,
 } from "./draft-blocks.ts";
-import type { MessageDraft, RecordFromReplyOptions } from "./message-draft.ts";
+import type { RecordFromReplyOptions } from "./options.ts";
 import { replyDraft, type MessageDrafts, type MessageOrigin, type ReplyEnd } from "./message-drafts.ts";
 import { fieldOf, type MessageReader } from "./message-reader.ts";
 
@@ -48,7 +49,7 @@ export function recordFromCompletion(
   completion: WireFields,
   reader: MessageReader,
   options: RecordFromReplyOptions,
-): MessageDraft {
+): ReplyDraft {
   const [first] = reader.list(completion["choices"], "reply.choices");
   const choice = reader.fields(first, "reply.choices[0]");
   const message = reader.fields(choice["message"], "reply.choices[0].message");

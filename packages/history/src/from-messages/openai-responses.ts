@@ -1,3 +1,4 @@
+import type { ReplyDraft } from "@throughline/core";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 import {
   callBlock,
@@ -8,7 +9,7 @@ import {
   type ReplyBlock,
   type UserBlock,
 } from "./draft-blocks.ts";
-import type { MessageDraft, RecordFromReplyOptions } from "./message-draft.ts";
+import type { RecordFromReplyOptions } from "./options.ts";
 import { replyDraft, type MessageDrafts, type MessageOrigin, type ReplyEnd } from "./message-drafts.ts";
 import type { MessageReader } from "./message-reader.ts";
 import { takeResult } from "./openai-chat.ts";
@@ -41,7 +42,7 @@ export function recordFromResponse(
   response: WireFields,
   reader: MessageReader,
   options: RecordFromReplyOptions,
-): MessageDraft {
+): ReplyDraft {
   const content = reader
     .list(response["output"], "reply.output")
     .flatMap((item, at) => itemBlocks(reader.fields(item, `reply.output[${at}]`), `reply.output[${at}]`, reader));

@@ -1,5 +1,6 @@
+import type { MessageDraft, ReplyDraft } from "@throughline/core";
 import { isWireFields } from "../wire-values.ts";
-import type { MessageDraft, RecordFromReplyOptions, RecordsFromMessagesOptions } from "./message-draft.ts";
+import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";
 import { assertReplyOptions, MessageDrafts } from "./message-drafts.ts";
 import { MessageReader } from "./message-reader.ts";
 import { chatOrigin, recordFromCompletion, takeChatMessage } from "./openai-chat.ts";
@@ -34,7 +35,7 @@ export function recordsFromMessages(
  * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `reply.choices[0].message`
  * @example await turn.append([recordFromReply(await client.responses.create(request), { model: request.model })]);
  */
-export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): MessageDraft {
+export function recordFromReply(reply: unknown, options: RecordFromReplyOptions = {}): ReplyDraft {
   assertReplyOptions(options);
   const reader = new MessageReader("recordFromReply");
   const fields = reader.fields(reply, "reply");

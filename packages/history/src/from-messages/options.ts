@@ -1,8 +1,3 @@
-import type { Message } from "@throughline/core";
-
-/** A message as a record to append: `session.append` and every store's `append` take it. */
-export type MessageDraft = { readonly type: "message"; readonly message: Message };
-
 /** What messages do not say of the replies among them. */
 export interface RecordsFromMessagesOptions {
   /** The model that wrote the replies: signed thinking goes back to no other. @default none, and no thinking goes back */

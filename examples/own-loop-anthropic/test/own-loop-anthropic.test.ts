@@ -1,0 +1,58 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { sessionRef, type StoredRecord } from "@throughline/core";
+import { createHistory } from "@throughline/history/incremental";
+import { createProviderSimulator } from "@throughline/provider-simulator";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findLoopProblems, killLoop } from "../../../tools/kill-loop.ts";
+import { testSize } from "../../../tools/test-size.ts";
+
+const example = join(import.meta.dirname, "..");
+const program = join(example, "src/main.ts");
+const environment = (url: string) => ({ ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: url });
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "throughline-example-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function records(path: string): Promise<readonly StoredRecord[]> {
+  await using store = createSqliteStore({ path });
+  const ref = sessionRef({ key: "home" });
+  if ((await store.load(ref)) === null) return [];
+  const pages = await Array.fromAsync(store.read(ref));
+  return pages.flatMap((page) => page.records);
+}
+
+describe("the loop around Anthropic's SDK", () => {
+  it("answers, and gives the same answer when the message comes again", async () => {
+    const read = { type: "tool-call", name: "read_file", input: { name: "notes.txt" } } as const;
+    await using provider = createProviderSimulator({
+      replies: [{ kind: "answer", content: [read] }, "It opens at six."],
+    });
+    await provider.start();
+    const args = ["--silent", "start", "--", "What is in notes.txt?", "message-1", join(folder, "sessions.db")];
+    const env = { ...process.env, ...environment(provider.url) };
+    const run = (): Promise<{ stdout: string }> => promisify(execFile)("npm", args, { cwd: example, env });
+    expect((await run()).stdout).toBe("It opens at six.\n");
+    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("The harbor opens at six.");
+    expect((await run()).stdout).toBe("It opens at six.\n");
+    expect(provider.requests).toHaveLength(2);
+    expect(provider.refusals).toEqual([]);
+  });
+
+  it("loses nothing and does nothing twice however often it is killed", { timeout: 1_800_000 }, async () => {
+    const kills = testSize({ short: 4, long: 30 });
+    const run = await killLoop({ program, environment, folder, kills, seed: 1, records });
+    const history = createHistory("anthropic", { trailingAssistant: "keep" });
+    history.append(run.records);
+    expect(findLoopProblems(run, history.render().messages)).toEqual([]);
+    expect(run.kills).toHaveLength(kills);
+  });
+});
