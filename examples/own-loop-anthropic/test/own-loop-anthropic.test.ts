@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import { sessionRef, type StoredRecord } from "@throughline/core";
-import { createHistory } from "@throughline/history/incremental";
+import { createHistory } from "@throughline/history";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -4,8 +4,8 @@
 import process from "node:process";
 import OpenAI from "openai";
 import { toolCalls, toolResult, userMessage } from "@throughline/core";
+import { createHistory } from "@throughline/history";
 import { recordFromReply } from "@throughline/history/openai";
-import { createHistory } from "@throughline/history/incremental";
 import { openTurn } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createTokenEstimator } from "@throughline/tokens";

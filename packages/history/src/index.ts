@@ -2,11 +2,7 @@ export { buildContext } from "./build-context.ts";
 export type { BuildContextOptions, Context } from "./build-context.ts";
 export { createHistory } from "./create-history.ts";
 export type { History, HistoryOptions } from "./create-history.ts";
-export type {
-  MessageDraft,
-  RecordFromReplyOptions,
-  RecordsFromMessagesOptions,
-} from "./from-messages/message-draft.ts";
+export type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./from-messages/options.ts";
 export { historyTargets } from "./history-targets.ts";
 export type { HistoryTarget } from "./history-targets.ts";
 export { limitContext } from "./limit-context.ts";
