@@ -17,7 +17,6 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 3, name: "session", never: ["store-*", ...providers] },
   { layer: 3, name: "transfer" },
   { layer: 3, name: "inspect" },
-  { layer: 3, name: "queries" },
   { layer: 3, name: "config" },
   { layer: 3, name: "workspace-tools" },
   { layer: 3, name: "session-tools" },
@@ -26,6 +25,8 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 1, name: "store-conformance" },
   // A store does not know what records mean, so it has no business with the package that does.
   { layer: 2, name: "store-*", never: ["history"] },
+  // The facade and the command line find, fork and rename sessions by the same functions.
+  { layer: 2, name: "queries" },
   { layer: 2, name: "models" },
   { layer: 2, name: "summarizer-providers" },
   { layer: 2, name: "guard" },

@@ -89,7 +89,7 @@ describe("the gauge", () => {
     });
     const session = await sessions.open(key);
     expect((await session.messages()).gauge).toMatchObject({ tokens: 168_100, source: "actual" });
-    expect((await sessions.status(session)).gauge.tokens).toBe(168_100);
+    expect((await session.status()).gauge.tokens).toBe(168_100);
     await session.close();
     const args = [
       "chat",

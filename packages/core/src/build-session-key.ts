@@ -1,5 +1,6 @@
-import { assertAgentId } from "./session-id.ts";
+import { assertAgentId, quote } from "./session-id.ts";
 import { formatSessionKey, parseSessionKey, type PeerKind, type SessionKeySuffix } from "./session-key.ts";
+import { ThroughlineError } from "./throughline-error.ts";
 
 /** How direct messages are told apart: by nothing, by peer, by channel and peer, by account too. */
 export type DirectMessageScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
@@ -50,15 +51,53 @@ export function subagentSessionKey(agentId: string, path: string): string {
   return checked(`agent:${agentId}:subagent:${path}`);
 }
 
-/** Label text as one key segment: lower case, letters and digits of any script, the rest as single dashes. */
+/** A longer slug would make keys that nobody can read. */
+const maxSlugLength = 64;
+
+/**
+ * The key of the session that a label names: `agent:<agent>:cli:direct:<label-slug>`. Labels that differ in case, spaces or
+ * punctuation alone name the same session.
+ *
+ * @param label 1 to 512 characters, without white space at its ends
+ * @throws {ThroughlineError} AGENT_ID_INVALID; KEY_INVALID for a label that no key text may hold, that has no letter and no
+ *   digit, or whose slug is longer than 64 characters: two such labels could name the same session
+ * @example
+ * labelSessionKey("main", "My Project #1!"); // "agent:main:cli:direct:my-project-1"
+ */
+export function labelSessionKey(agentId: string, label: string): string {
+  parseSessionKey(label);
+  const slug = wordsOf(label).join("-");
+  if (slug === "") throw invalidLabel(label, "it has no letter and no digit");
+  if (slug.length > maxSlugLength)
+    throw invalidLabel(label, `its key would be longer than ${maxSlugLength} characters`);
+  return peerSessionKey({ agentId, channel: "cli", peerKind: "direct", peerId: slug });
+}
+
+/** Label text as one key segment of at most 64 characters: lower case, the letters and digits of any script, dashes between. */
 export function sessionKeySlug(label: string): string {
-  const slug = label
-    .normalize("NFKC")
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, "-")
-    .replace(/^-|-$/g, "")
-    .slice(0, 64);
-  return slug === "" ? "session" : slug;
+  const slug = wordsOf(label).join("-").slice(0, maxSlugLength);
+  // The cut may have left half a character or a dash at the end.
+  const whole = slug.isWellFormed() ? slug : slug.slice(0, -1);
+  return whole.replace(/-$/, "") || "session";
+}
+
+/** A mark, such as a vowel sign, belongs to the letter before it. */
+function wordsOf(label: string): readonly string[] {
+  return (
+    label
+      .normalize("NFKC")
+      .toWellFormed()
+      .toLowerCase()
+      .match(/[\p{L}\p{N}][\p{L}\p{M}\p{N}]*/gu) ?? []
+  );
+}
+
+function invalidLabel(label: string, why: string): ThroughlineError {
+  return new ThroughlineError("KEY_INVALID", `The label ${quote(label)} names no session: ${why}.`, {
+    outcome: "not-applied",
+    details: { label },
+    remedy: "Use another label, or pass the session's key.",
+  });
 }
 
 function checked(key: string): string {

@@ -5,6 +5,7 @@ export { assertMilliseconds } from "./assert-milliseconds.ts";
 export { auditSummary } from "./audit-summary.ts";
 export type { AuditProblem } from "./audit-summary.ts";
 export { BranchWalk, readContextRecords } from "./branch-walk.ts";
+export { labelSessionKey } from "./build-session-key.ts";
 export { readUsage } from "./call-usage.ts";
 export type { CallUsage } from "./call-usage.ts";
 export { headAfterAppend } from "./check-append.ts";

@@ -9,7 +9,7 @@ import {
   subagentSessionKey,
   ThroughlineError,
 } from "@throughline/core";
-import { sessionKeyAliases, sessionKeyHasPrefix } from "@throughline/core/internal";
+import { labelSessionKey, sessionKeyAliases, sessionKeyHasPrefix } from "@throughline/core/internal";
 
 describe("parseSessionKey", () => {
   it("reads the three-segment short form [KEY-01]", () => {
@@ -197,5 +197,67 @@ describe("building keys", () => {
     expect(sessionKeySlug("My  Project #1!")).toBe("my-project-1");
     expect(sessionKeySlug("日本語 テスト")).toBe("日本語-テスト");
     expect(sessionKeySlug("://")).toBe("session");
+    expect(sessionKeySlug("❤️ a ❤️ b")).toBe("a-b");
+    expect(sessionKeySlug("x".repeat(63) + " y")).toBe("x".repeat(63));
+    expect(sessionKeySlug("𠮷".repeat(40)).isWellFormed()).toBe(true);
+    expect(sessionKeySlug(`a${"𠮷".repeat(40)}`)).toBe(`a${"𠮷".repeat(31)}`);
+  });
+
+  it("keeps the vowel signs of a word, so that two words stay two", () => {
+    expect(sessionKeySlug("हिन्दी")).toBe("हिन्दी");
+    expect(sessionKeySlug("हिन्दी")).not.toBe(sessionKeySlug("हीन्दा"));
+    expect(sessionKeySlug("e\u0301te\u0301")).toBe(sessionKeySlug("été"));
+  });
+});
+
+describe("labelSessionKey", () => {
+  it.each([
+    ["home", "home"],
+    ["My  Project #1!", "my-project-1"],
+    ["ＨＯＭＥ", "home"],
+    ["日本語 テスト", "日本語-テスト"],
+    ["x".repeat(64), "x".repeat(64)],
+    ["1️⃣ first", "1\u{fe0f}\u{20e3}-first"],
+  ])("makes a key of the label %j", (label, slug) => {
+    expect(labelSessionKey("main", label)).toBe(`agent:main:cli:direct:${slug}`);
+  });
+
+  it.each([
+    "",
+    " ",
+    " home",
+    "home ",
+    "🏠",
+    "!!!",
+    "\u0301",
+    "a\u0000b",
+    "\ud800",
+    "x".repeat(65),
+    "long ".repeat(60),
+    "𠮷".repeat(33),
+  ])("refuses the label %j, which other labels would share or nobody could type", (label) => {
+    expect(() => labelSessionKey("main", label)).toThrow(
+      expect.objectContaining({ code: "KEY_INVALID", outcome: "not-applied" }),
+    );
+  });
+
+  it("never gives two labels one key unless case, spaces and punctuation alone tell them apart", () => {
+    const plain = (label: string): string =>
+      [...label.normalize("NFKC").toLowerCase()].filter((letter) => /[\p{L}\p{M}\p{N}]/u.test(letter)).join("");
+    const label = fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 });
+    fc.assert(
+      fc.property(label, label, (one, other) => {
+        let keys: readonly string[];
+        try {
+          keys = [labelSessionKey("main", one), labelSessionKey("main", other)];
+        } catch (error) {
+          expect(error).toMatchObject({ code: "KEY_INVALID" });
+          return;
+        }
+        for (const key of keys) expect(formatSessionKey(parseSessionKey(key))).toBe(key);
+        if (keys[0] === keys[1])
+          expect(plain(one).replaceAll(/\p{M}/gu, "")).toBe(plain(other).replaceAll(/\p{M}/gu, ""));
+      }),
+    );
   });
 });

@@ -9,17 +9,18 @@ export async function findRecord(
   store: SessionStore,
   ref: SessionRef,
   text: string,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<RecordHead> {
+  const waiting = signal === undefined ? {} : { signal };
   const seq = /^#?(\d{1,15})$/.exec(text)?.[1];
-  for await (const { records } of store.read(ref, { payload: "head", signal })) {
+  for await (const { records } of store.read(ref, { payload: "head", ...waiting })) {
     const found = records.find((record) => record.id === text);
     if (found !== undefined) return found;
   }
   // An id of digits only is an id first; then the number is what was meant.
   if (seq !== undefined) {
     const afterSeq = Number(seq) - 1;
-    for await (const { records } of store.read(ref, { payload: "head", afterSeq, limit: 1, signal })) {
+    for await (const { records } of store.read(ref, { payload: "head", afterSeq, limit: 1, ...waiting })) {
       if (records[0] !== undefined && records[0].seq === Number(seq)) return records[0];
     }
   }

@@ -1,13 +1,18 @@
 export { createSession } from "./create-session.ts";
 export type { CreateSessionOptions } from "./create-session.ts";
 export { findRecord } from "./find-record.ts";
+export { forkToNewSession } from "./fork-to-new-session.ts";
+export type { ForkToNewSessionOptions } from "./fork-to-new-session.ts";
 export { followRecords } from "./follow-records.ts";
 export { readRecords } from "./read-records.ts";
 export { readTail } from "./read-tail.ts";
 export type { TailQuery } from "./read-tail.ts";
 export { messageRole, recordText } from "./record-text.ts";
+export { renameSession } from "./rename-session.ts";
+export type { RenameSessionOptions } from "./rename-session.ts";
 export { listSessions, resolveSession } from "./resolve-session.ts";
 export type { ResolveSessionOptions, SessionScope } from "./resolve-session.ts";
+export { restoreSession } from "./restore-session.ts";
 export { searchHits } from "./search-hits.ts";
 export type { FoundHits, HitQuery } from "./search-hits.ts";
 export { selectRecords } from "./select-records.ts";

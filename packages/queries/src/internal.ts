@@ -2,8 +2,8 @@
 export { freeRef, sessionExists } from "./create-session.ts";
 export { MemoryBudget, withinMemory } from "./memory-budget.ts";
 export { blocksText, recordRole } from "./record-text.ts";
-export { matchSession, refsOf } from "./resolve-session.ts";
-export type { SessionCandidate } from "./resolve-session.ts";
+export { locateSession, matchSession, newSessionRef, refsOf } from "./resolve-session.ts";
+export type { SessionCandidate, SessionLocation } from "./resolve-session.ts";
 export { scanRecords } from "./scan-records.ts";
 export { mostIndexedHits } from "./search-hits.ts";
 export { isBoundary, isChosen } from "./select-records.ts";

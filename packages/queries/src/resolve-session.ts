@@ -1,5 +1,5 @@
 import { hasErrorCode, parseSessionKey, sessionRef, ThroughlineError } from "@throughline/core";
-import { sessionKeyAliases } from "@throughline/core/internal";
+import { labelSessionKey, sessionKeyAliases } from "@throughline/core/internal";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { sessionLabel } from "./session-row.ts";
 
@@ -57,7 +57,8 @@ export interface ResolveSessionOptions {
 }
 
 /**
- * The session that a KEY argument means.
+ * The session that a KEY argument means: an exact key, the session of a label, an exact id, else the only one whose key, id
+ * or label begins with the text.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_AMBIGUOUS, KEY_AGENT_MISMATCH, STORE_NOT_FOUND
  */
 export async function resolveSession(
@@ -109,11 +110,72 @@ export async function* listSessions(
   } while (cursor !== null);
 }
 
-/** The text as a key, in each of its spellings; none when it cannot be a key. */
-export function refsOf(text: string, { namespace, agentId, isAgentGiven }: SessionScope): readonly SessionRef[] {
+/**
+ * The addresses that a text may mean, in the order in which they are looked up: the text as a key, in each of its
+ * spellings, and the key that it makes as a label. None for a text that is neither.
+ */
+export function refsOf(text: string, scope: SessionScope): readonly SessionRef[] {
+  return [...found(() => keyRefs(text, scope)), ...found(() => [labelRef(text, scope)])];
+}
+
+/** Where a text leads. */
+export interface SessionLocation {
+  readonly ref: SessionRef;
+  /** Null: there is no such session yet. */
+  readonly state: SessionState | null;
+  /** What a session that is created is called; null for a text that is a key. */
+  readonly label: string | null;
+}
+
+/**
+ * Finds the session that a program opens by a text, or where it would begin: a text with a colon is a key, any other text a
+ * label. The session of a label has the key `agent:<agent>:cli:direct:<label-slug>`, unless there is a session whose key is
+ * the text itself.
+ *
+ * @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID, KEY_AGENT_MISMATCH, and what the store throws
+ */
+export async function locateSession(
+  store: SessionStore,
+  text: string,
+  scope: SessionScope,
+  { signal }: { readonly signal?: AbortSignal } = {},
+): Promise<SessionLocation> {
+  const keys = keyRefs(text, scope);
+  const isLabel = !text.includes(":");
+  const label = isLabel ? text : null;
+  for (const ref of isLabel ? [...keys, ...found(() => [labelRef(text, scope)])] : keys) {
+    const state = await store.load(ref, signal === undefined ? {} : { signal });
+    if (state !== null) return { ref, state, label };
+  }
+  return { ref: newSessionRef(text, scope), state: null, label };
+}
+
+/**
+ * The address of a session that a program creates by a text: the text itself when it has a colon, else the key that it makes
+ * as a label.
+ * @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID, KEY_AGENT_MISMATCH
+ */
+export function newSessionRef(text: string, scope: SessionScope): SessionRef {
+  return text.includes(":") ? keyRef(text, scope) : labelRef(text, scope);
+}
+
+function keyRefs(text: string, scope: SessionScope): readonly SessionRef[] {
+  return sessionKeyAliases(text).map((key) => keyRef(key, scope));
+}
+
+/** The agent that the key names owns the session, else the one in scope. */
+function keyRef(key: string, { namespace, agentId, isAgentGiven }: SessionScope): SessionRef {
+  const isOfScope = isAgentGiven || parseSessionKey(key).agentId === null;
+  return sessionRef({ key, namespace, ...(isOfScope ? { agentId } : {}) });
+}
+
+function labelRef(label: string, { namespace, agentId }: SessionScope): SessionRef {
+  return sessionRef({ key: labelSessionKey(agentId, label), namespace, agentId });
+}
+
+function found(look: () => readonly SessionRef[]): readonly SessionRef[] {
   try {
-    const given = isAgentGiven ? { agentId } : {};
-    return sessionKeyAliases(text).map((key) => sessionRef({ key, namespace, ...given }));
+    return look();
   } catch (error) {
     if (hasErrorCode(error, "KEY_INVALID", "AGENT_ID_INVALID")) return [];
     throw error;

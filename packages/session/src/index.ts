@@ -8,7 +8,6 @@ export type {
   Session,
   SessionAppendOptions,
   SessionMessages,
-  Sessions,
   Turn,
   TurnOutcome,
 } from "./session.ts";
@@ -40,3 +39,14 @@ export type {
   TurnStep,
 } from "./session-options.ts";
 export type { TurnOwners } from "./turn-owners.ts";
+export type { SessionRow } from "@throughline/queries";
+export type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  OpenSessionOptions,
+  RenameSessionOptions,
+  SessionList,
+  SessionName,
+  SessionQuery,
+  Sessions,
+} from "./sessions.ts";

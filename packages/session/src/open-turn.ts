@@ -2,7 +2,6 @@ import {
   type Clock,
   openSession,
   type RandomSource,
-  type SessionAddress,
   type SessionDraft,
   type SessionEntry,
   sessionRef,
@@ -13,14 +12,17 @@ import {
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { locateSession } from "@throughline/queries/internal";
 import { abandonedTurns } from "./abandoned-turns.ts";
 import { keyedTurnId } from "./begin-turn.ts";
+import { checkSessionName } from "./check-arguments.ts";
 import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
 import { HeldTurn } from "./held-turn.ts";
 import { isAnswered, settledKeyedTurn } from "./keyed-turn.ts";
 import { processOwners } from "./process-owners.ts";
 import type { InterruptedTurn } from "./session.ts";
 import type { UnplacedEvent } from "./session-event.ts";
+import type { SessionName } from "./sessions.ts";
 import { storedRecord } from "./stored-record.ts";
 import { TurnLog } from "./turn-log.ts";
 import type { TurnOwners } from "./turn-owners.ts";
@@ -119,7 +121,7 @@ const closeKinds: OptionTable<CloseTurnOptions> = {
  * Opens a turn in a session, which is created when there is none, and stores what the turn begins with in the same commit.
  *
  * @param store stays the caller's to close
- * @param address the session's key, or its address
+ * @param session a label, a key, or an address
  * @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID, SESSION_ARCHIVED, SESSION_BUSY, ABORTED, and what the store throws
  * @example
  * await using turn = await openTurn(store, "home", { drafts: [userMessage("Hello")] });
@@ -130,17 +132,17 @@ const closeKinds: OptionTable<CloseTurnOptions> = {
  */
 export async function openTurn(
   store: SessionStore,
-  address: string | SessionAddress,
+  session: SessionName,
   options: OpenTurnOptions = {},
 ): Promise<OpenedTurn> {
   assertKnownOptions("openTurn", options, kinds);
   const { drafts = [], idempotencyKey = null, leaseMs = 30_000, whenBusy, waitMs, signal } = options;
   const { clock = systemClock, random = systemRandom } = options;
   if (signal?.aborted === true) throw abortedBefore(signal);
-  const ref = sessionRef(typeof address === "string" ? { key: address } : address);
+  const { ref, label } = await locate(store, session, signal);
   if (ref.archiveId !== undefined)
     throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no turns.", { details: { ...ref } });
-  await openSession(store, ref, { random });
+  await openSession(store, ref, { random, entry: label === null ? {} : { label } });
   // The turn is of the session that the key has now. Another one under the key fences it off.
   const log = await TurnLog.load(
     { store, ref, redact: null, random, onReplaced: () => {}, onRecord: () => {} },
@@ -171,6 +173,18 @@ export async function openTurn(
   const controller = new AbortController();
   const held = new HeldTurn({ log, clock, turnId, fence, leaseMs, emit: null, controller, signal });
   return new LoopTurn({ log, turnId, records: log.takeRecords(), interruptedTurn, abandoned }, held);
+}
+
+/** Where the turn is opened, and what a session that is created is called. */
+async function locate(
+  store: SessionStore,
+  session: SessionName,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly ref: SessionRef; readonly label: string | null }> {
+  checkSessionName("openTurn", session);
+  if (typeof session !== "string") return { ref: sessionRef(session), label: null };
+  const scope = { namespace: "", agentId: "main", isAgentGiven: false };
+  return locateSession(store, session, scope, signal === undefined ? {} : { signal });
 }
 
 /** What a name of the caller's own is to others: nobody can look whether its process is alive. */

@@ -55,10 +55,10 @@ export class SessionHandle implements Session, TurnHost {
   } | null = null;
   readonly #work = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
-  readonly #onClose: (handle: SessionHandle) => void;
+  readonly #onClose: () => void;
   #summary: { readonly changes: number; readonly id: string | null } | null = null;
 
-  private constructor(parts: OpenParts, log: SessionLog) {
+  constructor(parts: OpenParts, log: SessionLog) {
     this.log = log;
     this.options = parts.options;
     this.shared = parts.shared;
@@ -66,25 +66,6 @@ export class SessionHandle implements Session, TurnHost {
     this.#onClose = parts.onClose;
     this.#emit = createEmit({ ref: log.ref, turnId: null }, [parts.options.onEvent]);
     this.restored = { turns: log.facts.userMessages, messages: log.messageCount };
-  }
-
-  static async open(ref: SessionRef, parts: OpenParts, signal?: AbortSignal): Promise<SessionHandle> {
-    const { store, model, redactBeforeAppend } = parts.options;
-    let handle: SessionHandle | null = null;
-    const log = await SessionLog.load(
-      {
-        store,
-        ref,
-        target: targetOf(model),
-        redact: redactBeforeAppend ?? null,
-        random: parts.shared.random,
-        onReplaced: (replacement) => handle?.onReplaced(replacement),
-        onRecord: (stored) => handle?.onRecord(stored),
-      },
-      signal,
-    );
-    handle = new SessionHandle(parts, log);
-    return handle;
   }
 
   get ref(): SessionRef {
@@ -226,7 +207,7 @@ export class SessionHandle implements Session, TurnHost {
     this.#closing.abort(reason);
     this.#current?.controller.abort(reason);
     await Promise.allSettled(this.#work);
-    this.#onClose(this);
+    this.#onClose();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -268,7 +249,8 @@ export class SessionHandle implements Session, TurnHost {
 
   async openOther(ref: SessionRef, signal?: AbortSignal): Promise<SessionHandle> {
     const { options, shared } = this;
-    const other = await SessionHandle.open(ref, { options, shared, onClose: () => {} }, signal);
+    const parts = { options, shared, onClose: () => {} };
+    const other = await openHandle(ref, parts, (given, log) => new SessionHandle(given, log), signal);
     await other.setModel(this.#model);
     return other;
   }
@@ -295,5 +277,30 @@ export class SessionHandle implements Session, TurnHost {
 export interface OpenParts {
   readonly options: SessionsOptions;
   readonly shared: SharedParts;
-  readonly onClose: (handle: SessionHandle) => void;
+  readonly onClose: () => void;
+}
+
+/** Reads the window of a session that is there, and makes its handle. */
+export async function openHandle<Handle extends SessionHandle>(
+  ref: SessionRef,
+  parts: OpenParts,
+  createHandle: (parts: OpenParts, log: SessionLog) => Handle,
+  signal?: AbortSignal,
+): Promise<Handle> {
+  const { store, model, redactBeforeAppend } = parts.options;
+  let handle: Handle | null = null;
+  const log = await SessionLog.load(
+    {
+      store,
+      ref,
+      target: targetOf(model),
+      redact: redactBeforeAppend ?? null,
+      random: parts.shared.random,
+      onReplaced: (replacement) => handle?.onReplaced(replacement),
+      onRecord: (stored) => handle?.onRecord(stored),
+    },
+    signal,
+  );
+  handle = createHandle(parts, log);
+  return handle;
 }

@@ -167,14 +167,3 @@ export interface Session extends AsyncDisposable {
   /** Aborts a turn of this handle that runs, waits for it and for work in the background. May be called again. */
   close(): Promise<void>;
 }
-
-/** Opens sessions of one store. */
-export interface Sessions extends AsyncDisposable {
-  /**
-   * Loads or creates. Reads the window and nothing before it.
-   * @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID, KEY_AGENT_MISMATCH, SESSION_ARCHIVED, and what the store says
-   */
-  open(address: string | SessionRef, options?: { readonly signal?: AbortSignal }): Promise<Session>;
-  /** Closes the sessions that are open; the store stays. */
-  close(): Promise<void>;
-}

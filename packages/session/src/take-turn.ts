@@ -1,6 +1,6 @@
 import { hasErrorCode, ThroughlineError, type RecordDraft, type SessionRef } from "@throughline/core";
 import { keyedTurnId, readInterruptedTurn, type Beginning } from "./begin-turn.ts";
-import { readQueueSettings, type QueueSettings } from "@throughline/policy/internal";
+import { readQueueSettings } from "@throughline/policy/internal";
 import { beginWhenFree, type BeginWhenFreeOptions } from "./begin-when-free.ts";
 import { branchSession } from "./branch-session.ts";
 import { replayedTurn } from "./finished-turn.ts";
@@ -14,7 +14,7 @@ import { targetOf } from "./session-log.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
 import { wireTools } from "./wire-tools.ts";
 import { turnSettings } from "./turn-settings.ts";
-import { abortInterrupted, type QueueHolder, type TakenWords, type WaitingTurn } from "./turn-queue.ts";
+import { abortInterrupted, plainQueue, type QueueHolder, type TakenWords, type WaitingTurn } from "./turn-queue.ts";
 import { abortedBefore, busyHere, TurnWait } from "./turn-wait.ts";
 
 /** One turn, from the queue to its end. */
@@ -62,9 +62,6 @@ export async function takeTurn(handle: TurnHost, input: TurnInput, options: RunT
   }
   return branchOff(handle, input, options, emit);
 }
-
-/** For a caller who says what is to happen when the session is busy. */
-const plainQueue: QueueSettings = { behavior: "followup", debounceMs: 0, cap: null, drop: "new" };
 
 /** How the turn waits for the one that runs, and what another turn may take over of it. */
 function waitingTurn(

@@ -41,6 +41,9 @@ interface Waiting extends WaitingTurn {
   join(turn: Promise<Turn>): void;
 }
 
+/** For a caller who says what is to happen when the session is busy. */
+export const plainQueue: QueueSettings = { behavior: "followup", debounceMs: 0, cap: null, drop: "new" };
+
 /** Of a message that was left out. */
 const longestLine = 140;
 

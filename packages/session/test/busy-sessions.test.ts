@@ -189,9 +189,11 @@ describe("a session that is busy", () => {
     const data = createMemoryData();
     const clock = movedClock();
     const script = createScriptedModel({ text: "long", hangs: true }, "mine");
-    const one = process(data, script, owner("p1"), { clock, leaseMs: 30 });
+    const one = process(data, script, owner("p1"), { clock, leaseMs: 900 });
     await using first = await one.sessions.open(key);
     const running = first.runTurn("1").catch((error: unknown) => error);
+    // The model hangs for this turn, not for the one that takes it over.
+    await until(() => script.requests.length === 1);
     await until(() => one.events.filter(({ name }) => name === "lease.renewed").length >= 3);
     const two = process(data, script, owner("p2"), { clock });
     await using second = await two.sessions.open(key);

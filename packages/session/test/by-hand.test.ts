@@ -40,12 +40,12 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     await using sessions = agent(store, { summarizers: [works] });
     await using session = await sessions.open(key);
     await talk(session, 1, 2);
-    expect(await sessions.compact(session)).toMatchObject({ kind: "nothing", reason: "too-few-messages", messages: 4 });
+    expect(await session.compact()).toMatchObject({ kind: "nothing", reason: "too-few-messages", messages: 4 });
     await talk(session, 3, 3);
-    const plan = await sessions.planCompaction(session);
+    const plan = await session.planCompaction();
     expect(plan).toMatchObject({ kind: "compact", removedMessages: 4, keptMessages: 2 });
     expect((await allRecords(store)).some(({ type }) => type === "compaction")).toBe(false);
-    const result = await sessions.compact(session);
+    const result = await session.compact();
     expect(result).toMatchObject({ kind: "compacted", source: "model", needsRetry: false, messagesRemoved: 4 });
     if (result.kind !== "compacted") throw new Error("it was compacted");
     expect(result.tokensAfter).toBeLessThan(result.tokensBefore);
@@ -74,13 +74,13 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
       await new Promise((next) => setTimeout(next, 1));
       await other.refresh();
     }
-    expect(await sessions.compact(other)).toMatchObject({ kind: "busy", turn: { owner: expect.any(String) } });
-    expect(await sessions.compact(session)).toEqual({ kind: "busy", turn: null });
-    expect((await sessions.status(other)).turn).toBe("running");
+    expect(await other.compact()).toMatchObject({ kind: "busy", turn: { owner: expect.any(String) } });
+    expect(await session.compact()).toEqual({ kind: "busy", turn: null });
+    expect((await other.status()).turn).toBe("running");
     resolve();
     await turn;
     expect(asked).toBe(0);
-    expect((await sessions.status(other)).turn).toBe("idle");
+    expect((await other.status()).turn).toBe("idle");
     await remove();
   });
 
@@ -90,17 +90,17 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     const writer = { name: "mine", write: () => Promise.resolve(`{"summary": "They spoke, ${(count += 1)}."}`) };
     await using sessions = agent(store, { checkpoint: { writers: [writer], turnThreshold: 1000 } });
     await using session = await sessions.open(key);
-    expect(await sessions.checkpoint(session)).toEqual({ kind: "nothing", reason: "nothing-new" });
+    expect(await session.checkpoint()).toEqual({ kind: "nothing", reason: "nothing-new" });
     await talk(session, 1, 3);
-    expect(await sessions.checkpoint(session)).toMatchObject({ kind: "written", summary: "They spoke, 1." });
-    expect(await sessions.checkpoint(session)).toEqual({ kind: "nothing", reason: "nothing-new" });
+    expect(await session.checkpoint()).toMatchObject({ kind: "written", summary: "They spoke, 1." });
+    expect(await session.checkpoint()).toEqual({ kind: "nothing", reason: "nothing-new" });
     await talk(session, 4, 5);
-    const { checkpoints, status } = await sessions.checkpoints(session);
+    const { checkpoints, status } = await session.checkpoints();
     expect(checkpoints).toMatchObject([{ summary: "They spoke, 1.", messageCountAtCheckpoint: 6, model: "mine" }]);
     expect(status).toMatchObject({ phase: "idle", userMessages: 5, userMessagesSince: 2, lastId: checkpoints[0]?.id });
     await using without = agent(store, { checkpoint: { writers: [] } });
     await using other = await without.open(key);
-    expect(await without.checkpoint(other)).toEqual({ kind: "nothing", reason: "no-writers" });
+    expect(await other.checkpoint()).toEqual({ kind: "nothing", reason: "no-writers" });
     await remove();
   });
 
@@ -109,15 +109,15 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     const writer = { name: "mine", write: () => Promise.resolve('{"summary": "They found three parts of it."}') };
     await using sessions = agent(store, { checkpoint: { writers: [writer], turnThreshold: 1000 } });
     await using session = await sessions.open(key);
-    expect(await sessions.inherit(session)).toEqual({ kind: "nothing", reason: "no-checkpoint" });
+    expect(await session.inherit()).toEqual({ kind: "nothing", reason: "no-checkpoint" });
     await talk(session, 1, 3, "And how is it done there?");
-    await sessions.checkpoint(session);
+    await session.checkpoint();
     await talk(session, 4, 4);
     const calls = script.requests.length;
     await using young = await sessions.open("agent:main:cli:direct:young");
-    expect(await sessions.inherit(young, { from: session })).toMatchObject({ kind: "inherited", messagesRemoved: 0 });
-    expect(await sessions.inherit(young, { from: session.ref })).toEqual({ kind: "nothing", reason: "not-empty" });
-    expect(await sessions.inherit(session)).toMatchObject({ kind: "inherited", messagesRemoved: 6 });
+    expect(await young.inherit({ from: session })).toMatchObject({ kind: "inherited", messagesRemoved: 0 });
+    expect(await young.inherit({ from: session.ref })).toEqual({ kind: "nothing", reason: "not-empty" });
+    expect(await session.inherit()).toMatchObject({ kind: "inherited", messagesRemoved: 6 });
     expect(script.requests).toHaveLength(calls);
     for (const one of [session, young]) {
       const shown = JSON.stringify((await one.messages()).messages);
@@ -138,17 +138,17 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     const chain = createSummarizerChain({ summarizers: [{ name: "down", summarizer: down }], breakers });
     await using sessions = agent(store, { summarizers: [chain], breakers });
     await using session = await sessions.open(key);
-    expect(await sessions.status(session)).toMatchObject({
+    expect(await session.status()).toMatchObject({
       turn: "idle",
       compaction: { count: 0, isDue: false, triggerTokens: 170_000 },
       retries: [],
       summarizers: [{ name: "down", state: "closed", failures: 0, threshold: 2, retryInMs: null }],
     });
     await talk(session, 1, 8, "And what is it that it does there? ".repeat(12));
-    await sessions.compact(session);
+    await session.compact();
     await talk(session, 9, 16, "And what is it that it does there? ".repeat(12));
-    await sessions.compact(session);
-    const status = await sessions.status(session);
+    await session.compact();
+    const status = await session.status();
     expect(status.compaction.count).toBe(2);
     expect(status.summarizers).toMatchObject([{ state: "open", failures: 2, threshold: 2, retryInMinutes: 30 }]);
     expect(status.summarizers[0]?.lastError).toContain("no server there");
@@ -164,7 +164,7 @@ it("a compaction by hand that is aborted writes nothing", async () => {
   await using sessions = agent(store, { summarizers: [{ summarize: () => new Promise(() => {}) }] });
   await using session = await sessions.open(key);
   await talk(session, 1, 5);
-  const work = sessions.compact(session, { signal: AbortSignal.timeout(20) });
+  const work = session.compact({ signal: AbortSignal.timeout(20) });
   await expect(work).rejects.toMatchObject({ code: "ABORTED" });
   expect((await allRecords(store)).some(({ type }) => type === "compaction")).toBe(false);
 });

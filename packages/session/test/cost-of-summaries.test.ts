@@ -31,7 +31,7 @@ async function summarizedByRules(data: MemoryData): Promise<void> {
   const { sessions } = scriptedSessions(script, { store, summarizers: [failing], extractive });
   const session = await sessions.open(key);
   await talk(session, script, { turns: 8 });
-  expect(await sessions.compact(session)).toMatchObject({ source: "extractive", needsRetry: true, usage: null });
+  expect(await session.compact()).toMatchObject({ source: "extractive", needsRetry: true, usage: null });
   await sessions.close();
 }
 
@@ -43,7 +43,7 @@ describe("what a summary cost", () => {
     const { sessions, store, all } = scriptedSessions(script, { summarizers: [failing, summarizer] });
     const session = await sessions.open(key);
     await talk(session, script, { turns: 8 });
-    const result = await sessions.compact(session);
+    const result = await session.compact();
     const usage = (result as { readonly usage?: Readonly<Record<string, number>> | null }).usage ?? {};
     expect(usage).toMatchObject({ calls: 1 });
     // The text that is summarized has several thousand tokens; the summary has a few.
@@ -114,7 +114,7 @@ describe("what a summary cost", () => {
     script.push({ text: "Yes.", usage: usageOf(2000) });
     await session.runTurn("And?");
     script.push({ text: JSON.stringify({ summary: workingSummary(1) }), usage: usageOf(1500) });
-    expect(await sessions.checkpoint(session)).toMatchObject({ kind: "written" });
+    expect(await session.checkpoint()).toMatchObject({ kind: "written" });
     const usage = { calls: 1, input: 1500, output: 10, cacheRead: 0, cacheWrite: 0 };
     expect(all("checkpoint.written")).toMatchObject([{ usage }]);
     expect(ofType(await allRecords(store), "checkpoint")).toMatchObject([{ checkpoint: { usage } }]);
@@ -142,7 +142,7 @@ describe("the plan that is announced", () => {
       });
       const session = await fixture.sessions.open(key);
       await talk(session, script, { turns: 25 });
-      await fixture.sessions.compact(session);
+      await session.compact();
       await fixture.sessions.close();
       return fixture;
     };

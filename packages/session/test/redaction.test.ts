@@ -75,7 +75,7 @@ describe.each(places)("a redaction by somebody else, over $name", ({ open }) => 
     for (const at of [1, 2, 3, 4]) {
       await session.runTurn(`Question ${at}: what is it with the green door? ${"It is there. ".repeat(40)}`);
     }
-    expect(await sessions.compact(session)).toMatchObject({ kind: "compacted", source: "model" });
+    expect(await session.compact()).toMatchObject({ kind: "compacted", source: "model" });
     expect(await shown(session)).toContain(secret);
     isUp = false;
     await redactWith(store, secret);
@@ -92,7 +92,7 @@ describe.each(places)("a redaction by somebody else, over $name", ({ open }) => 
     expect(summaries).toBe(asked);
     const names = events.map(({ name }) => name).filter((name) => name.startsWith("summary."));
     expect(names).toEqual(["summary.withheld", "summary.replaced"]);
-    expect((await sessions.status(session)).retries).toMatchObject([{ state: "due", attempts: 0 }]);
+    expect((await session.status()).retries).toMatchObject([{ state: "due", attempts: 0 }]);
     // Nothing more happens with the calls that follow.
     await session.runTurn("And now?");
     expect(events.filter(({ name }) => name === "summary.replaced")).toHaveLength(1);

@@ -171,7 +171,7 @@ describe("a restored history that is longer than the window", () => {
     await session.runTurn("Hello");
     const cut = chat.requests[0]?.messages ?? [];
     expect(textsOf(cut)).not.toContain("Question 0:");
-    const { kind } = await sessions.compact(session);
+    const { kind } = await session.compact();
     expect(kind).toBe("compacted");
     await session.runTurn("And?");
     const calls = explainCalls(await allRecords(createMemoryStore({ data })));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { StoredRecord } from "@throughline/core";
-import type { Session } from "@throughline/session";
+import type { AgentSession } from "@throughline/session/whole-turn";
 import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
@@ -40,7 +40,7 @@ function counting(): { readonly writers: NonNullable<Settings["writers"]>; reado
 
 interface Made extends ScriptedSessions {
   readonly script: ScriptedModel;
-  readonly session: Session;
+  readonly session: AgentSession;
   readonly count: () => number;
   /** One turn, after which the prompt has so many tokens, and whatever follows it. */
   turn(tokens: number, text?: string): Promise<void>;
@@ -276,12 +276,12 @@ describe("what a checkpoint is", () => {
   it("ends with its session: the new one under the key has none, and its model hears nothing of it [CKP-19]", async () => {
     const made = await withCheckpoints({ turnThreshold: 1 });
     await made.turn(6000);
-    expect((await made.sessions.checkpoints(made.session)).checkpoints).toHaveLength(1);
+    expect((await made.session.checkpoints()).checkpoints).toHaveLength(1);
     await made.session.reset();
-    const { checkpoints, status } = await made.sessions.checkpoints(made.session);
+    const { checkpoints, status } = await made.session.checkpoints();
     expect(checkpoints).toEqual([]);
     expect(status).toMatchObject({ lastId: null });
-    expect(await made.sessions.inherit(made.session)).toMatchObject({ kind: "nothing" });
+    expect(await made.session.inherit()).toMatchObject({ kind: "nothing" });
     await made.turn(500);
     expect(textOf(made.script.requests.at(-1))).not.toContain("They keep quays.");
     await made.sessions.close();

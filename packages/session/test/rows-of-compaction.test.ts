@@ -87,7 +87,7 @@ describe("when a compaction is due", () => {
         compaction: compaction ?? {},
       });
       await using session = await sessions.open(key);
-      return (await sessions.status(session)).compaction.triggerTokens;
+      return (await session.status()).compaction.triggerTokens;
     };
     expect(await triggerOf(200_000, {})).toBe(170_000);
     expect(await triggerOf(200_000, { reserveTokens: 45_000 })).toBe(155_000);
@@ -120,7 +120,7 @@ describe("when a compaction is due", () => {
     script.push({ text: "Yes.", usage: usageOf(90_000) });
     await session.runTurn("And this?");
     expect(all("compaction.planned")).toEqual([]);
-    const { gauge } = await sessions.status(session);
+    const { gauge } = await session.status();
     expect(gauge).toMatchObject({ windowTokens: null, percent: null, displayPercent: null, tokensToCompaction: null });
     await session.runTurn("And that?");
     await session.runTurn("And now?");

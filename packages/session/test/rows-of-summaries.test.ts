@@ -148,10 +148,10 @@ describe("where a summary comes from", () => {
     await talk(session, script, { turns: 11 });
     await until(() => written.count === 1 && all("checkpoint.written").length === 1);
     await talk(session, script, { turns: 1, from: 12 });
-    await sessions.compact(session);
+    await session.compact();
     // A second cycle, in which no checkpoint is made.
     await talk(session, script, { turns: 7 });
-    await sessions.compact(session);
+    await session.compact();
     const [first, second] = ofType(await allRecords(store), "compaction");
     expect(first?.["details"]).toMatchObject({ source: "checkpoint" });
     expect(second?.["details"]).toMatchObject({ source: "model" });
@@ -210,7 +210,7 @@ describe("the record of a compaction", () => {
     const before = await store.load(session.ref);
     expect(before?.entry).toMatchObject({ totalTokensFresh: true });
     expect(before?.entry.compactionCount ?? 0).toBe(0);
-    const result = await sessions.compact(session);
+    const result = await session.compact();
     const after = await store.load(session.ref);
     if (result.kind !== "compacted") throw new Error(result.kind);
     expect(after?.head.headId).toBe(result.recordId);
@@ -248,7 +248,7 @@ describe("the record of a compaction", () => {
     );
     await session.runTurn("Change it");
     await talk(session, script, { turns: 12 });
-    await sessions.compact(session);
+    await session.compact();
     const [{ details } = {}] = ofType(await allRecords(store), "compaction");
     expect(details).toMatchObject({ readFiles: ["src/read.ts"], modifiedFiles: ["src/both.ts"] });
     await sessions.close();
@@ -270,7 +270,7 @@ describe("a conversation that was compacted, as the model gets it", () => {
         script.push({ calls, usage: usageOf(900 * at) }, { text: `Answer ${at}.`, usage: usageOf(900 * at + 400) });
         await session.runTurn(`Question ${at}: ${words.slice(0, 800)}`);
       }
-      await sessions.compact(session);
+      await session.compact();
       // The script refuses results without calls, and roles that come twice in a row.
       expect((await session.runTurn("And now?")).text).toBe("ok");
       const messages = (script.requests.at(-1)?.messages ?? []) as { role: string; content: { text?: string }[] }[];

@@ -136,10 +136,10 @@ describe("how full a window is", () => {
         model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens },
       });
       const session = await sessions.open(key);
-      const empty = (await sessions.status(session)).gauge;
+      const empty = (await session.status()).gauge;
       script.push({ text: "Yes.", usage: usageOf(156_000) });
       const { gauge } = await session.runTurn("And?");
-      const after = (await sessions.status(session)).gauge;
+      const after = (await session.status()).gauge;
       const known = windowTokens === 200_000;
       expect(empty.windowTokens).toBe(known ? 200_000 : null);
       expect(empty.tokens).toBeLessThan(1000);
@@ -188,7 +188,7 @@ describe("how full a window is", () => {
     await session.runTurn("And?");
     const size = Number(/Context: (\d+)k/.exec(String(script.requests[0]?.system))?.[1]);
     expect(size).toBeGreaterThanOrEqual(1);
-    expect((await sessions.status(session)).gauge.tokens).toBe(156_010);
+    expect((await session.status()).gauge.tokens).toBe(156_010);
     expect((await session.messages()).system).toContain("[Context: 156k/200k tokens (78%)]");
     await session.runTurn("And?");
     expect(script.requests[1]?.system).toContain("[Context: 156k/200k tokens (78%)]");
@@ -223,7 +223,7 @@ describe("how full a window is", () => {
     const { sessions } = scriptedSessions(createScriptedModel(...Array.from({ length: 8 }, () => "Yes.")), { store });
     const session = await sessions.open(key);
     for (let turn = 0; turn < 8; turn++) await session.runTurn(words);
-    expect(await sessions.compact(session)).toMatchObject({ kind: "compacted" });
+    expect(await session.compact()).toMatchObject({ kind: "compacted" });
     await sessions.close();
     const compacted = await gaugeWith({ system: "Be kind." });
     expect(compacted.source).not.toContain("actual");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StoredRecord, Summarizer, SummaryRequest } from "@throughline/core";
-import type { Session } from "@throughline/session";
+import type { AgentSession } from "@throughline/session/whole-turn";
 import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
 import { createScriptedModel } from "./scripted-model.ts";
 import {
@@ -45,7 +45,7 @@ function switched(name = "late"): Switched {
 
 interface Retried extends ScriptedSessions {
   readonly clock: ManualClock;
-  readonly session: Session;
+  readonly session: AgentSession;
 }
 
 async function open(
@@ -77,7 +77,7 @@ async function poor(
     script.push({ calls: [{ id: `call_${round}`, name: "echo", arguments: { text: `planted ${round}` } }] }, "Echoed.");
     await session.runTurn(`Round ${round}, say it`);
     await talk(session, script, { turns: 8 });
-    const result = await sessions.compact(session);
+    const result = await session.compact();
     expect(result).toMatchObject({ kind: "compacted", source: "stub", needsRetry: true });
   }
   await sessions.close();
@@ -179,7 +179,7 @@ describe("a summary that no model wrote", () => {
       [older, 2, startMs + 180_000],
       [older, 3, null],
     ]);
-    const { retries } = await fixture.sessions.status(fixture.session);
+    const { retries } = await fixture.session.status();
     expect(retries).toMatchObject([{ summaryId: older, state: "given-up", attempts: 3 }]);
     await fixture.sessions.close();
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasErrorCode } from "@throughline/core";
 import { createProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
-import type { Session } from "@throughline/session";
+import type { AgentSession } from "@throughline/session/whole-turn";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { providerCases } from "./provider-cases.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedReply } from "./scripted-model.ts";
@@ -40,7 +40,7 @@ async function summarized(
   });
   const session = await sessions.open(key);
   await talk(session, script, { turns, tokensEach });
-  await sessions.compact(session);
+  await session.compact();
   const compactions = ofType(await allRecords(store), "compaction");
   await sessions.close();
   return compactions;
@@ -86,7 +86,7 @@ describe("what a summary model is asked", () => {
     );
     await session.runTurn(`BEGIN ${"m".repeat(5000)} END`);
     await talk(session, script, { turns: 9 });
-    await sessions.compact(session);
+    await session.compact();
     const text = conversationOf(small.requests[0]);
     // What is kept of 5010 characters is 2000 of them.
     expect(text).toMatch(/\[User\]: BEGIN m{994}\n {2}\[… 3010 characters left out …\]\n {2}m{996} END/);
@@ -129,7 +129,7 @@ describe("what a summary model is asked", () => {
       script.push({ text: `Answer ${at}.`, usage: usageOf(100 + 60 * at) });
       await session.runTurn(`Question ${at}: ${"these are the words of it ".repeat(7)}`);
     }
-    await sessions.compact(session);
+    await session.compact();
     const [whole = 0, second = 0, third = 0] = small.requests.map((request) =>
       Math.ceil(conversationOf(request).length / 4),
     );
@@ -165,7 +165,7 @@ describe.each(providerCases)("a summariser over $name", (provider) => {
     reply: SimulatedReply,
   ): Promise<{
     readonly sessions: ReturnType<typeof scriptedSessions>;
-    readonly session: Session;
+    readonly session: AgentSession;
     readonly simulator: ReturnType<typeof createProviderSimulator>;
   }> => {
     const simulator = createProviderSimulator({ ollamaContextTokens: 500_000, fallback: () => reply });
@@ -180,7 +180,7 @@ describe.each(providerCases)("a summariser over $name", (provider) => {
 
   it("gives the summary, under its own name [SUM-12]", async () => {
     const { sessions, session, simulator } = await filled(workingSummary(3));
-    const result = await sessions.sessions.compact(session);
+    const result = await session.compact();
     expect(result).toMatchObject({ kind: "compacted", source: "model" });
     expect(simulator.refusals).toEqual([]);
     const [record = {}] = ofType(await allRecords(sessions.store), "compaction");
@@ -197,7 +197,7 @@ describe.each(providerCases)("a summariser over $name", (provider) => {
       delayMs: 60_000,
     });
     const controller = new AbortController();
-    const pending = sessions.sessions.compact(session, { signal: controller.signal }).catch((cause: unknown) => cause);
+    const pending = session.compact({ signal: controller.signal }).catch((cause: unknown) => cause);
     await until(() =>
       simulator.requests.some(({ outcome, path }) => outcome === "pending" && !/count|show|ps$/.test(path)),
     );
@@ -218,7 +218,7 @@ describe("the summariser that needs no model", () => {
     script.push("It is blue.");
     await session.runTurn("Never paint the quay red. Keep it in src/quay.ts.");
     await talk(session, script, { turns: 10 });
-    expect(await sessions.compact(session)).toMatchObject({ kind: "compacted" });
+    expect(await session.compact()).toMatchObject({ kind: "compacted" });
     const [record] = ofType(await allRecords(store), "compaction");
     expect(record?.["summary"]).toContain("Never paint the quay red.");
     await sessions.close();

@@ -26,7 +26,7 @@ describe("a conversation that begins with the summary of another program", () =>
         { type: "message", message: { role: "assistant", content: "Understood, I have the context." } },
       ]);
       await talk(session, script, { turns: 8 });
-      expect(await sessions.compact(session)).toMatchObject({ kind: "compacted" });
+      expect(await session.compact()).toMatchObject({ kind: "compacted" });
       expect(asked[0]?.text).toContain("[Summary of what was said before]: Never paint quay 7 red.");
       expect(asked[0]?.text).not.toContain(prefix);
       // What the user wants is taken from the user's own words.

@@ -182,7 +182,7 @@ describe("a compaction that is begun before it is due", () => {
       summarizers: [{ summarize: () => Promise.resolve({ summary: workingSummary(9), source: "other", usage: null }) }],
     });
     await using other = await elsewhere.sessions.open(key);
-    expect(await elsewhere.sessions.compact(other)).toMatchObject({ kind: "compacted" });
+    expect(await other.compact()).toMatchObject({ kind: "compacted" });
     slow.open();
     await turned();
     expect(names(/^compaction\./).at(-1)).toBe("compaction.superseded");

@@ -102,7 +102,7 @@ describe("the order of a turn", () => {
       await session.runTurn(`Question ${at}: ${thousand}`);
     }
     const before = await session.messages();
-    const result = await sessions.compact(session);
+    const result = await session.compact();
     expect(result).toMatchObject({ kind: "compacted", source: "model" });
     const after = await session.messages();
     expect(JSON.stringify(after.messages)).toContain("Topics: number 1.");

@@ -1,7 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionStore } from "@throughline/core";
-import type { Session } from "@throughline/session";
-import type { AgentSessions } from "@throughline/session/whole-turn";
+import type { AgentSession } from "@throughline/session/whole-turn";
 import { modelText } from "../chat/greeting.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { eventNote, eventObject } from "../chat/event-note.ts";
@@ -9,12 +8,13 @@ import { resolveSession } from "@throughline/queries";
 import { waitForTurn } from "../wait-for-turn.ts";
 import { openConversation } from "./open-conversation.ts";
 
-/** What is done with one session by hand. */
-export interface HandScene {
+/** A session that a command works in between its turns. */
+export interface SessionWork {
   readonly store: SessionStore;
   readonly ref: SessionRef;
-  readonly session: Session;
-  readonly sessions: AgentSessions;
+  readonly session: AgentSession;
+  /** Stops what runs in the session. */
+  readonly stop: () => Promise<void>;
 }
 
 /**
@@ -26,7 +26,7 @@ export async function inSession(
   context: CommandContext,
   input: CommandInput,
   { isDryRun }: { readonly isDryRun: boolean },
-  work: (scene: HandScene) => Promise<number>,
+  work: (work: SessionWork) => Promise<number>,
 ): Promise<number> {
   const { output, scope, signal } = context;
   const store = await context.openStore(isDryRun ? "read" : "write");
@@ -51,6 +51,6 @@ export async function inSession(
     },
     onNote: (message) => output.note(message),
   });
-  const { session, sessions } = await conversation.agent();
-  return await work({ store, ref, session, sessions });
+  const session = await conversation.open();
+  return await work({ store, ref, session, stop: () => conversation.stop() });
 }

@@ -1,8 +1,8 @@
 import type { SessionSettings } from "@throughline/config";
 import { hasErrorCode, type AgentTool } from "@throughline/core";
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
-import type { Session, SessionModel, Turn } from "@throughline/session";
-import type { AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
+import type { SessionModel, Turn } from "@throughline/session";
+import type { AgentSession, AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers";
 import { openAgent } from "../agent/open-agent.ts";
 import { createBackgroundWork } from "./background-work.ts";
@@ -18,19 +18,19 @@ export interface Conversation extends AsyncDisposable {
   /** Where the next turn goes. There may be no session yet: it is made for the first word. */
   readonly ref: SessionRef;
   /** Null until the session is there. */
-  readonly session: Session | null;
+  readonly session: AgentSession | null;
   readonly chosen: ChosenModel;
   /** Makes another session the current one; one that is there is opened, one that is not waits for its first word. */
-  switchTo(ref: SessionRef): Promise<Session | null>;
+  switchTo(ref: SessionRef): Promise<AgentSession | null>;
   /** Another model from now on. @throws {ThroughlineError} INPUT_INVALID, MODEL_KEY_MISSING */
   useModel(name: string): Promise<ChosenModel>;
   /** Opens the session if it is not, and gives it. */
-  open(): Promise<Session>;
+  open(): Promise<AgentSession>;
   runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn>;
   /** What another program put in the place of this session; null when none did. Asks the store. */
-  replacement(): Promise<Session["replacement"]>;
-  /** The session, and what can be done with it by hand. Opens the session if it is not. */
-  agent(): Promise<{ readonly session: Session; readonly sessions: AgentSessions }>;
+  replacement(): Promise<AgentSession["replacement"]>;
+  /** Stops what runs in the session or beside it. `open` opens it again. */
+  stop(): Promise<void>;
   /** How those fare who write summaries, by name. */
   readonly breakers: SummarizerBreakers;
   /** Tells this listener from now on, and no other. */
@@ -86,7 +86,7 @@ class OpenConversation implements Conversation {
     onNote: (message) => this.#early.push((listener) => listener.onNote(message)),
   };
   ref: SessionRef;
-  session: Session | null = null;
+  session: AgentSession | null = null;
   chosen: ChosenModel;
 
   constructor(options: ConversationOptions, ref: SessionRef) {
@@ -98,7 +98,7 @@ class OpenConversation implements Conversation {
     this.chosen = chooseModel({ ...options.choice, session: null });
   }
 
-  async switchTo(ref: SessionRef): Promise<Session | null> {
+  async switchTo(ref: SessionRef): Promise<AgentSession | null> {
     await this.session?.close();
     this.session = null;
     this.ref = ref;
@@ -129,7 +129,7 @@ class OpenConversation implements Conversation {
     return this.chosen;
   }
 
-  async open(): Promise<Session> {
+  async open(): Promise<AgentSession> {
     const sessions = await this.#sessions();
     if (this.session === null) {
       this.session = await sessions.open(this.ref);
@@ -174,7 +174,7 @@ class OpenConversation implements Conversation {
     return turn;
   }
 
-  async replacement(): Promise<Session["replacement"]> {
+  async replacement(): Promise<AgentSession["replacement"]> {
     try {
       await this.session?.refresh();
       return null;
@@ -184,9 +184,10 @@ class OpenConversation implements Conversation {
     }
   }
 
-  async agent(): Promise<{ readonly session: Session; readonly sessions: AgentSessions }> {
-    const session = await this.open();
-    return { session, sessions: await this.#sessions() };
+  async stop(): Promise<void> {
+    await this.#agent?.sessions.close();
+    this.#agent = null;
+    this.session = null;
   }
 
   listen(listener: ConversationListener): void {

@@ -10,8 +10,7 @@ import type { ReplScene } from "./repl-commands.ts";
 export async function showStatus({ context: { output }, conversation }: ReplScene): Promise<void> {
   const { chosen, ref, store, session } = conversation;
   const state = await store.load(ref);
-  const agent = session === null ? null : await conversation.agent();
-  const status = agent === null ? null : await agent.sessions.status(agent.session);
+  const status = session === null ? null : await session.status();
   const entry = state?.entry ?? null;
   const rows: readonly (readonly [string, string])[] = [
     ["session", `${ref.key}${state === null ? " (not made yet)" : `, id ${state.sessionId}`}`],

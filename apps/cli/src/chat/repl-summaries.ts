@@ -22,8 +22,8 @@ const compactionReports = new Set([
 ]);
 
 async function compactNow({ context: { output }, conversation }: ReplScene, signal: AbortSignal): Promise<void> {
-  const { session, sessions } = await conversation.agent();
-  const result = await sessions.compact(session, { signal });
+  const session = await conversation.open();
+  const result = await session.compact({ signal });
   if (result.kind === "busy") {
     const owner = result.turn?.owner ?? "another conversation";
     throw new ThroughlineError("SESSION_BUSY", `A turn of ${owner} is open in ${session.key}.`);
@@ -40,8 +40,8 @@ async function compactNow({ context: { output }, conversation }: ReplScene, sign
 /** `/checkpoint`: writes down where the conversation stands, now. */
 export async function checkpointCurrent({ context: { output }, conversation }: ReplScene): Promise<void> {
   if (conversation.session === null) return nothingYet(output);
-  const { session, sessions } = await conversation.agent();
-  const result = await sessions.checkpoint(session);
+  const session = await conversation.open();
+  const result = await session.checkpoint();
   if (result.kind === "failed") {
     if (hasErrorCode(result.cause, "ABORTED")) throw result.cause;
     await output.line({ text: `No checkpoint was made: ${causeText(result.cause)}`, style: "red" });
@@ -51,7 +51,7 @@ export async function checkpointCurrent({ context: { output }, conversation }: R
     await output.line({ text: `No checkpoint was made. ${noCheckpointText(result.reason)}`, style: "yellow" });
     return;
   }
-  const { checkpoints } = await sessions.checkpoints(session);
+  const { checkpoints } = await session.checkpoints();
   const made = checkpoints.find(({ id }) => id === result.recordId);
   if (made !== undefined) await printCheckpoint(output, made);
 }
@@ -60,8 +60,8 @@ export async function checkpointCurrent({ context: { output }, conversation }: R
 export async function listTheCheckpoints({ context, conversation }: ReplScene): Promise<void> {
   const { output, signal } = context;
   if (conversation.session === null) return nothingYet(output);
-  const { session, sessions } = await conversation.agent();
-  const { checkpoints, status } = await sessions.checkpoints(session, { signal });
+  const session = await conversation.open();
+  const { checkpoints, status } = await session.checkpoints({ signal });
   for (const checkpoint of checkpoints.slice(-shownCheckpoints)) await printCheckpoint(output, checkpoint);
   if (checkpoints.length === 0) await output.line("No checkpoints yet.");
   if (checkpoints.length > shownCheckpoints)

@@ -1,7 +1,7 @@
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { checkpointObject, noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { inSession } from "../agent/in-session.ts";
-import type { HandScene } from "../agent/in-session.ts";
+import type { AgentSession } from "@throughline/session/whole-turn";
 import { causeText } from "../chat/event-note.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
@@ -10,17 +10,16 @@ import { counted } from "../counted.ts";
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, signal } = context;
   const isDryRun = input.options["dryRun"] === true;
-  return inSession(context, input, { isDryRun }, async (scene) => {
-    if (isDryRun) return plan(context, scene);
-    const { session, sessions } = scene;
+  return inSession(context, input, { isDryRun }, async ({ session, stop }) => {
+    if (isDryRun) return plan(context, session);
     output.progress(`making a checkpoint of ${session.key}`);
-    // The maker itself knows no signal: closing is what ends it.
-    const stop = (): void => void sessions.close();
-    signal.addEventListener("abort", stop, { once: true });
-    const result = await sessions.checkpoint(session).finally(() => signal.removeEventListener("abort", stop));
+    // A checkpoint takes no signal: closing ends it.
+    const onAbort = (): void => void stop();
+    signal.addEventListener("abort", onAbort, { once: true });
+    const result = await session.checkpoint().finally(() => signal.removeEventListener("abort", onAbort));
     output.clearProgress();
     if (result.kind === "failed") throw failure(result.cause);
-    const { checkpoints } = await sessions.checkpoints(session, { signal });
+    const { checkpoints } = await session.checkpoints({ signal });
     const made = result.kind === "written" ? checkpoints.find(({ id }) => id === result.recordId) : checkpoints.at(-1);
     if (result.kind === "nothing" && (made === undefined || result.reason !== "nothing-new")) {
       throw new ThroughlineError("INPUT_INVALID", `No checkpoint was made. ${noCheckpointText(result.reason)}`, {
@@ -39,8 +38,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
 }
 
 /** What a checkpoint would cover; nobody is asked. */
-async function plan({ output, signal }: CommandContext, { session, sessions }: HandScene): Promise<number> {
-  const { status } = await sessions.checkpoints(session, { signal });
+async function plan({ output, signal }: CommandContext, session: AgentSession): Promise<number> {
+  const { status } = await session.checkpoints({ signal });
   const { gauge } = await session.messages();
   if (output.isJson) {
     await output.object({

@@ -8,12 +8,12 @@ import type { CommandContext, CommandInput } from "../command.ts";
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, signal } = context;
   const isDryRun = input.options["dryRun"] === true;
-  return inSession(context, input, { isDryRun }, async ({ store, session, sessions, ref }) => {
+  return inSession(context, input, { isDryRun }, async ({ store, session, ref }) => {
     const names = { key: session.key, sessionId: session.sessionId };
     let row: CompactionRow;
     let messages: number | null = null;
     if (isDryRun) {
-      const plan = await sessions.planCompaction(session, { signal });
+      const plan = await session.planCompaction({ signal });
       if (plan.kind === "nothing") messages = plan.messages;
       row =
         plan.kind === "nothing"
@@ -33,7 +33,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
             });
     } else {
       output.progress(`compacting ${session.key}`);
-      const result = await sessions.compact(session, { signal });
+      const result = await session.compact({ signal });
       if (result.kind === "busy") {
         throw new ThroughlineError("SESSION_BUSY", `A turn of ${result.turn?.owner ?? "this process"} is open.`, {
           outcome: "not-applied",

@@ -1,29 +1,31 @@
-import { chatCheckpointWriter, type CheckpointResult, createCheckpointer } from "@throughline/checkpoint";
+import { chatCheckpointWriter, createCheckpointer } from "@throughline/checkpoint";
 import { createCompactor } from "@throughline/compaction";
-import { type CompactionPlan, type NothingToCompact } from "@throughline/compaction/internal";
 import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { isSilentReply, mayBecomeSilent } from "@throughline/memory-flush";
 import { createTokenEstimator } from "@throughline/tokens";
-import { createSessions } from "../create-sessions.ts";
+import type { SessionRow } from "@throughline/queries";
+import { OpenSessions } from "../open-sessions.ts";
 import { processOwners } from "../process-owners.ts";
-import type { Session, Sessions } from "../session.ts";
-import { SessionHandle } from "../session-handle.ts";
+import type { SessionsOptions } from "../session-options.ts";
+import type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  OpenSessionOptions,
+  RenameSessionOptions,
+  SessionList,
+  SessionName,
+  SessionQuery,
+  Sessions,
+} from "../sessions.ts";
 import { BackgroundCompactions } from "./background-compactions.ts";
 import { checkpointStep } from "./checkpoint-step.ts";
 import { checkOptions } from "./check-options.ts";
 import { closeTurn } from "./close-turn.ts";
 import { compactInFlight, compactionStep } from "./compaction-step.ts";
-import type { AgentSessionStatus } from "./agent-status.ts";
-import {
-  SessionOperations,
-  type ManualCompaction,
-  type ManualCompactionOptions,
-  type InheritResult,
-  type InheritOptions,
-  type SessionCheckpoints,
-} from "./session-operations.ts";
+import { AgentSessionHandle, type AgentSession } from "./agent-session.ts";
+import { SessionOperations } from "./session-operations.ts";
 import { flushStep } from "./flush-step.ts";
 import { replaceWithheldSummaries } from "./replace-withheld-summaries.ts";
 import { SummaryRetries } from "./summary-retries.ts";
@@ -32,27 +34,9 @@ import { keyOf, TurnMemory } from "./turn-memory.ts";
 import type { AgentSessionsOptions } from "./whole-turn-options.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
-/** Sessions whose turns flush, compact and make checkpoints by themselves. */
+/** The sessions of one store, whose turns flush, compact and make checkpoints by themselves. */
 export interface AgentSessions extends Sessions {
-  /**
-   * Compacts now, between turns, when there are more than four messages and a summary would be shorter; else `nothing`
-   * with the reason, `busy` while a turn is open. The session knows of it when this resolves.
-   * @throws {ThroughlineError} ABORTED, and what the store throws; never because a summariser failed
-   */
-  compact(session: Session, options?: ManualCompactionOptions): Promise<ManualCompaction>;
-  /** What `compact` would replace. Asks nobody, writes nothing. */
-  planCompaction(session: Session, options?: ManualCompactionOptions): Promise<CompactionPlan | NothingToCompact>;
-  /** Makes a checkpoint now, whatever the triggers say; `nothing` with the reason. Never rejects for a writer. */
-  checkpoint(session: Session): Promise<CheckpointResult>;
-  /** The checkpoints of a session, also those of other processes, and where the next one stands. */
-  checkpoints(session: Session, options?: { readonly signal?: AbortSignal }): Promise<SessionCheckpoints>;
-  /**
-   * Puts a checkpoint in the place of what it covers, without asking a model; one of another session in front of a
-   * session that is empty.
-   */
-  inherit(session: Session, options?: InheritOptions): Promise<InheritResult>;
-  /** Where the session stands: gauge, turn, compactions, checkpoints, flush, pending retries, summarisers. */
-  status(session: Session): Promise<AgentSessionStatus>;
+  open(session: SessionName, options?: OpenSessionOptions): Promise<AgentSession>;
 }
 
 /**
@@ -68,19 +52,20 @@ export function createAgentSessions(options: AgentSessionsOptions): AgentSession
 
 class OpenAgentSessions implements AgentSessions {
   readonly #parts: WholeTurnParts;
-  readonly #sessions: Sessions;
+  readonly #sessions: OpenSessions<AgentSessionHandle>;
   readonly #retries: SummaryRetries;
-  readonly #open = new Set<SessionHandle>();
-  readonly #hand: SessionOperations;
 
   constructor(given: AgentSessionsOptions) {
     const { clock = systemClock, random = systemRandom, owners = processOwners(), ids = systemRecordIds } = given;
     const estimator = given.estimator ?? createTokenEstimator();
     const owner = `${owners.self} ${random.uuid().slice(0, 8)}`;
     this.#parts = partsOf({ ...given, clock, ids }, owner, (ref) => this.#refresh(ref));
-    this.#sessions = createSessions({ ...sessionOptions(given, this.#parts), clock, random, owners, estimator });
     const { store, summarizers, model, retry = {}, compaction = {}, breakers = null } = given;
-    this.#hand = new SessionOperations({ parts: this.#parts, estimator, breakers, limits: retry });
+    const operations = new SessionOperations({ parts: this.#parts, estimator, breakers, limits: retry });
+    this.#sessions = new OpenSessions(
+      { ...sessionOptions(given, this.#parts), clock, random, owners, estimator },
+      (parts, log) => new AgentSessionHandle(parts, log, operations),
+    );
     this.#retries = new SummaryRetries({
       store,
       clock,
@@ -92,43 +77,36 @@ class OpenAgentSessions implements AgentSessions {
       settings: retry,
       owner,
       listener: this.#parts.listener,
-      sessions: () => this.#live().map(({ ref }) => ref),
+      sessions: () => this.#handles().map(({ ref }) => ref),
       onImproved: (ref) => this.#refresh(ref),
     });
   }
 
-  async open(address: string | SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<Session> {
-    const session = await this.#sessions.open(address, options);
-    if (session instanceof SessionHandle) {
-      this.#open.add(session);
-      if (session.log.facts.hasOutdatedSummary) this.#parts.memory.markOutdated(session.ref);
-    }
+  async open(name: SessionName, options?: OpenSessionOptions): Promise<AgentSession> {
+    const session = await this.#sessions.open(name, options);
+    if (session.log.facts.hasOutdatedSummary) this.#parts.memory.markOutdated(session.ref);
     this.#retries.start();
     return session;
   }
 
-  compact(session: Session, options: ManualCompactionOptions = {}): Promise<ManualCompaction> {
-    return this.#hand.compact(session, options);
+  list(query?: SessionQuery): Promise<SessionList> {
+    return this.#sessions.list(query);
   }
 
-  planCompaction(session: Session, options: ManualCompactionOptions = {}): Promise<CompactionPlan | NothingToCompact> {
-    return this.#hand.plan(session, options);
+  delete(session: SessionName, options?: DeleteSessionOptions): Promise<SessionRow | null> {
+    return this.#sessions.delete(session, options);
   }
 
-  checkpoint(session: Session): Promise<CheckpointResult> {
-    return this.#hand.checkpoint(session);
+  restore(archiveId: string): Promise<SessionRow> {
+    return this.#sessions.restore(archiveId);
   }
 
-  checkpoints(session: Session, { signal }: { readonly signal?: AbortSignal } = {}): Promise<SessionCheckpoints> {
-    return this.#hand.checkpoints(session, signal);
+  fork(session: SessionName, options?: ForkSessionOptions): Promise<SessionRow> {
+    return this.#sessions.fork(session, options);
   }
 
-  inherit(session: Session, options: InheritOptions = {}): Promise<InheritResult> {
-    return this.#hand.inherit(session, options);
-  }
-
-  status(session: Session): Promise<AgentSessionStatus> {
-    return this.#hand.status(session);
+  rename(session: SessionName, options: RenameSessionOptions): Promise<SessionRow> {
+    return this.#sessions.rename(session, options);
   }
 
   async close(): Promise<void> {
@@ -141,16 +119,14 @@ class OpenAgentSessions implements AgentSessions {
     await this.close();
   }
 
-  /** Those that are still open; what was closed is forgotten. */
-  #live(): readonly SessionHandle[] {
-    for (const session of this.#open) if (session.closing.aborted) this.#open.delete(session);
-    return [...this.#open];
+  #handles(): readonly AgentSessionHandle[] {
+    return this.#sessions.handles.filter(({ closing }) => !closing.aborted);
   }
 
   async #refresh(ref: SessionRef): Promise<void> {
     const key = keyOf(ref);
     await Promise.all(
-      this.#live().map(async (session) => {
+      this.#handles().map(async (session) => {
         if (keyOf(session.ref) !== key) return;
         try {
           await session.refresh();
@@ -221,7 +197,7 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
   };
 }
 
-function sessionOptions(options: AgentSessionsOptions, parts: WholeTurnParts): Parameters<typeof createSessions>[0] {
+function sessionOptions(options: AgentSessionsOptions, parts: WholeTurnParts): SessionsOptions {
   const { flush, memory, listener } = parts;
   const { system = null, steps = [], showContextLine = false } = options;
   const before = flush === null ? [] : [flushStep(parts, flush)];

@@ -1,4 +1,5 @@
 export { createAgentSessions } from "./agent-sessions.ts";
+export type { AgentSession } from "./agent-session.ts";
 export type { AgentSessions } from "./agent-sessions.ts";
 export type {
   AgentSessionStatus,

@@ -6,7 +6,7 @@ import type { SessionDraft, SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";
 import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";
 import type { RunningTurn, Session } from "../session.ts";
-import { SessionHandle } from "../session-handle.ts";
+import type { SessionHandle } from "../session-handle.ts";
 import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
@@ -66,7 +66,7 @@ interface SessionOperationsOptions {
   readonly limits: RetryLimits;
 }
 
-/** What is done with a session by hand, between its turns. */
+/** What a program does with a session between its turns. */
 export class SessionOperations {
   readonly #options: SessionOperationsOptions;
 
@@ -74,29 +74,29 @@ export class SessionOperations {
     this.#options = options;
   }
 
-  async plan(session: Session, options: ManualCompactionOptions): Promise<CompactionPlan | NothingToCompact> {
+  async plan(session: SessionHandle, options: ManualCompactionOptions): Promise<CompactionPlan | NothingToCompact> {
     await session.refresh();
     return this.#options.parts.compactor.plan(session.ref, await this.#request(session, options));
   }
 
-  async compact(session: Session, options: ManualCompactionOptions): Promise<ManualCompaction> {
+  async compact(session: SessionHandle, options: ManualCompactionOptions): Promise<ManualCompaction> {
     return this.#compact(session, await this.#readyRequest(session, options));
   }
 
-  async checkpoint(session: Session): Promise<CheckpointResult> {
+  async checkpoint(session: SessionHandle): Promise<CheckpointResult> {
     await session.refresh();
     const { gauge } = await session.messages();
     return this.#options.parts.checkpointer.make(session.ref, gauge.tokens);
   }
 
-  async checkpoints(session: Session, signal?: AbortSignal): Promise<SessionCheckpoints> {
+  async checkpoints(session: SessionHandle, signal?: AbortSignal): Promise<SessionCheckpoints> {
     const { store, clock } = this.#options.parts;
     const checkpoints = await listCheckpoints(store, session.ref, signal === undefined ? {} : { signal });
     await session.refresh();
     return { checkpoints, status: this.#entryStatus(session, clock.nowMs()).checkpoint };
   }
 
-  async inherit(session: Session, { from, checkpointId, signal }: InheritOptions): Promise<InheritResult> {
+  async inherit(session: SessionHandle, { from, checkpointId, signal }: InheritOptions): Promise<InheritResult> {
     const ref = from === undefined ? session.ref : "ref" in from ? from.ref : from;
     const isOwn = JSON.stringify(ref) === JSON.stringify(session.ref);
     if (!isOwn) return this.#inheritFrom(session, ref, checkpointId ?? null, signal);
@@ -113,13 +113,13 @@ export class SessionOperations {
     return { kind: "inherited", checkpointId: taken ?? "", recordId, messagesRemoved };
   }
 
-  async status(session: Session): Promise<AgentSessionStatus> {
+  async status(session: SessionHandle): Promise<AgentSessionStatus> {
     const { parts, breakers } = this.#options;
     await session.refresh();
     const { gauge } = await session.messages();
     const { tokens, windowTokens } = gauge;
     const { due, triggerTokens } = parts.compactor.need({ tokens, windowTokens, messages: 0 });
-    const isRunning = session.runningTurn !== null || (session instanceof SessionHandle && session.isInTurn);
+    const isRunning = session.runningTurn !== null || session.isInTurn;
     return {
       key: session.key,
       sessionId: session.sessionId,
@@ -137,13 +137,16 @@ export class SessionOperations {
   }
 
   /** Null while a turn is open: no summariser is asked for nothing. */
-  async #readyRequest(session: Session, options: ManualCompactionOptions): Promise<CompactionRequest | null> {
-    if (session instanceof SessionHandle && session.isInTurn) return null;
+  async #readyRequest(session: SessionHandle, options: ManualCompactionOptions): Promise<CompactionRequest | null> {
+    if (session.isInTurn) return null;
     await session.refresh();
     return session.runningTurn === null ? this.#request(session, options) : null;
   }
 
-  async #request(session: Session, { windowTokens, signal }: ManualCompactionOptions): Promise<CompactionRequest> {
+  async #request(
+    session: SessionHandle,
+    { windowTokens, signal }: ManualCompactionOptions,
+  ): Promise<CompactionRequest> {
     const { chat, modelId } = session.model;
     const { gauge } = await session.messages();
     const kept = session.entry["throughline"] as { readonly calibration?: unknown } | undefined;
@@ -157,7 +160,7 @@ export class SessionOperations {
     };
   }
 
-  async #compact(session: Session, request: CompactionRequest | null): Promise<ManualCompaction> {
+  async #compact(session: SessionHandle, request: CompactionRequest | null): Promise<ManualCompaction> {
     if (request === null) return busy(session);
     const result = await this.#options.parts.compactor.compact(session.ref, request);
     await session.refresh();
@@ -166,7 +169,7 @@ export class SessionOperations {
 
   /** What another session knew, in front of one in which nothing was said yet. */
   async #inheritFrom(
-    session: Session,
+    session: SessionHandle,
     from: SessionRef,
     checkpointId: string | null,
     signal?: AbortSignal,

@@ -1,0 +1,56 @@
+import { forkSession, hasErrorCode, updateEntry } from "@throughline/core";
+import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { freeRef, sessionExists } from "./create-session.ts";
+import { findRecord } from "./find-record.ts";
+import { sessionLabel } from "./session-row.ts";
+
+export interface ForkToNewSessionOptions {
+  /** The id of the new session. */
+  readonly sessionId: string;
+  /** The last record that both have, by its id or number. @default all of them */
+  readonly at?: string;
+  /** Where the new session goes. @default the first of `<key>-fork`, `<key>-fork-2`, … that is free */
+  readonly target?: SessionRef;
+  /** @default the label of the other session */
+  readonly label?: string;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Creates a session that begins with the records of another, which stays as it is.
+ * @throws {ThroughlineError} SESSION_EXISTS for a target that is taken, RECORD_NOT_FOUND, and what the store throws
+ */
+export async function forkToNewSession(
+  store: SessionStore,
+  origin: SessionState,
+  { sessionId, at, target, label = sessionLabel(origin.entry) ?? "", signal }: ForkToNewSessionOptions,
+): Promise<SessionState> {
+  const last = at === undefined ? null : await findRecord(store, origin.ref, at, signal);
+  const options = {
+    sessionId,
+    ...(signal === undefined ? {} : { signal }),
+    ...(last === null ? {} : { atSeq: last.seq }),
+  };
+  const state = await forkToFreeKey(store, origin, target, options);
+  return label === "" ? state : updateEntry(store, state.ref, (entry) => ({ ...entry, label }));
+}
+
+async function forkToFreeKey(
+  store: SessionStore,
+  { ref }: SessionState,
+  target: SessionRef | undefined,
+  options: Parameters<typeof forkSession>[3],
+): Promise<SessionState> {
+  const { namespace, agentId, key } = ref;
+  for (;;) {
+    const to = target ?? (await freeRef(store, { namespace, agentId, key: `${key}-fork` }, options.signal));
+    try {
+      return await forkSession(store, ref, to, options);
+    } catch (error) {
+      if (!hasErrorCode(error, "REVISION_CONFLICT", "SESSION_EXISTS")) throw error;
+      // Somebody took a key that was free a moment ago; the next number is tried.
+      if (target === undefined && (await store.load(to)) !== null) continue;
+      throw hasErrorCode(error, "REVISION_CONFLICT") ? sessionExists(to) : error;
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { mergeEntry, updateEntry } from "@throughline/core";
+import { waitForTurnEnd, type WaitForTurnOptions } from "@throughline/core/internal";
+import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+
+export interface RenameSessionOptions extends WaitForTurnOptions {
+  /** The new address. Only the key may differ. @default the session keeps its key */
+  readonly target?: SessionRef;
+  /** The empty text removes the label. @default the session keeps its label */
+  readonly label?: string;
+}
+
+/**
+ * Gives a session another key, another label, or both. Its id and its records stay. A session in which a turn runs gets its
+ * key when the turn is over.
+ * @throws {ThroughlineError} SESSION_EXISTS, SESSION_BUSY after the timeout, ABORTED, and what the store throws
+ */
+export async function renameSession(
+  store: SessionStore,
+  { ref, ...current }: SessionState,
+  { target, label, ...patience }: RenameSessionOptions,
+): Promise<SessionState> {
+  let state: SessionState = { ref, ...current };
+  if (target !== undefined) {
+    await waitForTurnEnd(store, ref, patience);
+    state = await store.move(ref, { kind: "rename", key: target.key });
+  }
+  if (label === undefined) return state;
+  const patch = { label: label === "" ? undefined : label };
+  return updateEntry(store, state.ref, (entry) => mergeEntry(entry, patch, { nowMs: patience.clock.nowMs() }));
+}

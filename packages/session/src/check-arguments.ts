@@ -1,0 +1,69 @@
+import type { SessionAddress } from "@throughline/core";
+import {
+  assertArgument,
+  assertKnownOptions,
+  optionKinds,
+  type OptionKind,
+  type OptionTable,
+} from "@throughline/core/internal";
+import type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  OpenSessionOptions,
+  RenameSessionOptions,
+  SessionName,
+  SessionQuery,
+} from "./sessions.ts";
+
+const { filledText, flag, integer, number, objectOf, oneOf, required, signal, text } = optionKinds;
+
+/** Every option of the calls of an open `Sessions`. A type's option without a row does not compile. */
+const tables: {
+  readonly "sessions.open": OptionTable<OpenSessionOptions>;
+  readonly "sessions.list": OptionTable<SessionQuery>;
+  readonly "sessions.delete": OptionTable<DeleteSessionOptions>;
+  readonly "sessions.fork": OptionTable<ForkSessionOptions>;
+  readonly "sessions.rename": OptionTable<RenameSessionOptions>;
+} = {
+  "sessions.open": { signal },
+  "sessions.list": {
+    allAgents: flag,
+    state: oneOf(["active", "archived", "any"]),
+    keyPrefix: text,
+    sinceMs: number(),
+    untilMs: number(),
+    sort: oneOf(["updated", "key"]),
+    limit: integer({ min: 1, max: 1000 }),
+    cursor: filledText,
+    signal,
+  },
+  "sessions.delete": { purge: flag, waitMs: number({ min: 0 }), signal },
+  "sessions.fork": {
+    at: optionKinds.either(filledText, integer({ min: 1 })),
+    key: filledText,
+    label: text,
+    signal,
+  },
+  "sessions.rename": { key: filledText, label: text, waitMs: number({ min: 0 }), signal },
+};
+
+/** @throws {ThroughlineError} INPUT_INVALID */
+export function checkOptions(call: keyof typeof tables, options: unknown, argument?: string): void {
+  assertKnownOptions(call, options, tables[call] as OptionTable<object>, argument);
+}
+
+const address: OptionTable<SessionAddress> = {
+  key: required(text),
+  agentId: text,
+  namespace: text,
+  archiveId: text,
+};
+const addressKind = objectOf(address);
+const sessionName: OptionKind = { ...optionKinds.either(text, addressKind), expected: "a label, a key or an address" };
+
+/** @throws {ThroughlineError} INPUT_INVALID */
+export function checkSessionName(call: string, name: unknown): asserts name is SessionName {
+  assertArgument(call, "session", name, sessionName);
+  // What lies inside of one of several kinds is not checked with them.
+  if (typeof name !== "string") assertArgument(call, "session", name, addressKind);
+}

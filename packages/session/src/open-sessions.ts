@@ -1,0 +1,132 @@
+import { openSession, ThroughlineError, type SessionRef } from "@throughline/core";
+import { sessionRefText } from "@throughline/core/store";
+import type { SessionRow } from "@throughline/queries";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { createTokenEstimator } from "@throughline/tokens";
+import { abandonedTurns } from "./abandoned-turns.ts";
+import { processOwners } from "./process-owners.ts";
+import { checkOptions } from "./check-arguments.ts";
+import { SessionDirectory } from "./session-directory.ts";
+import { openHandle, type OpenParts, type SessionHandle } from "./session-handle.ts";
+import { historyTarget, type SessionLog } from "./session-log.ts";
+import type { SessionsOptions } from "./session-options.ts";
+import type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  OpenSessionOptions,
+  RenameSessionOptions,
+  SessionList,
+  SessionName,
+  SessionQuery,
+  Sessions,
+} from "./sessions.ts";
+import { SharedParts } from "./shared-parts.ts";
+
+function knownTimeZone(timeZone: string | undefined): string {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone }).resolvedOptions().timeZone;
+  } catch {
+    const message = `There is no time zone ${JSON.stringify(timeZone)}.`;
+    throw new ThroughlineError("INPUT_INVALID", message, { details: { timeZone } });
+  }
+}
+
+/** Makes the handle of a session that was read. */
+export type CreateHandle<Handle> = (parts: OpenParts, log: SessionLog) => Handle;
+
+/** The sessions that one program has open, and the way to all of its store. */
+export class OpenSessions<Handle extends SessionHandle> implements Sessions {
+  readonly #options: SessionsOptions;
+  readonly #createHandle: CreateHandle<Handle>;
+  readonly #shared: SharedParts;
+  readonly #directory: SessionDirectory;
+  readonly #open = new Set<Handle>();
+  #isClosed = false;
+
+  constructor(options: SessionsOptions, createHandle: CreateHandle<Handle>) {
+    historyTarget(options.model.chat.api);
+    this.#options = options;
+    this.#createHandle = createHandle;
+    this.#shared = new SharedParts({
+      clock: options.clock ?? systemClock,
+      random: options.random ?? systemRandom,
+      estimator: options.estimator ?? createTokenEstimator(),
+      owners: options.owners ?? processOwners(),
+      timeZone: knownTimeZone(options.timeZone),
+      abandoned: abandonedTurns(options.store),
+    });
+    const closeHandles = (ref: SessionRef): Promise<void> => this.#closeHandles(ref);
+    this.#directory = new SessionDirectory({ options, shared: this.#shared, closeHandles });
+  }
+
+  async open(session: SessionName, options: OpenSessionOptions = {}): Promise<Handle> {
+    this.#assertOpen();
+    checkOptions("sessions.open", options);
+    const { ref, label } = await this.#directory.locate(session, options.signal);
+    if (ref.archiveId !== undefined)
+      throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no turns.", { details: { ...ref } });
+    const { store } = this.#options;
+    await openSession(store, ref, { random: this.#shared.random, entry: label === null ? {} : { label } });
+    const parts = {
+      options: this.#options,
+      shared: this.#shared,
+      onClose: () => void this.#open.delete(handle),
+    };
+    const handle = await openHandle(ref, parts, this.#createHandle, options.signal);
+    this.#open.add(handle);
+    // Closed while the session was read: nobody would close this one.
+    if (this.#isClosed) await handle.close();
+    this.#assertOpen();
+    return handle;
+  }
+
+  /** The handles that are open. */
+  get handles(): readonly Handle[] {
+    return [...this.#open];
+  }
+
+  async list(query: SessionQuery = {}): Promise<SessionList> {
+    this.#assertOpen();
+    return this.#directory.list(query);
+  }
+
+  async delete(session: SessionName, options: DeleteSessionOptions = {}): Promise<SessionRow | null> {
+    this.#assertOpen();
+    return this.#directory.delete(session, options);
+  }
+
+  async restore(archiveId: string): Promise<SessionRow> {
+    this.#assertOpen();
+    return this.#directory.restore(archiveId);
+  }
+
+  async fork(session: SessionName, options: ForkSessionOptions = {}): Promise<SessionRow> {
+    this.#assertOpen();
+    return this.#directory.fork(session, options);
+  }
+
+  async rename(session: SessionName, options: RenameSessionOptions): Promise<SessionRow> {
+    this.#assertOpen();
+    return this.#directory.rename(session, options);
+  }
+
+  async #closeHandles(ref: SessionRef): Promise<void> {
+    const of = sessionRefText(ref);
+    const handles = [...this.#open].filter((handle) => sessionRefText(handle.ref) === of);
+    await Promise.all(handles.map((handle) => handle.close()));
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed)
+      throw new ThroughlineError("SESSION_CLOSED", "These sessions were closed.", { outcome: "not-applied" });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#open].map((handle) => handle.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,185 @@
+import {
+  endSession,
+  loadExisting,
+  parseSessionKey,
+  sessionRef,
+  ThroughlineError,
+  type SessionAddress,
+  type SessionRef,
+  type SessionState,
+} from "@throughline/core";
+import { assertArgument, assertMayEnd, optionKinds } from "@throughline/core/internal";
+import {
+  forkToNewSession,
+  renameSession,
+  resolveSession,
+  restoreSession,
+  sessionRow,
+  type SessionRow,
+} from "@throughline/queries";
+import { locateSession, newSessionRef } from "@throughline/queries/internal";
+import { checkSessionName, checkOptions } from "./check-arguments.ts";
+import type { SessionsOptions } from "./session-options.ts";
+import type {
+  DeleteSessionOptions,
+  ForkSessionOptions,
+  RenameSessionOptions,
+  SessionList,
+  SessionName,
+  SessionQuery,
+} from "./sessions.ts";
+import type { SharedParts } from "./shared-parts.ts";
+import { plainQueue } from "./turn-queue.ts";
+import { TurnWait } from "./turn-wait.ts";
+
+/** How long a session is waited for before it is taken away or gets another key. */
+const patienceMs = 15_000;
+
+interface SessionDirectoryOptions {
+  readonly options: Pick<SessionsOptions, "store" | "agentId" | "namespace">;
+  readonly shared: SharedParts;
+  /** Closes the handles of a session that is no longer where they look for it. */
+  readonly closeHandles: (ref: SessionRef) => Promise<void>;
+}
+
+/** Where the session of an address is, and what it is called when it has to be created. */
+export interface LocatedSession {
+  readonly ref: SessionRef;
+  readonly label: string | null;
+}
+
+/** Finds the sessions of a store, and what is done with a whole session. */
+export class SessionDirectory {
+  readonly #parts: SessionDirectoryOptions;
+  readonly #scope: { readonly namespace: string; readonly agentId: string; readonly isAgentGiven: false };
+
+  constructor(parts: SessionDirectoryOptions) {
+    const { namespace = "", agentId = "main" } = parts.options;
+    this.#parts = parts;
+    this.#scope = { namespace, agentId, isAgentGiven: false };
+  }
+
+  /** Where `open` finds the session, or creates it. */
+  async locate(address: SessionName, signal?: AbortSignal): Promise<LocatedSession> {
+    checkSessionName("sessions.open", address);
+    if (typeof address !== "string") return { ref: this.#refOf(address), label: null };
+    return locateSession(this.#parts.options.store, address, this.#scope, signal === undefined ? {} : { signal });
+  }
+
+  async list(query: SessionQuery): Promise<SessionList> {
+    checkOptions("sessions.list", query, "query");
+    const { namespace, agentId } = this.#scope;
+    const { allAgents = false, ...rest } = query;
+    const scope = allAgents ? { namespace } : { namespace, agentId };
+    const { sessions, nextCursor } = await this.#parts.options.store.list({ ...rest, ...scope });
+    return { sessions: sessions.map(sessionRow), nextCursor };
+  }
+
+  async delete(address: SessionName, options: DeleteSessionOptions): Promise<SessionRow | null> {
+    checkOptions("sessions.delete", options);
+    const { purge = false, waitMs = patienceMs, signal } = options;
+    const { ref, sessionId } = await this.#find("sessions.delete", address, signal);
+    assertMayEnd(ref);
+    const { store } = this.#parts.options;
+    const { clock } = this.#parts.shared;
+    await this.#whileIdle(ref, { waitMs, signal }, async (timeoutMs) => {
+      await endSession(store, ref, { clock, timeoutMs, purge, ...given({ signal }) });
+      if (ref.archiveId === undefined) await this.#parts.closeHandles(ref);
+    });
+    return purge ? null : sessionRow(await loadExisting(store, { ...ref, archiveId: ref.archiveId ?? sessionId }));
+  }
+
+  async restore(archiveId: string): Promise<SessionRow> {
+    assertArgument("sessions.restore", "archiveId", archiveId, optionKinds.filledText);
+    const { namespace, agentId } = this.#scope;
+    return sessionRow(await restoreSession(this.#parts.options.store, archiveId, { namespace, agentId }));
+  }
+
+  async fork(address: SessionName, options: ForkSessionOptions): Promise<SessionRow> {
+    checkOptions("sessions.fork", options);
+    const { at, key, label, signal } = options;
+    const origin = await this.#find("sessions.fork", address, signal);
+    const state = await forkToNewSession(this.#parts.options.store, origin, {
+      sessionId: this.#parts.shared.random.uuid(),
+      ...given({ signal, label }),
+      ...(at === undefined ? {} : { at: String(at) }),
+      ...(key === undefined ? {} : { target: this.#newRef(key, origin.ref) }),
+    });
+    return sessionRow(state);
+  }
+
+  async rename(address: SessionName, options: RenameSessionOptions): Promise<SessionRow> {
+    checkOptions("sessions.rename", options);
+    const { key, label, waitMs = patienceMs, signal } = options;
+    if (key === undefined && label === undefined) {
+      const message = "sessions.rename(): `options` must have a `key`, a `label`, or both.";
+      throw new ThroughlineError("INPUT_INVALID", message, {
+        outcome: "not-applied",
+        details: { argument: "options", expected: "a key, a label, or both", received: "neither" },
+      });
+    }
+    const current = await this.#find("sessions.rename", address, signal);
+    const { store } = this.#parts.options;
+    const { clock } = this.#parts.shared;
+    const change = { clock, ...given({ label, signal }) };
+    if (key === undefined) return sessionRow(await renameSession(store, current, change));
+    const target = this.#newRef(key, current.ref);
+    return this.#whileIdle(current.ref, { waitMs, signal }, async (timeoutMs) => {
+      const state = await renameSession(store, current, { ...change, timeoutMs, target });
+      await this.#parts.closeHandles(current.ref);
+      return sessionRow(state);
+    });
+  }
+
+  /** A session that is there: by its address, its label or its id. */
+  async #find(call: string, address: SessionName, signal?: AbortSignal): Promise<SessionState> {
+    checkSessionName(call, address);
+    const { store } = this.#parts.options;
+    if (typeof address !== "string") return loadExisting(store, this.#refOf(address));
+    return resolveSession(store, address, this.#scope, { isExact: true, ...given({ signal }) });
+  }
+
+  /** Where a session of the same agent goes. */
+  #newRef(text: string, { namespace, agentId }: SessionRef): SessionRef {
+    return newSessionRef(text, { namespace, agentId, isAgentGiven: true });
+  }
+
+  #refOf({ key, agentId, namespace, archiveId }: SessionAddress): SessionRef {
+    const named = parseSessionKey(key).agentId;
+    return sessionRef({
+      key,
+      namespace: namespace ?? this.#scope.namespace,
+      agentId: agentId ?? named ?? this.#scope.agentId,
+      ...given({ archiveId }),
+    });
+  }
+
+  /** Runs work while no turn of this process runs in the session; the work itself waits for those of others. */
+  async #whileIdle<Result>(
+    ref: SessionRef,
+    { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
+    work: (leftMs: number) => Promise<Result>,
+  ): Promise<Result> {
+    const { clock, owners, random } = this.#parts.shared;
+    const sinceMs = clock.nowMs();
+    const wait = new TurnWait({ clock, owners, signals: [signal], waitMs });
+    const place = await wait.enter(this.#parts.shared.queueOf(ref), {
+      holder: { turnId: random.uuid(), sinceMs },
+      drafts: null,
+      settings: plainQueue,
+      arrivedAtMs: sinceMs,
+    });
+    try {
+      return await work(Math.max(0, waitMs - (clock.nowMs() - sinceMs)));
+    } finally {
+      if (place.kind === "own") place.leave();
+    }
+  }
+}
+
+/** Without the fields that are undefined: an option that is not given has no field. */
+function given<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as ReturnType<
+    typeof given<Fields>
+  >;
+}
