@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import process from "node:process";
+import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
 import { findFiles, repositoryRoot } from "./find-files.ts";
 import { readMarkdown } from "./markdown.ts";
 import type { MarkdownParts } from "./markdown.ts";
@@ -90,12 +91,13 @@ function checkExamples(file: MarkdownFile): string[] {
 async function runReadme(
   root: string,
   file: MarkdownFile,
+  variables: Readonly<Record<string, string>>,
 ): Promise<Pick<DocsReport, "fencesRun" | "fencesSkipped" | "violations">> {
   const violations = checkExamples(file);
   let fencesRun = 0;
   let fencesSkipped = 0;
   const folder = dirname(file.path) === "." ? rootReadmePackage : dirname(file.path);
-  using runner = createFenceRunner(root, folder);
+  using runner = createFenceRunner(root, folder, variables);
   for (const fence of file.fences) {
     const plan = planFence(fence);
     if (plan.kind === "invalid") violations.push(`${file.path}:${fence.line} ${plan.message}`);
@@ -121,9 +123,19 @@ export async function checkDocs(root: string): Promise<DocsReport> {
   let fencesRun = 0;
   let fencesSkipped = 0;
   // Two at a time: each fence is a process of its own, and most of its time is its start.
+  // The providers that an example asks, with the keys and addresses where their users have them.
+  await using simulator = createProviderSimulator({ fallback: () => "The folder holds three files." });
+  await simulator.start();
+  const variables = {
+    ANTHROPIC_API_KEY: "any",
+    ANTHROPIC_BASE_URL: simulator.url,
+    OPENAI_API_KEY: "any",
+    OPENAI_BASE_URL: `${simulator.url}/v1`,
+    OLLAMA_HOST: simulator.url,
+  };
   const worker = async (): Promise<void> => {
     for (const file of waiting) {
-      const result = await runReadme(root, file);
+      const result = await runReadme(root, file, variables);
       fencesRun += result.fencesRun;
       fencesSkipped += result.fencesSkipped;
       violations.push(...result.violations);

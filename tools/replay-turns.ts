@@ -8,7 +8,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import type { AgentTool, StoredRecord, Summarizer } from "../packages/core/src/index.ts";
 import { summarizerCheckpointWriter } from "../packages/checkpoint/src/index.ts";
-import { createAnthropicModel } from "../packages/models/src/anthropic.ts";
+import { anthropic } from "../packages/models/src/anthropic.ts";
 import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
 import type { ProviderSimulator, ReplyPart } from "../packages/provider-simulator/src/index.ts";
 import { createAgentSessions } from "../packages/session/src/whole-turn/index.ts";
@@ -80,9 +80,11 @@ const summary = (count: number): string =>
 /** Summarisers as they are in the wild; `counted` is called for each attempt. */
 function createSummarizer(kind: string, counted: () => number, simulator: ProviderSimulator): Summarizer {
   if (kind === "overflows") {
-    const chat = createAnthropicModel({ apiKey: "any", baseUrl: simulator.url, maxRetries: 0 });
+    const chat = anthropic("claude-opus-5", { apiKey: "any", baseUrl: simulator.url, maxRetries: 0 }).chat;
     // It believes in a window that it does not have.
-    const own = createChatSummarizer({ chat, modelId: summaryModelId, windowTokens: summaryWindowTokens * 3 });
+    const own = createChatSummarizer({
+      model: { chat, modelId: summaryModelId, windowTokens: summaryWindowTokens * 3 },
+    });
     return {
       summarize: (request) => {
         counted();
@@ -165,7 +167,7 @@ async function replay(turns: readonly RecordedTurn[], windowTokens: number, kind
   await using sessions = createAgentSessions({
     store,
     model: {
-      chat: createAnthropicModel({ apiKey: "any", baseUrl: simulator.url, maxRetries: 0 }),
+      chat: anthropic("claude-opus-5", { apiKey: "any", baseUrl: simulator.url, maxRetries: 0 }).chat,
       modelId,
       windowTokens,
       maxOutputTokens: Math.min(4096, Math.floor(windowTokens / 8)),

@@ -40,10 +40,16 @@ export interface FenceRunner extends Disposable {
 }
 
 /**
- * Makes a runner. Fences import packages as a user of the package in `packageFolder` would: by name, whatever their own
+ * Makes a runner. Fences import packages as a user of the package in `packageFolder` would: by name, wherever their own
  * file lies.
+ *
+ * @param variables of the environment of TypeScript fences, besides the usual ones
  */
-export function createFenceRunner(root: string, packageFolder: string): FenceRunner {
+export function createFenceRunner(
+  root: string,
+  packageFolder: string,
+  variables: Readonly<Record<string, string>> = {},
+): FenceRunner {
   const home = mkdtempSync(join(tmpdir(), "throughline-docs-"));
   const ours = Object.entries(process.env).filter(
     ([name]) => !name.startsWith("THROUGHLINE_") && name !== "NODE_OPTIONS",
@@ -57,9 +63,13 @@ export function createFenceRunner(root: string, packageFolder: string): FenceRun
     THROUGHLINE_DOC_ENTRY: join(root, "apps/cli/bin/throughline.js"),
     THROUGHLINE_DOC_IMPORTER: pathToFileURL(join(root, packageFolder, "src/index.ts")).href,
   };
-  const execute = (file: string, args: readonly string[]): Promise<string | null> =>
+  const execute = (
+    file: string,
+    args: readonly string[],
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<string | null> =>
     new Promise((resolve) => {
-      execFile(file, args, { cwd: home, env, timeout: timeoutMs }, (error, stdout, stderr) => {
+      execFile(file, args, { cwd: home, env: { ...env, ...more }, timeout: timeoutMs }, (error, stdout, stderr) => {
         resolve(
           error
             ? `${error.killed ? `not done after ${timeoutMs} ms\n` : ""}${stdout}${stderr}`.trim() || error.message
@@ -74,7 +84,7 @@ export function createFenceRunner(root: string, packageFolder: string): FenceRun
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, fence.text);
       const hooks = pathToFileURL(join(import.meta.dirname, "fence-imports.ts")).href;
-      return execute(process.execPath, ["--conditions=@throughline/source", "--import", hooks, path]);
+      return execute(process.execPath, ["--conditions=@throughline/source", "--import", hooks, path], variables);
     },
     [Symbol.dispose]: () => rmSync(home, { recursive: true, force: true }),
   };

@@ -48,7 +48,7 @@ describe.skipIf(!isHere)(
       const chat: ChatModel = {
         provider: "anthropic",
         api: "anthropic",
-        chat: async ({ model }) => {
+        chat: async ({ modelId: model }) => {
           asked.push((await wordsIn(ref)).includes(step < 2 ? "question one" : "question two"));
           const call = { type: "toolCall" as const, id: "c1", name: "echo", arguments: {} };
           const text = { type: "text" as const, text: `answer ${++step}` };

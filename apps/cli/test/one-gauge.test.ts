@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { updateEntry } from "@throughline/core";
 import { createProviderSimulator } from "@throughline/provider-simulator";
-import { modelFromSettings } from "@throughline/models";
+import { createModel } from "@throughline/models";
 import { chatSettings } from "@throughline/config/internal";
 import { createSessions } from "@throughline/session";
 import { createAgentSessions } from "@throughline/session/whole-turn";
@@ -37,10 +37,15 @@ describe("the gauge", () => {
       workingDirectory: home,
       create: false,
     });
-    const chat = modelFromSettings({ provider: "anthropic", apiKey: "sk-test", baseUrl: provider.url });
+    const own = createModel({
+      provider: "anthropic",
+      modelId: "claude-opus-5",
+      apiKey: "sk-test",
+      baseUrl: provider.url,
+    });
     // A count holds for the system prompt it was made with.
     const system = String(chatSettings.settings.find((setting) => setting.key === "system")?.default);
-    await using sessions = createSessions({ store, model: { chat, modelId: "claude-opus-5" }, system });
+    await using sessions = createSessions({ store, model: own, system });
     const { gauge } = await (await sessions.open(key)).messages();
     expect(shown).toMatchObject({ tokens: gauge.tokens, source: "actual+delta" });
     const state = await store.load((await sessions.open(key)).ref);
@@ -76,14 +81,14 @@ describe("the gauge", () => {
       return objects(stdout)[0]?.["gauge"];
     };
     expect(await gaugeOf()).toMatchObject({ tokens: 168_100, source: "actual" });
-    const chat = modelFromSettings({ provider: name, apiKey: "sk-test", baseUrl: provider.url });
+    const own = createModel({ provider: name, modelId, apiKey: "sk-test", baseUrl: provider.url });
     await using store = await openStore(`sqlite:${join(home, "sessions.db")}`, {
       workingDirectory: home,
       create: false,
     });
     await using sessions = createAgentSessions({
       store,
-      model: { chat, modelId, windowTokens: 200_000 },
+      model: { ...own, windowTokens: 200_000 },
       summarizers: [],
       checkpoint: { enabled: false },
     });

@@ -93,6 +93,6 @@ describe("a preset whose models have no key", () => {
   it("still needs the key of the model that answers", async () => {
     const { code, stderr } = await run("goclaw-doc", ["chat", "--model", "anthropic/claude-opus-5", "--once", "x"]);
     expect(code).toBe(1);
-    expect(stderr).toContain("No key for the models of anthropic");
+    expect(stderr).toContain("No API key for anthropic: ANTHROPIC_API_KEY is not set.");
   });
 });

@@ -2,17 +2,16 @@
 // ANTHROPIC_API_KEY=… node --conditions=@throughline/source src/main.ts "Compare the two designs." [sessions.db]
 import process from "node:process";
 import { sessionRef } from "@throughline/core";
-import { createAnthropicModel } from "@throughline/models/anthropic";
+import { anthropic } from "@throughline/models/anthropic";
 import { createSessions } from "@throughline/session";
 import { createSessionTools } from "@throughline/session-tools";
 import { createSqliteStore } from "@throughline/store-sqlite";
 
 const [task = "Start two sub-agents that each name one sea, and tell me both.", path = "sessions.db"] =
   process.argv.slice(2);
-const { ANTHROPIC_API_KEY: apiKey = null, ANTHROPIC_BASE_URL: baseUrl, MODEL: modelId = "claude-opus-5" } = process.env;
 
 const store = createSqliteStore({ path });
-const model = { chat: createAnthropicModel({ apiKey, ...(baseUrl === undefined ? {} : { baseUrl }) }), modelId };
+const model = anthropic(process.env["MODEL"] ?? "claude-opus-5"); // with the key in ANTHROPIC_API_KEY
 
 // A message to a session runs a turn there, and its answer goes back to the session that sent it.
 const tools = createSessionTools({

@@ -1,5 +1,5 @@
 import { readUsage, type CallUsage } from "@throughline/tokens";
-import type { AssistantMessage, ChatModel, Summarizer } from "@throughline/core";
+import type { AssistantMessage, SessionModel, Summarizer } from "@throughline/core";
 import { checkpointPrompt, checkpointSystem } from "./checkpoint-prompt.ts";
 
 export interface CheckpointRequest {
@@ -28,13 +28,13 @@ export interface CheckpointWriter {
  * A writer that asks a model for the parts as JSON. For models whose messages are `{role, content}`: all but Google's
  * and Bedrock's.
  */
-export function chatCheckpointWriter(chat: ChatModel, modelId: string): CheckpointWriter {
+export function chatCheckpointWriter({ chat, modelId }: SessionModel): CheckpointWriter {
   return {
     name: `${chat.provider}/${modelId}`,
     async write({ text, previousSummary, maxOutputTokens, signal }) {
       const content = checkpointPrompt(text, previousSummary);
       const reply = await chat.chat({
-        model: modelId,
+        modelId,
         system: checkpointSystem,
         messages: [{ role: "user", content }],
         maxOutputTokens,

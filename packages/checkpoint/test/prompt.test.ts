@@ -51,13 +51,13 @@ describe("the reply of a writer", () => {
     };
     const { signal } = new AbortController();
     const request = { text: "[User]: hello", previousSummary: "They met.", maxOutputTokens: 500, signal };
-    const byChat = chatCheckpointWriter(chat, "claude-haiku-4-5");
+    const byChat = chatCheckpointWriter({ chat, modelId: "claude-haiku-4-5" });
     expect(byChat.name).toBe("anthropic/claude-haiku-4-5");
     const reply = (await byChat.write(request)) as CheckpointReply;
     expect(parseCheckpoint(reply.text)).toEqual(parsed);
     expect(reply.usage).toEqual({ calls: 1, input: 70, output: 30, cacheRead: 0, cacheWrite: 0 });
     const [asked] = requests;
-    expect(asked).toMatchObject({ model: "claude-haiku-4-5", maxOutputTokens: 500, signal });
+    expect(asked).toMatchObject({ modelId: "claude-haiku-4-5", maxOutputTokens: 500, signal });
     const prompt = JSON.stringify(asked?.messages);
     for (const part of ["[User]: hello", "They met.", "keyDecisions", "openQuestions", "topics"])
       expect(prompt).toContain(part);

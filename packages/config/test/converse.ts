@@ -90,9 +90,7 @@ export async function converse(session: object, talk: Talk = {}, others: object 
     (model) => ({
       name: `${model.provider}/${model.modelId}`,
       summarizer: createChatSummarizer({
-        chat: helper(model, "summary"),
-        modelId: model.modelId,
-        windowTokens: model.contextTokens,
+        model: { chat: helper(model, "summary"), modelId: model.modelId, windowTokens: model.contextTokens },
         clock,
         ...(model.deadlineMs === null ? {} : { deadlineMs: model.deadlineMs }),
       }),
@@ -101,7 +99,7 @@ export async function converse(session: object, talk: Talk = {}, others: object 
   const breakers = createSummarizerBreakers({ ...settings.breaker, clock });
   const writers = [settings.checkpointModel, settings.checkpointFallsBack ? mainHelper : null]
     .filter((model) => model !== null)
-    .map((model) => chatCheckpointWriter(helper(model, "checkpoint"), model.modelId));
+    .map((model) => chatCheckpointWriter({ chat: helper(model, "checkpoint"), modelId: model.modelId }));
   const store = createMemoryStore({ clock });
   await using sessions = createAgentSessions({
     store,

@@ -80,7 +80,7 @@ export type ChatDelta =
   | { readonly type: "tool-call"; readonly id: string; readonly name: string };
 
 export interface ChatRequest {
-  readonly model: string;
+  readonly modelId: string;
   readonly system: string | null;
   /** In the wire shape that `ChatModel.api` names. */
   readonly messages: readonly unknown[];
@@ -123,7 +123,7 @@ export interface ChatModel {
   /** Counts a request at the provider's own endpoint. Absent where there is none. */
   countTokens?(request: ChatRequest): Promise<number>;
   /** The window the provider states for a model, in tokens; null when it states none. Absent where it cannot be asked. */
-  windowTokens?(model: string, signal?: AbortSignal): Promise<number | null>;
+  windowTokens?(modelId: string, signal?: AbortSignal): Promise<number | null>;
 }
 
 /** A model that answers: who is asked, which model, and its limits. `@throughline/models` makes one: `anthropic("claude-…")`. */

@@ -11,9 +11,9 @@ export interface AnthropicRequestStyle {
 
 /** What counting and asking have in common. */
 export function anthropicPrompt(request: ChatRequest): Anthropic.MessageCountTokensParams {
-  const { model, system, messages, tools = [] } = request;
+  const { modelId, system, messages, tools = [] } = request;
   return {
-    model,
+    model: modelId,
     messages: messages as Anthropic.MessageParam[],
     ...(system === null || system === "" ? {} : { system }),
     ...(tools.length === 0
@@ -45,7 +45,7 @@ export function anthropicRequest(
         }),
   };
   if (level === "off") return { ...base, max_tokens: given ?? style.defaultMaxOutputTokens };
-  if (thinksAdaptively(request.model)) {
+  if (thinksAdaptively(request.modelId)) {
     return {
       ...base,
       max_tokens: given ?? style.defaultMaxOutputTokens + budgetOf(level),
@@ -74,8 +74,8 @@ function effortOf(level: string): Effort {
 }
 
 /** Claude from 4.6 on decides itself how long it thinks; the older ones want a budget. An unknown name is a new one. */
-function thinksAdaptively(model: string): boolean {
-  const version = /claude-(?:[a-z]{1,20}-)?(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(model);
+function thinksAdaptively(modelId: string): boolean {
+  const version = /claude-(?:[a-z]{1,20}-)?(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(modelId);
   return version === null || Number(version[1]) + Number(version[2] ?? 0) / 100 >= 4.06;
 }
 

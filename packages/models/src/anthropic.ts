@@ -1,2 +1,2 @@
-export { createAnthropicModel } from "./create-anthropic-model.ts";
-export type { AnthropicModelOptions } from "./create-anthropic-model.ts";
+export { anthropic } from "./anthropic-chat.ts";
+export type { AnthropicModelOptions } from "./anthropic-chat.ts";

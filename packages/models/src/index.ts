@@ -1,5 +1,5 @@
-export { modelFromSettings } from "./model-from-settings.ts";
-export type { ModelSettings } from "./model-from-settings.ts";
+export { createModel } from "./create-model.ts";
+export type { CreateModelOptions } from "./create-model.ts";
 export { modelProviders } from "./model-providers.ts";
 export type { ModelProvider } from "./model-providers.ts";
 export { parseModelName } from "./parse-model-name.ts";

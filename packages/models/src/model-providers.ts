@@ -1,18 +1,19 @@
-/** A provider whose models can be had by name. */
+/** A provider that is known by name. */
 export interface ModelProvider {
   readonly name: string;
-  /** The npm package that speaks its API; null when none is needed. */
+  /** The npm package that speaks its API; null where none is needed. */
   readonly package: string | null;
-  /** The environment variable its key is usually kept in; null when it wants none. */
+  /** The environment variable that holds its key; null where it wants none. */
   readonly keyVariable: string | null;
-  /** The environment variable its address is usually kept in. */
+  /** The environment variable that holds its address. */
   readonly baseUrlVariable: string | null;
+  /** Its own servers answer nobody without a key. */
   readonly needsKey: boolean;
 }
 
 /**
- * The providers this package knows by name. The variables are data for whoever reads the environment: nothing in this
- * package does. Any other name is taken for a server that speaks Chat Completions at the `baseUrl` given with it.
+ * The providers that `createModel` knows by name. Any other name stands for a server that speaks Chat Completions at the
+ * `baseUrl` given with it.
  */
 export const modelProviders: readonly ModelProvider[] = [
   {
@@ -38,3 +39,11 @@ export const modelProviders: readonly ModelProvider[] = [
   },
   { name: "offline", package: null, keyVariable: null, baseUrlVariable: null, needsKey: false },
 ];
+
+const ownHosts: Readonly<Record<string, string>> = { anthropic: "api.anthropic.com", openai: "api.openai.com" };
+
+/** Whether an address is the provider's own; null stands for it. */
+export function isOwnAddress(provider: string, address: string | null): boolean {
+  const own = ownHosts[provider];
+  return address === null || (own !== undefined && URL.parse(address)?.host === own);
+}

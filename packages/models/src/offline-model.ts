@@ -1,36 +1,49 @@
-import type { ChatModel, ChatReply, ChatRequest, Clock } from "@throughline/core";
+import type { ChatModel, ChatReply, ChatRequest, Clock, SessionModel } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemClock } from "@throughline/core/node";
 import { collectReply } from "./collect-reply.ts";
+import { limitKinds, sessionModel, type LimitOptions } from "./model-options.ts";
 import { answerOffline, type OfflineAnswer } from "./offline-answer.ts";
 import { readOfflineView } from "./offline-view.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 
-/** The one model there is. */
+/** What records name as the model that answered. */
 export const offlineModelId = "offline-rules";
 
-export interface OfflineModelOptions {
-  /** Between two words of a streamed answer. @default 0 */
+export interface OfflineModelOptions extends Omit<LimitOptions, "assumedWindowTokens" | "thinkingLevel"> {
+  /** Between two words of a streamed answer, in milliseconds. @default 0 */
   readonly wordDelayMs?: number;
-  /** The window it states, for trying out what happens at its end. @default null: it has none */
-  readonly windowTokens?: number | null;
   /** @default the system's */
   readonly clock?: Clock;
 }
 
+const table: OptionTable<OfflineModelOptions> = {
+  windowTokens: limitKinds.windowTokens,
+  maxOutputTokens: limitKinds.maxOutputTokens,
+  wordDelayMs: optionKinds.integer({ min: 0, max: 60_000 }),
+  clock: optionKinds.objectWith("sleep"),
+};
+
 /**
- * Answers by a few rules, for whoever has no key: it lists and reads files with the tools it is given, and recalls what
- * was said. It is no language model, and every text of its begins by saying so. The same messages give the same answer.
+ * Rules in place of a model, for programs without a key: they list and read files with the tools they are given, and recall
+ * what was said. They are no language model, and every text begins by saying so. The same messages give the same answer.
  * Tokens are not counted: `usage` is null. Messages come in Anthropic's shape.
- * @throws {ThroughlineError} ABORTED
+ *
+ * @returns what `createSessions({ model })` takes. Calls throw ABORTED
+ * @throws {ThroughlineError} INPUT_INVALID
+ * @example
+ * const sessions = createSessions({ store, model: offline() });
  */
-export function createOfflineModel(options: OfflineModelOptions = {}): ChatModel {
+export function offline(options: OfflineModelOptions = {}): SessionModel {
+  assertKnownOptions<OfflineModelOptions>("offline", options, table);
   const { wordDelayMs = 0, windowTokens = null, clock = systemClock } = options;
-  return {
+  const chat: ChatModel = {
     provider: "offline",
     api: "anthropic",
     chat: (request) => answer(request, clock, wordDelayMs),
     windowTokens: async () => windowTokens,
   };
+  return sessionModel(chat, offlineModelId, options);
 }
 
 interface OfflineEvent {
@@ -40,8 +53,8 @@ interface OfflineEvent {
 }
 
 function answer(request: ChatRequest, clock: Clock, wordDelayMs: number): Promise<ChatReply> {
-  const { model, messages, tools = [], onDelta, signal } = request;
-  const draft = new ReplyDraft({ api: "anthropic-messages", provider: "offline", model }, onDelta ?? null);
+  const { modelId, messages, tools = [], onDelta, signal } = request;
+  const draft = new ReplyDraft({ api: "anthropic-messages", provider: "offline", model: modelId }, onDelta ?? null);
   const open = async (): Promise<AsyncIterable<OfflineEvent> | Iterable<OfflineEvent>> => {
     const events = eventsOf(answerOffline(readOfflineView(messages), tools));
     return onDelta === undefined ? events : paced(events, (): Promise<void> => clock.sleep(wordDelayMs, signal));

@@ -1,2 +1,2 @@
-export { createOfflineModel, offlineModelId } from "./offline-model.ts";
+export { offline } from "./offline-model.ts";
 export type { OfflineModelOptions } from "./offline-model.ts";

@@ -1,2 +1,2 @@
-export { createOllamaModel } from "./create-ollama-model.ts";
-export type { OllamaModelOptions } from "./create-ollama-model.ts";
+export { ollama } from "./ollama-chat.ts";
+export type { OllamaModelOptions } from "./ollama-chat.ts";

@@ -3,43 +3,46 @@ import type { OpenAI } from "openai";
 import type { AnswerErrors } from "./answer-body.ts";
 import { addressWithoutCredentials } from "./base-url.ts";
 import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
-import { assertHeaderValues } from "./header-values.ts";
 import { loadSdk } from "./load-sdk.ts";
-import { missingKey } from "./missing-key.ts";
+import type { ConnectionOptions } from "./model-options.ts";
+import { assertClientAlone, readConnection } from "./read-connection.ts";
 import { isFields } from "./wire-fields.ts";
 
-/** How a server that speaks one of OpenAI's formats is reached. */
-export interface OpenAiConnectionOptions {
-  /** @default none; then `client`, or `baseUrl` of a server that wants no key, has to be given */
-  readonly apiKey?: string | null;
-  /** With its `/v1`, where the server has one. @default OpenAI's own */
-  readonly baseUrl?: string;
-  /** A client of `openai`, with all its settings. The other settings of the connection do not apply then. */
+/** The options that say how a server is reached. */
+type OpenAiConnectionOptions = ConnectionOptions & {
   readonly client?: OpenAI;
-  /** Of the SDK, for failed connections and for 408, 409, 429 and 5xx whose wait is a minute at most. @default 2 */
   readonly maxRetries?: number;
-  /** For each attempt. @default 600000 */
   readonly timeoutMs?: number;
-  /** Sent with every request. @default {} */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The name in records; that of the server where it is not OpenAI's. @default "openai" */
-  readonly provider?: string;
-}
+};
 
 export interface OpenAiConnection {
   readonly sdk: typeof OpenAiSdk;
   readonly client: OpenAI;
 }
 
-/** One client for all calls, made at the first. */
-export function openAiConnector(options: OpenAiConnectionOptions): () => Promise<OpenAiConnection> {
+export interface OpenAiConnector {
+  /** Null: OpenAI's own. */
+  readonly address: string | null;
+  /** One client for all calls, made at the first. */
+  readonly connect: () => Promise<OpenAiConnection>;
+}
+
+/** @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID for a connection that cannot be made */
+export function openAiConnector(options: OpenAiConnectionOptions): OpenAiConnector {
+  const { client: given, maxRetries = 2, timeoutMs: timeout = 600_000 } = options;
   let made: Promise<OpenAiConnection> | null = null;
+  const loadOpenAi = (): Promise<typeof OpenAiSdk> => loadSdk("openai", () => import("openai"));
+  if (given !== undefined) {
+    assertClientAlone("openai", options);
+    return {
+      address: given.baseURL,
+      connect: () => (made ??= loadOpenAi().then((sdk) => ({ sdk, client: given }))),
+    };
+  }
+  const { apiKey, baseUrl, headers, fetch } = readConnection("openai", options);
+  const baseURL = addressWithoutCredentials(baseUrl ?? "https://api.openai.com/v1");
   const connect = async (): Promise<OpenAiConnection> => {
-    const sdk = await loadSdk("openai", () => import("openai"));
-    if (options.client !== undefined) return { sdk, client: options.client };
-    const apiKey = options.apiKey ?? null;
-    if (apiKey === null && options.baseUrl === undefined) throw missingKey("openai", "OPENAI_API_KEY");
-    assertHeaderValues(apiKey, options.headers);
+    const sdk = await loadOpenAi();
     const client = new sdk.OpenAI({
       // The SDK wants one even where the server does not; the header is left out then.
       apiKey: apiKey ?? "none",
@@ -47,16 +50,16 @@ export function openAiConnector(options: OpenAiConnectionOptions): () => Promise
       organization: null,
       project: null,
       webhookSecret: null,
-      baseURL: addressWithoutCredentials(options.baseUrl ?? "https://api.openai.com/v1"),
-      maxRetries: options.maxRetries ?? 2,
-      timeout: options.timeoutMs ?? 600_000,
+      baseURL,
+      maxRetries,
+      timeout,
       logLevel: "off",
-      fetch: fetchWithoutLongWaits(),
-      defaultHeaders: { ...options.headers, ...(apiKey === null ? { Authorization: null } : {}) },
+      fetch: fetchWithoutLongWaits(fetch),
+      defaultHeaders: { ...headers, ...(apiKey === null ? { Authorization: null } : {}) },
     });
     return { sdk, client };
   };
-  return () => (made ??= connect());
+  return { address: baseUrl, connect: () => (made ??= connect()) };
 }
 
 /** The SDK's errors of what it takes for an answer. */

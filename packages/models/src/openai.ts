@@ -1,4 +1,2 @@
-export { createOpenAiChatModel } from "./create-openai-chat-model.ts";
-export type { OpenAiChatModelOptions } from "./create-openai-chat-model.ts";
-export { createOpenAiResponsesModel } from "./create-openai-responses-model.ts";
-export type { OpenAiResponsesModelOptions } from "./create-openai-responses-model.ts";
+export { openai } from "./openai-model.ts";
+export type { OpenAiModelOptions } from "./openai-model.ts";

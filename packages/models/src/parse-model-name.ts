@@ -1,17 +1,22 @@
 import { ThroughlineError } from "@throughline/core";
+import { assertArgument, optionKinds } from "@throughline/core/internal";
 import { offlineModelId } from "./offline-model.ts";
 
-/** A model and who offers it. */
+/** A model and its provider. */
 export interface NamedModel {
   readonly provider: string;
   readonly modelId: string;
 }
 
 /**
- * Reads `provider/model`; what follows the first slash is the model, whatever it holds. `offline` alone will do.
+ * Reads `provider/model`. What follows the first slash is the model's name, whatever it holds. `offline` needs no slash.
+ *
  * @throws {ThroughlineError} INPUT_INVALID
+ * @example
+ * parseModelName("ollama/hf.co/org/model:Q4_K_M"); // { provider: "ollama", modelId: "hf.co/org/model:Q4_K_M" }
  */
 export function parseModelName(text: string): NamedModel {
+  assertArgument("parseModelName", "text", text, optionKinds.text);
   const name = text.trim();
   if (name === "offline") return { provider: name, modelId: offlineModelId };
   const slash = name.indexOf("/");

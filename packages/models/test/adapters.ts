@@ -1,9 +1,9 @@
 import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from "@throughline/core";
 import type { TargetName } from "@throughline/history";
 import type { ProviderSimulator } from "@throughline/provider-simulator";
-import { createAnthropicModel } from "../src/anthropic.ts";
-import { createOllamaModel } from "../src/ollama.ts";
-import { createOpenAiChatModel, createOpenAiResponsesModel } from "../src/openai.ts";
+import { anthropic } from "../src/anthropic.ts";
+import { ollama } from "../src/ollama.ts";
+import { openai } from "../src/openai.ts";
 
 /** An adapter, and what its provider is like. */
 export interface AdapterCase {
@@ -27,7 +27,7 @@ export const adapters: readonly AdapterCase[] = [
     target: "anthropic",
     api: "anthropic-messages",
     model: "claude-opus-5-5",
-    create: ({ url }, options) => createAnthropicModel({ apiKey: key, baseUrl: url, ...options }),
+    create: ({ url }, options) => anthropic("claude-opus-5", { apiKey: key, baseUrl: url, ...options }).chat,
     thinks: true,
     retries: true,
     statusField: "status",
@@ -37,7 +37,8 @@ export const adapters: readonly AdapterCase[] = [
     target: "openai",
     api: "openai-completions",
     model: "gpt-4o",
-    create: ({ url }, options) => createOpenAiChatModel({ apiKey: key, baseUrl: `${url}/v1`, ...options }),
+    create: ({ url }, options) =>
+      openai("gpt-5", { api: "openai", apiKey: key, baseUrl: `${url}/v1`, ...options }).chat,
     thinks: false,
     retries: true,
     statusField: "status",
@@ -47,7 +48,8 @@ export const adapters: readonly AdapterCase[] = [
     target: "openai-responses",
     api: "openai-responses",
     model: "gpt-5",
-    create: ({ url }, options) => createOpenAiResponsesModel({ apiKey: key, baseUrl: `${url}/v1`, ...options }),
+    create: ({ url }, options) =>
+      openai("gpt-5", { api: "openai-responses", apiKey: key, baseUrl: `${url}/v1`, ...options }).chat,
     thinks: true,
     retries: true,
     statusField: "status",
@@ -57,7 +59,7 @@ export const adapters: readonly AdapterCase[] = [
     target: "ollama",
     api: "ollama",
     model: "qwen3",
-    create: ({ url }) => createOllamaModel({ baseUrl: url, contextTokens: 100_000 }),
+    create: ({ url }) => ollama("qwen3", { baseUrl: url, windowTokens: 100_000 }).chat,
     thinks: true,
     retries: false,
     statusField: "status_code",
@@ -74,7 +76,7 @@ export function question({ target, model }: AdapterCase, text: string): ChatRequ
     anthropic: [{ role: "user", content }],
     "openai-responses": [{ type: "message", role: "user", content: [{ type: "input_text", text }] }],
   };
-  return { model, system: "You help.", messages: messages[target] ?? [{ role: "user", content: text }] };
+  return { modelId: model, system: "You help.", messages: messages[target] ?? [{ role: "user", content: text }] };
 }
 
 /** What a call that failed left behind. */

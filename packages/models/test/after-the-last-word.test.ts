@@ -2,9 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ChatModel } from "@throughline/core";
-import { createAnthropicModel } from "../src/anthropic.ts";
-import { createOllamaModel } from "../src/ollama.ts";
-import { createOpenAiChatModel } from "../src/openai.ts";
+import { anthropic } from "../src/anthropic.ts";
+import { ollama } from "../src/ollama.ts";
+import { openai } from "../src/openai.ts";
 
 const server = createServer();
 afterEach(() => {
@@ -43,7 +43,7 @@ const cases: readonly Case[] = [
     type: "text/event-stream",
     text: [choice({ content: "Yes." }, null)],
     last: choice({}, "stop"),
-    create: (url) => createOpenAiChatModel({ apiKey: "k", baseUrl: url, maxRetries: 0 }),
+    create: (url) => openai("gpt-5", { api: "openai", apiKey: "k", baseUrl: url, maxRetries: 0 }).chat,
   },
   {
     name: "Anthropic",
@@ -53,21 +53,21 @@ const cases: readonly Case[] = [
       event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Yes." } } as object),
     ],
     last: event({ type: "message_delta", delta: { stop_reason: "end_turn" } } as object),
-    create: (url) => createAnthropicModel({ apiKey: "k", baseUrl: url, maxRetries: 0 }),
+    create: (url) => anthropic("claude-opus-5", { apiKey: "k", baseUrl: url, maxRetries: 0 }).chat,
   },
   {
     name: "Ollama",
     type: "application/x-ndjson",
     text: [`${JSON.stringify({ model: "m", message: { role: "assistant", content: "Yes." }, done: false })}\n`],
     last: `${JSON.stringify({ model: "m", message: { content: "" }, done: true, done_reason: "stop" })}\n`,
-    create: (url) => createOllamaModel({ baseUrl: url }),
+    create: (url) => ollama("qwen3", { baseUrl: url }).chat,
   },
 ];
 
 describe.each(cases)("a connection that breaks: $name", ({ type, text, last, create }) => {
   const ask = (url: string): ReturnType<ChatModel["chat"]> =>
     create(url).chat({
-      model: "m",
+      modelId: "m",
       system: null,
       messages: [{ role: "user", content: "Hi" }],
       onDelta: () => undefined,

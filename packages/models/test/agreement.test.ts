@@ -30,7 +30,7 @@ async function byModel(
 ): Promise<AssistantMessage> {
   const draft = new ReplyDraft({ api, provider, model: "asked" }, null, counter());
   const answer = await collectReply({
-    request: { model: "asked", system: null, messages: [] },
+    request: { modelId: "asked", system: null, messages: [] },
     draft,
     open: async () => [reply as never],
     take: (event) => take(event, draft, errors),

@@ -2,14 +2,14 @@ import Anthropic from "@anthropic-ai/sdk";
 import type { ChatRequest } from "@throughline/core";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
 import { afterEach, describe, expect, it } from "vitest";
-import { createAnthropicModel } from "../src/anthropic.ts";
+import { anthropic } from "../src/anthropic.ts";
 
 let simulator: ProviderSimulator;
 afterEach(() => simulator.close());
 
 const hi = { role: "user", content: [{ type: "text", text: "Hi" }] };
-const request = (model: string, how: Partial<ChatRequest> = {}): ChatRequest => ({
-  model,
+const request = (modelId: string, how: Partial<ChatRequest> = {}): ChatRequest => ({
+  modelId,
   system: null,
   messages: [hi],
   ...how,
@@ -25,7 +25,7 @@ const body = (number = 0): Record<string, unknown> => simulator.requests[number]
 
 describe("Anthropic's requests", () => {
   it("ask models from 4.6 on for an effort, and older ones for a budget beside the answer's room", async () => {
-    const model = createAnthropicModel({ apiKey: "k", baseUrl: await start("1", "2", "3", "4", "5") });
+    const model = anthropic("claude-opus-5", { apiKey: "k", baseUrl: await start("1", "2", "3", "4", "5") }).chat;
     await model.chat(request("claude-opus-4-6", { thinkingLevel: "high" }));
     expect(body(0)).toMatchObject({ thinking: { type: "adaptive" }, output_config: { effort: "high" } });
     await model.chat(request("claude-sonnet-4-5-20250929", { thinkingLevel: "low" }));
@@ -41,7 +41,7 @@ describe("Anthropic's requests", () => {
   });
 
   it("leave a budget off where the tool loop has lost its thinking, which the API would refuse", async () => {
-    const model = createAnthropicModel({ apiKey: "k", baseUrl: await start("Yes.") });
+    const model = anthropic("claude-opus-5", { apiKey: "k", baseUrl: await start("Yes.") }).chat;
     const messages = [
       hi,
       { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "look", input: {} }] },
@@ -58,7 +58,7 @@ describe("Anthropic's requests", () => {
   it("ask for the prompt to be kept, for as long as wanted or not at all", async () => {
     const baseUrl = await start("1", "2", "3");
     for (const promptCache of ["5m", "1h", "off"] as const)
-      await createAnthropicModel({ apiKey: "k", baseUrl, promptCache }).chat(request("claude-opus-5"));
+      await anthropic("claude-opus-5", { apiKey: "k", baseUrl, promptCache }).chat.chat(request("claude-opus-5"));
     expect(body(0)["cache_control"]).toEqual({ type: "ephemeral" });
     expect(body(1)["cache_control"]).toEqual({ type: "ephemeral", ttl: "1h" });
     expect(body(2)).not.toHaveProperty("cache_control");
@@ -66,7 +66,7 @@ describe("Anthropic's requests", () => {
 
   it("carry headers, and no key to a server that wants none", async () => {
     const baseUrl = await start("1");
-    const model = createAnthropicModel({ baseUrl, headers: { "anthropic-beta": "some-beta-1" } });
+    const model = anthropic("claude-opus-5", { baseUrl, headers: { "anthropic-beta": "some-beta-1" } }).chat;
     const error = await model.chat(request("claude-opus-5")).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ status: 401 });
     const { headers } = simulator.requests[0] ?? {};
@@ -86,7 +86,7 @@ describe("Anthropic's figures", () => {
       }),
     });
     await simulator.start();
-    const model = createAnthropicModel({ apiKey: "k", baseUrl: simulator.url });
+    const model = anthropic("claude-opus-5", { apiKey: "k", baseUrl: simulator.url }).chat;
     const usage = { input: 5, output: 60, cacheRead: 700, cacheWrite: 80, reasoning: 40, totalTokens: 845 };
     expect((await model.chat(request("claude-opus-5"))).message.usage).toEqual(usage);
     const streamed = await model.chat(request("claude-opus-5", { onDelta: () => undefined }));
@@ -94,7 +94,7 @@ describe("Anthropic's figures", () => {
   });
 
   it("come from the counting endpoint before a call, without using up an answer", async () => {
-    const model = createAnthropicModel({ apiKey: "k", baseUrl: await start() });
+    const model = anthropic("claude-opus-5", { apiKey: "k", baseUrl: await start() }).chat;
     expect(await model.countTokens?.(request("claude-opus-5", { system: "You help.", maxOutputTokens: 10 }))).toBe(8);
     expect(simulator.refusals).toEqual([]);
   });
@@ -110,7 +110,7 @@ describe("Anthropic's figures", () => {
         return found === undefined ? Response.json({ type: "error" }, { status: 404 }) : Response.json(found);
       },
     });
-    const model = createAnthropicModel({ client });
+    const model = anthropic("claude-opus-5", { client }).chat;
     expect(await model.windowTokens?.("claude-opus-5")).toBe(1_000_000);
     expect(await model.windowTokens?.("claude-none")).toBeNull();
     await expect(model.windowTokens?.("claude-opus-5", AbortSignal.abort())).rejects.toThrow();
@@ -150,7 +150,7 @@ describe("Anthropic's own blocks", () => {
     const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
     const headers = { "content-type": "text/event-stream" };
     const client = new Anthropic({ apiKey: "k", fetch: async () => new Response(text, { headers }) });
-    const { message, stopReason } = await createAnthropicModel({ client }).chat(
+    const { message, stopReason } = await anthropic("claude-opus-5", { client }).chat.chat(
       request("claude-opus-5", { onDelta: () => undefined }),
     );
     expect(stopReason).toBe("pause_turn");

@@ -30,7 +30,7 @@ export function converse(model: ChatModel, modelId: string): Conversation {
     messages: () => render().messages,
     async ask(how = {}) {
       const { system, messages } = render();
-      const reply = await model.chat({ model: modelId, system, messages, tools: [look], ...how });
+      const reply = await model.chat({ modelId, system, messages, tools: [look], ...how });
       add(reply.message);
       return reply;
     },

@@ -1,9 +1,9 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { ChatModel } from "@throughline/core";
 import { afterEach, describe, expect, it } from "vitest";
-import { createAnthropicModel } from "../src/anthropic.ts";
-import { createOllamaModel } from "../src/ollama.ts";
-import { createOpenAiChatModel, createOpenAiResponsesModel } from "../src/openai.ts";
+import { anthropic } from "../src/anthropic.ts";
+import { ollama } from "../src/ollama.ts";
+import { openai } from "../src/openai.ts";
 import { maxReplyCharacters } from "../src/reply-draft.ts";
 
 interface Provider {
@@ -22,7 +22,7 @@ const providers: readonly Provider[] = [
   {
     name: "Anthropic",
     type: "text/event-stream",
-    create: (url) => createAnthropicModel({ apiKey: "k", baseUrl: url, maxRetries: 0 }),
+    create: (url) => anthropic("claude-opus-5", { apiKey: "k", baseUrl: url, maxRetries: 0 }).chat,
     beginning:
       event({ type: "message_start", message: { id: "m", model: "m", usage: { input_tokens: 1 } } } as object) +
       event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } } as object),
@@ -31,14 +31,14 @@ const providers: readonly Provider[] = [
   {
     name: "OpenAI Chat Completions",
     type: "text/event-stream",
-    create: (url) => createOpenAiChatModel({ apiKey: "k", baseUrl: url, maxRetries: 0 }),
+    create: (url) => openai("gpt-5", { api: "openai", apiKey: "k", baseUrl: url, maxRetries: 0 }).chat,
     beginning: "",
     piece: (text) => event({ id: "m", choices: [{ index: 0, delta: { content: text } }] } as object),
   },
   {
     name: "OpenAI Responses",
     type: "text/event-stream",
-    create: (url) => createOpenAiResponsesModel({ apiKey: "k", baseUrl: url, maxRetries: 0 }),
+    create: (url) => openai("gpt-5", { api: "openai-responses", apiKey: "k", baseUrl: url, maxRetries: 0 }).chat,
     beginning: event({ type: "response.created", response: { id: "m", model: "m" } } as object),
     piece: (text) =>
       event({ type: "response.output_text.delta", output_index: 0, content_index: 0, delta: text } as object),
@@ -46,7 +46,7 @@ const providers: readonly Provider[] = [
   {
     name: "Ollama",
     type: "application/x-ndjson",
-    create: (url) => createOllamaModel({ baseUrl: url }),
+    create: (url) => ollama("qwen3", { baseUrl: url }).chat,
     beginning: "",
     piece: (text) => `${JSON.stringify({ model: "m", message: { role: "assistant", content: text }, done: false })}\n`,
   },
@@ -94,7 +94,7 @@ async function endlessly(type: string, beginning: string, piece: string): Promis
   return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`, left };
 }
 
-const request = { model: "m", system: null, messages: [{ role: "user", content: "Hi" }] };
+const request = { modelId: "m", system: null, messages: [{ role: "user", content: "Hi" }] };
 
 describe.each(providers)("an answer of $name that does not end", ({ type, create, beginning, piece }) => {
   it("is ended at a bound, as one that reached its limit, and the connection with it", async () => {

@@ -2,8 +2,8 @@ import Anthropic from "@anthropic-ai/sdk";
 import type { ChatModel } from "@throughline/core";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { createAnthropicModel } from "../src/anthropic.ts";
-import { createOpenAiChatModel, createOpenAiResponsesModel } from "../src/openai.ts";
+import { anthropic } from "../src/anthropic.ts";
+import { openai } from "../src/openai.ts";
 import { takeOllamaResponse } from "../src/ollama-reply.ts";
 import { ReplyDraft } from "../src/reply-draft.ts";
 
@@ -19,17 +19,20 @@ interface Provider {
 const providers: readonly Provider[] = [
   {
     name: "Anthropic",
-    create: (fetch) => createAnthropicModel({ client: new Anthropic({ apiKey: "k", fetch, logLevel: "off" }) }),
+    create: (fetch) =>
+      anthropic("claude-opus-5", { client: new Anthropic({ apiKey: "k", fetch, logLevel: "off" }) }).chat,
     answer: { id: "m", content: [{ type: "text", text: "Yes." }], stop_reason: "end_turn" },
   },
   {
     name: "OpenAI Chat Completions",
-    create: (fetch) => createOpenAiChatModel({ client: new OpenAI({ apiKey: "k", fetch, logLevel: "off" }) }),
+    create: (fetch) =>
+      openai("gpt-5", { api: "openai", client: new OpenAI({ apiKey: "k", fetch, logLevel: "off" }) }).chat,
     answer: { id: "m", choices: [{ message: { content: "Yes." }, finish_reason: "stop" }] },
   },
   {
     name: "OpenAI Responses",
-    create: (fetch) => createOpenAiResponsesModel({ client: new OpenAI({ apiKey: "k", fetch, logLevel: "off" }) }),
+    create: (fetch) =>
+      openai("gpt-5", { api: "openai-responses", client: new OpenAI({ apiKey: "k", fetch, logLevel: "off" }) }).chat,
     answer: {
       id: "m",
       status: "completed",
@@ -39,7 +42,7 @@ const providers: readonly Provider[] = [
 ];
 
 const request = (isStream: boolean): Parameters<ChatModel["chat"]>[0] => ({
-  model: "m",
+  modelId: "m",
   system: null,
   messages: [{ role: "user", content: "Hi" }],
   ...(isStream ? { onDelta: (): void => undefined } : {}),
@@ -105,7 +108,8 @@ describe("a choice of Chat Completions that failed", () => {
       { id: "x", choices: [{ delta: { content: "Hel" } }] },
       { id: "x", choices: [{ delta: { content: "" }, ...failed }] },
     ]);
-    const model = (fetch: Fetch): ChatModel => createOpenAiChatModel({ client: new OpenAI({ apiKey: "k", fetch }) });
+    const model = (fetch: Fetch): ChatModel =>
+      openai("gpt-5", { api: "openai", client: new OpenAI({ apiKey: "k", fetch }) }).chat;
     const onPartial = (partial: unknown): void => void partials.push(partial);
     await expect(model(streamed).chat({ ...request(true), onPartial })).rejects.toThrow(words);
     expect(partials).toMatchObject([{ content: [{ type: "text", text: "Hel" }], stopReason: "error" }]);
@@ -125,7 +129,10 @@ describe("a stream of Responses without pieces", () => {
     ["with its end alone", [done]],
     ["with both", [piece, ended, done]],
   ])("is an answer once: %s", async (_, events) => {
-    const model = createOpenAiResponsesModel({ client: new OpenAI({ apiKey: "k", fetch: stream(events) }) });
+    const model = openai("gpt-5", {
+      api: "openai-responses",
+      client: new OpenAI({ apiKey: "k", fetch: stream(events) }),
+    }).chat;
     const { message } = await model.chat(request(true));
     expect(message.content).toEqual([{ type: "text", text: "Yes." }]);
   });

@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { takeAnthropicEvent } from "../src/anthropic-reply.ts";
 import { takeResponseEvent } from "../src/openai-responses-reply.ts";
-import { createOpenAiChatModel, createOpenAiResponsesModel } from "../src/openai.ts";
+import { openai } from "../src/openai.ts";
 import { ReplyDraft } from "../src/reply-draft.ts";
 
 type Block = Readonly<Record<string, unknown>>;
@@ -14,13 +14,13 @@ function answering(answer: readonly object[] | object): ChatModel {
   const headers = { "content-type": "text/event-stream" };
   const fetch = async (): Promise<Response> =>
     text === null ? Response.json(answer) : new Response(text, { headers });
-  return createOpenAiChatModel({ client: new OpenAI({ apiKey: "k", fetch }) });
+  return openai("gpt-5", { api: "openai", client: new OpenAI({ apiKey: "k", fetch }) }).chat;
 }
 
 async function callsOf(model: ChatModel, isStream: boolean): Promise<{ blocks: readonly Block[]; told: string[] }> {
   const told: string[] = [];
   const { message } = await model.chat({
-    model: "m",
+    modelId: "m",
     system: null,
     messages: [{ role: "user", content: "Hi" }],
     ...(isStream
@@ -144,7 +144,7 @@ describe("calls of servers that speak Chat Completions in their own way", () => 
     const item = { type: "function_call", call_id: "", name: "one", arguments: '{"x":1}' };
     const response = { id: "r", object: "response", status: "completed", output: [item, item] };
     const client = new OpenAI({ apiKey: "k", fetch: async () => Response.json(response) });
-    const { blocks } = await callsOf(createOpenAiResponsesModel({ client }), false);
+    const { blocks } = await callsOf(openai("gpt-5", { api: "openai-responses", client }).chat, false);
     expect(blocks).toEqual([
       { ...one, id: ownId },
       { ...one, id: ownId },

@@ -2,7 +2,7 @@ import type { AssistantMessage, ChatDelta, ToolCallBlock, ToolDefinition } from 
 import { auditSummary } from "@throughline/core/internal";
 import { validateAnthropic } from "@throughline/history/anthropic";
 import { describe, expect, it } from "vitest";
-import { createOfflineModel, offlineModelId } from "../src/offline.ts";
+import { offline } from "../src/offline.ts";
 import { converse, type Conversation } from "./conversation.ts";
 
 const tool = (name: string, ...names: readonly string[]): ToolDefinition => ({
@@ -30,7 +30,7 @@ function callsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
 }
 
 function talk(): { readonly conversation: Conversation; say(text: string): Promise<AssistantMessage> } {
-  const conversation = converse(createOfflineModel(), offlineModelId);
+  const conversation = converse(offline().chat, offline().modelId);
   return {
     conversation,
     async say(text) {
@@ -65,8 +65,8 @@ describe("the offline model", () => {
   });
 
   it("counts nothing, because it has no tokens", async () => {
-    const reply = await createOfflineModel().chat({
-      model: "m",
+    const reply = await offline().chat.chat({
+      modelId: "m",
       system: null,
       messages: [{ role: "user", content: "hello" }],
     });
@@ -123,7 +123,7 @@ describe("the offline model", () => {
     expect(textOf(await say("what did I say before?"))).toContain("Nothing before this");
     await say("My name is Ada Lovelace.");
     await say("remember that the key is under the mat");
-    const again = converse(createOfflineModel(), offlineModelId);
+    const again = converse(offline().chat, offline().modelId);
     for (const { record } of conversation.records) again.add(record["message"] as AssistantMessage);
     const ask = async (text: string): Promise<string> => {
       again.add({ role: "user", content: text });
@@ -136,7 +136,7 @@ describe("the offline model", () => {
 
   it("says so when it lacks a tool", async () => {
     const message = (
-      await createOfflineModel().chat({ model: "m", system: null, messages: [{ role: "user", content: "read a" }] })
+      await offline().chat.chat({ modelId: "m", system: null, messages: [{ role: "user", content: "read a" }] })
     ).message;
     expect(textOf(message)).toContain("I was given none");
     expect(message.stopReason).toBe("stop");
@@ -147,8 +147,8 @@ describe("the offline model", () => {
       { type: "text", text: "[Previous conversation summary]\n- User: my name is Ada" },
       { type: "text", text: "what is my name?" },
     ];
-    const { message } = await createOfflineModel().chat({
-      model: "m",
+    const { message } = await offline().chat.chat({
+      modelId: "m",
       system: null,
       messages: [{ role: "user", content }],
     });
@@ -158,7 +158,7 @@ describe("the offline model", () => {
   it("refuses to summarise in words that an audit takes for a refusal, and keeps quiet about notes to memory", async () => {
     const ask = async (content: string): Promise<string> => {
       const messages = [{ role: "user", content }];
-      return textOf((await createOfflineModel().chat({ model: "m", system: null, messages })).message);
+      return textOf((await offline().chat.chat({ modelId: "m", system: null, messages })).message);
     };
     for (const text of [
       "<conversation>\n[User]: read a.txt\n</conversation>\n\nSummarise it.",
@@ -177,8 +177,8 @@ describe("the offline model", () => {
     const runs: unknown[] = [];
     for (let time = 0; time < 2; time++) {
       const deltas: ChatDelta[] = [];
-      const request = { model: "m", system: null, messages: [{ role: "user", content: "read a and b" }], tools };
-      const model = createOfflineModel();
+      const request = { modelId: "m", system: null, messages: [{ role: "user", content: "read a and b" }], tools };
+      const model = offline().chat;
       const streamed = await model.chat({ ...request, onDelta: (delta) => void deltas.push(delta) });
       expect(streamed).toEqual(await model.chat(request));
       expect(deltas.filter(({ type }) => type === "text").length).toBeGreaterThan(8);
@@ -200,8 +200,8 @@ describe("the offline model", () => {
     const controller = new AbortController();
     const partials: AssistantMessage[] = [];
     let words = 0;
-    const asked = createOfflineModel({ wordDelayMs: 5 }).chat({
-      model: "m",
+    const asked = offline({ wordDelayMs: 5 }).chat.chat({
+      modelId: "m",
       system: null,
       messages: [{ role: "user", content: "help" }],
       signal: controller.signal,
@@ -214,7 +214,7 @@ describe("the offline model", () => {
   });
 
   it("states a window only when it is given one", async () => {
-    expect(await createOfflineModel().windowTokens?.("m")).toBeNull();
-    expect(await createOfflineModel({ windowTokens: 2000 }).windowTokens?.("m")).toBe(2000);
+    expect(await offline().chat.windowTokens?.("m")).toBeNull();
+    expect(await offline({ windowTokens: 2000 }).chat.windowTokens?.("m")).toBe(2000);
   });
 });

@@ -7,7 +7,7 @@ import {
   type ProviderSimulatorOptions,
 } from "@throughline/provider-simulator";
 import { afterEach, describe, expect, it } from "vitest";
-import { createOllamaModel } from "../src/ollama.ts";
+import { ollama } from "../src/ollama.ts";
 
 let simulator: ProviderSimulator;
 afterEach(() => simulator.close());
@@ -19,7 +19,7 @@ async function start(options: ProviderSimulatorOptions = {}): Promise<string> {
 }
 
 const ask = (how: Partial<ChatRequest> = {}): ChatRequest => ({
-  model: "qwen3",
+  modelId: "qwen3",
   system: null,
   messages: [{ role: "user", content: "Hi" }],
   ...how,
@@ -50,33 +50,33 @@ async function answering(
 describe("Ollama's requests", () => {
   it("say that nothing may be cut, and which window is wanted when one is", async () => {
     const baseUrl = await start({ fallback: () => "Yes." });
-    await createOllamaModel({ baseUrl }).chat(ask());
+    await ollama("qwen3", { baseUrl }).chat.chat(ask());
     expect(body(0)).toMatchObject({ truncate: false, shift: false, think: false, stream: false });
     expect(body(0)).not.toHaveProperty("options");
-    await createOllamaModel({ baseUrl, contextTokens: 16_384, keepAlive: "30m" }).chat(ask({ maxOutputTokens: 50 }));
+    await ollama("qwen3", { baseUrl, windowTokens: 16_384, keepAlive: "30m" }).chat.chat(ask({ maxOutputTokens: 50 }));
     expect(body(1)).toMatchObject({ options: { num_ctx: 16_384, num_predict: 50 }, keep_alive: "30m" });
   });
 
   it("turn thinking on, by degrees only where the model knows degrees", async () => {
-    const model = createOllamaModel({ baseUrl: await start({ fallback: () => "Yes." }) });
+    const model = ollama("qwen3", { baseUrl: await start({ fallback: () => "Yes." }) }).chat;
     await model.chat(ask({ thinkingLevel: "high" }));
-    await model.chat(ask({ thinkingLevel: "high", model: "gpt-oss:20b" }));
-    await model.chat(ask({ thinkingLevel: "minimal", model: "gpt-oss:20b" }));
+    await model.chat(ask({ thinkingLevel: "high", modelId: "gpt-oss:20b" }));
+    await model.chat(ask({ thinkingLevel: "minimal", modelId: "gpt-oss:20b" }));
     expect([0, 1, 2].map((number) => body(number)["think"])).toEqual([true, "high", "low"]);
   });
 
   it("leave the caller's messages as they are", async () => {
     const message = Object.freeze({ role: "user", content: "Look", images: Object.freeze(["aGk="]) });
-    await createOllamaModel({ baseUrl: await start({ replies: ["Yes."] }) }).chat(ask({ messages: [message] }));
+    await ollama("qwen3", { baseUrl: await start({ replies: ["Yes."] }) }).chat.chat(ask({ messages: [message] }));
     expect(body(0)["messages"]).toEqual([message]);
   });
 
   it("carry a key only when there is one", async () => {
     const baseUrl = await start({ fallback: () => "Yes." });
-    await createOllamaModel({ baseUrl }).chat(ask());
-    await createOllamaModel({ baseUrl, apiKey: "secret", headers: { "x-team": "a" } }).chat(ask());
-    await createOllamaModel({ baseUrl: baseUrl.replace("//", "//ada:p%40ss@") }).chat(ask());
-    await createOllamaModel({ baseUrl: baseUrl.replace("http://", "") }).chat(ask());
+    await ollama("qwen3", { baseUrl }).chat.chat(ask());
+    await ollama("qwen3", { baseUrl, apiKey: "secret", headers: { "x-team": "a" } }).chat.chat(ask());
+    await ollama("qwen3", { baseUrl: baseUrl.replace("//", "//ada:p%40ss@") }).chat.chat(ask());
+    await ollama("qwen3", { baseUrl: baseUrl.replace("http://", "") }).chat.chat(ask());
     expect(simulator.requests.map(({ headers }) => [headers["authorization"], headers["x-team"]])).toEqual([
       [undefined, undefined],
       ["Bearer secret", "a"],
@@ -97,7 +97,7 @@ describe("Ollama's answers", () => {
     const text = `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`;
     await start();
     await answering(200, "application/x-ndjson", text, async (baseUrl) => {
-      const { message, usage } = await createOllamaModel({ baseUrl }).chat(ask({ onDelta: () => undefined }));
+      const { message, usage } = await ollama("qwen3", { baseUrl }).chat.chat(ask({ onDelta: () => undefined }));
       const calls = message.content as readonly { readonly id: string; readonly name: string }[];
       expect(calls.map(({ name }) => name)).toEqual(["one", "two"]);
       expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
@@ -110,7 +110,7 @@ describe("Ollama's answers", () => {
   it("fail with the server's words when they are no JSON, and nothing is written to the console", async () => {
     await start();
     await answering(502, "text/html", "<h1>Bad gateway</h1>", async (baseUrl) => {
-      await expect(createOllamaModel({ baseUrl }).chat(ask())).rejects.toMatchObject({
+      await expect(ollama("qwen3", { baseUrl }).chat.chat(ask())).rejects.toMatchObject({
         status_code: 502,
         message: "<h1>Bad gateway</h1>",
       });
@@ -123,7 +123,7 @@ describe("Ollama's answers", () => {
       await start();
       for (const text of ["<h1>Sign in</h1>", "<h1>Sign\nin</h1>\n"]) {
         await answering(200, type, text, async (baseUrl) => {
-          const asked = createOllamaModel({ baseUrl }).chat(ask({ onDelta: () => undefined }));
+          const asked = ollama("qwen3", { baseUrl }).chat.chat(ask({ onDelta: () => undefined }));
           await expect(asked).rejects.toBeInstanceOf(SyntaxError);
         });
       }
@@ -136,7 +136,7 @@ describe("Ollama's answers", () => {
     for (const rest of ['{"mod', "not json\n"]) {
       await answering(200, "application/x-ndjson", `${line}\n${rest}`, async (baseUrl) => {
         const partials: unknown[] = [];
-        const asked = createOllamaModel({ baseUrl }).chat(
+        const asked = ollama("qwen3", { baseUrl }).chat.chat(
           ask({ onDelta: () => undefined, onPartial: (partial) => void partials.push(partial) }),
         );
         await expect(asked).rejects.toBeInstanceOf(Error);
@@ -147,17 +147,17 @@ describe("Ollama's answers", () => {
 
   it("end after the time that was given", async () => {
     const baseUrl = await start({ replies: [{ kind: "answer", content: "Yes.", delayMs: 60_000 }] });
-    await expect(createOllamaModel({ baseUrl, timeoutMs: 50 }).chat(ask())).rejects.toThrow(/timeout|aborted/i);
+    await expect(ollama("qwen3", { baseUrl, timeoutMs: 50 }).chat.chat(ask())).rejects.toThrow(/timeout|aborted/i);
   });
 });
 
 describe("Ollama's window", () => {
   it("is what is asked for, else what the server says, never more than the model was trained for", async () => {
     const baseUrl = await start({ models: { qwen3: { windowTokens: 32_768 } }, ollamaContextTokens: 8192 });
-    expect(await createOllamaModel({ baseUrl }).windowTokens?.("qwen3")).toBe(8192);
-    expect(await createOllamaModel({ baseUrl, contextTokens: 16_384 }).windowTokens?.("qwen3")).toBe(16_384);
-    expect(await createOllamaModel({ baseUrl, contextTokens: 1_000_000 }).windowTokens?.("qwen3")).toBe(32_768);
-    await expect(createOllamaModel({ baseUrl }).windowTokens?.("qwen3", AbortSignal.abort())).rejects.toMatchObject({
+    expect(await ollama("qwen3", { baseUrl }).chat.windowTokens?.("qwen3")).toBe(8192);
+    expect(await ollama("qwen3", { baseUrl, windowTokens: 16_384 }).chat.windowTokens?.("qwen3")).toBe(16_384);
+    expect(await ollama("qwen3", { baseUrl, windowTokens: 1_000_000 }).chat.windowTokens?.("qwen3")).toBe(32_768);
+    await expect(ollama("qwen3", { baseUrl }).chat.windowTokens?.("qwen3", AbortSignal.abort())).rejects.toMatchObject({
       code: "ABORTED",
     });
   });
@@ -165,7 +165,7 @@ describe("Ollama's window", () => {
   it("is not known of a model the server does not have", async () => {
     await start();
     await answering(404, "application/json", '{"error":"model not found"}', async (baseUrl) => {
-      expect(await createOllamaModel({ baseUrl }).windowTokens?.("none")).toBeNull();
+      expect(await ollama("qwen3", { baseUrl }).chat.windowTokens?.("none")).toBeNull();
     });
   });
 });

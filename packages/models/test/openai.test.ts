@@ -6,7 +6,7 @@ import {
 } from "@throughline/provider-simulator";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
-import { createOpenAiChatModel, createOpenAiResponsesModel } from "../src/openai.ts";
+import { openai } from "../src/openai.ts";
 
 let simulator: ProviderSimulator;
 afterEach(() => simulator.close());
@@ -18,14 +18,14 @@ async function start(options: ProviderSimulatorOptions): Promise<string> {
 }
 
 const body = (number = 0): Record<string, unknown> => simulator.requests[number]?.body as Record<string, unknown>;
-const chat = (model: string, how: Partial<ChatRequest> = {}): ChatRequest => ({
-  model,
+const chat = (modelId: string, how: Partial<ChatRequest> = {}): ChatRequest => ({
+  modelId,
   system: null,
   messages: [{ role: "user", content: "Hi" }],
   ...how,
 });
-const responses = (model: string, how: Partial<ChatRequest> = {}): ChatRequest => ({
-  model,
+const responses = (modelId: string, how: Partial<ChatRequest> = {}): ChatRequest => ({
+  modelId,
   system: null,
   messages: [{ type: "message", role: "user", content: [{ type: "input_text", text: "Hi" }] }],
   ...how,
@@ -41,7 +41,7 @@ describe("Chat Completions", () => {
       fallback: () => ({ kind: "answer", content }),
       models: { "*": { reasoningContent: true } },
     });
-    const model = createOpenAiChatModel({ baseUrl, apiKey: "k", provider: "deepseek" });
+    const model = openai("gpt-5", { api: "openai", baseUrl, apiKey: "k", provider: "deepseek" }).chat;
     const expected = [
       { type: "thinking", thinking: "I think of it.", thinkingSignature: "reasoning_content" },
       { type: "text", text: "Yes." },
@@ -56,11 +56,11 @@ describe("Chat Completions", () => {
 
   it("names the answer's room and the effort as the model wants them", async () => {
     const baseUrl = await start({ fallback: () => "Yes." });
-    await createOpenAiChatModel({ baseUrl, apiKey: "k" }).chat(
+    await openai("gpt-5", { api: "openai", baseUrl, apiKey: "k" }).chat.chat(
       chat("gpt-5", { maxOutputTokens: 100, thinkingLevel: "low" }),
     );
     expect(body(0)).toMatchObject({ max_completion_tokens: 100, reasoning_effort: "low" });
-    const older = createOpenAiChatModel({ baseUrl, apiKey: "k", outputLimitField: "max_tokens" });
+    const older = openai("gpt-5", { api: "openai", baseUrl, apiKey: "k", outputLimitField: "max_tokens" }).chat;
     await older.chat(chat("llama-3", { maxOutputTokens: 100 }));
     expect(body(1)).toMatchObject({ max_tokens: 100 });
     expect(body(1)).not.toHaveProperty("reasoning_effort");
@@ -78,7 +78,7 @@ describe("Chat Completions", () => {
       maxRetries: 0,
       fetch: async () => new Response(texts.shift(), { headers: { "content-type": "text/event-stream" } }),
     });
-    const model = createOpenAiChatModel({ client });
+    const model = openai("gpt-5", { api: "openai", client }).chat;
     const { message } = await model.chat(chat("gpt-4o", { onDelta: () => undefined }));
     expect(message).toMatchObject({ stopReason: "stop", content: [{ type: "text", text: "I would rather not." }] });
     await expect(model.chat(chat("gpt-4o", { onDelta: () => undefined }))).rejects.toBeInstanceOf(
@@ -95,7 +95,7 @@ describe("Chat Completions", () => {
       choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
     };
     const client = new OpenAI({ apiKey: "k", fetch: async () => Response.json(completion) });
-    const { message } = await createOpenAiChatModel({ client }).chat(chat("magistral"));
+    const { message } = await openai("gpt-5", { api: "openai", client }).chat.chat(chat("magistral"));
     expect(message.content).toEqual([
       { type: "thinking", thinking: "I think." },
       { type: "text", text: "Yes." },
@@ -126,7 +126,9 @@ describe("Chat Completions", () => {
       fetch: async () => new Response(texts.shift(), { headers: { "content-type": "text/event-stream" } }),
     });
     for (let time = 0; time < 2; time++) {
-      const { message } = await createOpenAiChatModel({ client }).chat(chat("m", { onDelta: () => undefined }));
+      const { message } = await openai("gpt-5", { api: "openai", client }).chat.chat(
+        chat("m", { onDelta: () => undefined }),
+      );
       expect(message.content).toEqual([
         { type: "toolCall", id: "a", name: "one", arguments: {} },
         { type: "toolCall", id: "b", name: "two", arguments: { x: 1 } },
@@ -139,7 +141,7 @@ describe("Chat Completions", () => {
 describe("Responses", () => {
   it("asks for encrypted reasoning of models that reason, keeps nothing at the provider, counts what it would send", async () => {
     const baseUrl = await start({ fallback: () => "Yes." });
-    const model = createOpenAiResponsesModel({ baseUrl, apiKey: "k" });
+    const model = openai("gpt-5", { api: "openai-responses", baseUrl, apiKey: "k" }).chat;
     await model.chat(responses("gpt-5.2", { thinkingLevel: "high", system: "You help.", maxOutputTokens: 5 }));
     expect(body(0)).toMatchObject({
       store: false,
@@ -156,7 +158,7 @@ describe("Responses", () => {
 
   it("fails with the SDK's error when a response of status 200 failed, whole and streamed", async () => {
     const baseUrl = await start({ models: { "*": { windowTokens: 20 } } });
-    const model = createOpenAiResponsesModel({ baseUrl, apiKey: "k", maxRetries: 0 });
+    const model = openai("gpt-5", { api: "openai-responses", baseUrl, apiKey: "k", maxRetries: 0 }).chat;
     const long = responses("gpt-5", {
       messages: [{ role: "user", content: [{ type: "input_text", text: "long ".repeat(100) }] }],
       onDelta: () => undefined,
@@ -166,7 +168,9 @@ describe("Responses", () => {
     expect(error).toMatchObject({ code: "context_length_exceeded" });
     const failed = { id: "r", status: "failed", error: { code: "server_error", message: "It broke." }, output: [] };
     const client = new OpenAI({ apiKey: "k", fetch: async () => Response.json(failed) });
-    await expect(createOpenAiResponsesModel({ client }).chat(responses("gpt-5"))).rejects.toMatchObject({
+    await expect(
+      openai("gpt-5", { api: "openai-responses", client }).chat.chat(responses("gpt-5")),
+    ).rejects.toMatchObject({
       code: "server_error",
     });
   });
@@ -190,7 +194,7 @@ describe("Responses", () => {
     const stream = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
     const answers = [Response.json(done), new Response(stream, { headers: { "content-type": "text/event-stream" } })];
     const client = new OpenAI({ apiKey: "k", fetch: async () => answers.shift() ?? Response.error() });
-    const model = createOpenAiResponsesModel({ client });
+    const model = openai("gpt-5", { api: "openai-responses", client }).chat;
     const thinking = [{ type: "thinking", thinking: "One.\n\nTwo.", thinkingSignature: JSON.stringify(item) }];
     expect((await model.chat(responses("gpt-5"))).message.content).toEqual(thinking);
     const streamed = await model.chat(responses("gpt-5", { onDelta: () => undefined }));

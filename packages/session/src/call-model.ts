@@ -236,7 +236,7 @@ class ModelCall {
     const { model, signal, wireTools } = this.#context;
     const { thinkingLevel, modelId } = model;
     return {
-      model: modelId,
+      modelId,
       system: request.system,
       messages: request.messages,
       maxOutputTokens: request.maxOutputTokens,

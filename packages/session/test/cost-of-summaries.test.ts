@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StoredRecord, Summarizer } from "@throughline/core";
-import { createAnthropicModel } from "@throughline/models/anthropic";
+import { anthropic } from "@throughline/models/anthropic";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
 import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
@@ -14,8 +14,8 @@ const better = "Topics: quays.\nDecisions: no red paint.\nCurrent state: under w
 async function connect(): Promise<{ readonly simulator: ProviderSimulator; readonly summarizer: Summarizer }> {
   const simulator = createProviderSimulator({ fallback: () => better });
   await simulator.start();
-  const chat = createAnthropicModel({ apiKey: "any", baseUrl: simulator.url, maxRetries: 0 });
-  return { simulator, summarizer: createChatSummarizer({ chat, modelId, name: "haiku" }) };
+  const model = anthropic(modelId, { apiKey: "any", baseUrl: simulator.url, maxRetries: 0 });
+  return { simulator, summarizer: createChatSummarizer({ model, name: "haiku" }) };
 }
 
 const failing: Summarizer = { summarize: () => Promise.reject(new Error("no server there")) };

@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ChatModel, ThroughlineError } from "@throughline/core";
-import { createAnthropicModel } from "@throughline/models/anthropic";
-import { createOllamaModel } from "@throughline/models/ollama";
-import { createOpenAiChatModel, createOpenAiResponsesModel } from "@throughline/models/openai";
+import { anthropic } from "@throughline/models/anthropic";
+import { ollama } from "@throughline/models/ollama";
+import { openai } from "@throughline/models/openai";
 import { createProviderSimulator, type ProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
 import { afterEach, describe, expect, it } from "vitest";
 import { createFixture } from "./session-fixture.ts";
@@ -111,10 +111,16 @@ describe.each(providerCases)("a call that $name answers with a status", ({ creat
 });
 
 const unreached: readonly (readonly [string, (url: string) => ChatModel])[] = [
-  ["Anthropic", (baseUrl) => createAnthropicModel({ baseUrl, maxRetries: 0, timeoutMs: 300 })],
-  ["OpenAI chat completions", (baseUrl) => createOpenAiChatModel({ baseUrl, maxRetries: 0, timeoutMs: 300 })],
-  ["OpenAI Responses", (baseUrl) => createOpenAiResponsesModel({ baseUrl, maxRetries: 0, timeoutMs: 300 })],
-  ["Ollama", (baseUrl) => createOllamaModel({ baseUrl, timeoutMs: 300 })],
+  ["Anthropic", (baseUrl) => anthropic("claude-opus-5", { baseUrl, maxRetries: 0, timeoutMs: 300 }).chat],
+  [
+    "OpenAI chat completions",
+    (baseUrl) => openai("gpt-5", { api: "openai", baseUrl, maxRetries: 0, timeoutMs: 300 }).chat,
+  ],
+  [
+    "OpenAI Responses",
+    (baseUrl) => openai("gpt-5", { api: "openai-responses", baseUrl, maxRetries: 0, timeoutMs: 300 }).chat,
+  ],
+  ["Ollama", (baseUrl) => ollama("qwen3", { baseUrl, timeoutMs: 300 }).chat],
 ];
 
 describe.each(unreached)("a server that %s does not reach", (_, create) => {

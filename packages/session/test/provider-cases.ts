@@ -1,7 +1,7 @@
 import type { ChatModel } from "@throughline/core";
-import { createAnthropicModel } from "@throughline/models/anthropic";
-import { createOllamaModel } from "@throughline/models/ollama";
-import { createOpenAiChatModel, createOpenAiResponsesModel } from "@throughline/models/openai";
+import { anthropic } from "@throughline/models/anthropic";
+import { ollama } from "@throughline/models/ollama";
+import { openai } from "@throughline/models/openai";
 import type { ProviderSimulator, ReceivedRequest } from "@throughline/provider-simulator";
 
 /** A provider's SDK against the simulator. */
@@ -24,25 +24,25 @@ export const providerCases: readonly ProviderCase[] = [
   {
     name: "Anthropic",
     modelId: "claude-opus-5-5",
-    create: ({ url }) => createAnthropicModel({ apiKey, baseUrl: url, maxRetries: 0 }),
+    create: ({ url }) => anthropic("claude-opus-5", { apiKey, baseUrl: url, maxRetries: 0 }).chat,
     messagesOf: field("messages"),
   },
   {
     name: "OpenAI chat completions",
     modelId: "gpt-4o",
-    create: ({ url }) => createOpenAiChatModel({ apiKey, baseUrl: `${url}/v1`, maxRetries: 0 }),
+    create: ({ url }) => openai("gpt-5", { api: "openai", apiKey, baseUrl: `${url}/v1`, maxRetries: 0 }).chat,
     messagesOf: field("messages"),
   },
   {
     name: "OpenAI Responses",
     modelId: "gpt-5",
-    create: ({ url }) => createOpenAiResponsesModel({ apiKey, baseUrl: `${url}/v1`, maxRetries: 0 }),
+    create: ({ url }) => openai("gpt-5", { api: "openai-responses", apiKey, baseUrl: `${url}/v1`, maxRetries: 0 }).chat,
     messagesOf: field("input"),
   },
   {
     name: "Ollama",
     modelId: "qwen3",
-    create: ({ url }) => createOllamaModel({ baseUrl: url, contextTokens: 500_000 }),
+    create: ({ url }) => ollama("qwen3", { baseUrl: url, windowTokens: 500_000 }).chat,
     messagesOf: field("messages"),
   },
 ];

@@ -1,4 +1,4 @@
-import { createOpenAiChatModel } from "@throughline/models/openai";
+import { openai } from "@throughline/models/openai";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import { expect, it } from "vitest";
 import { createFixture, echoTool, key } from "./session-fixture.ts";
@@ -18,7 +18,12 @@ it("thinking that a compatible server shows goes back to its model within the to
     models: { "*": { reasoningContent: true } },
   });
   await simulator.start();
-  const chat = createOpenAiChatModel({ baseUrl: `${simulator.url}/v1`, apiKey: "k", provider: "deepseek" });
+  const chat = openai("gpt-5", {
+    api: "openai",
+    baseUrl: `${simulator.url}/v1`,
+    apiKey: "k",
+    provider: "deepseek",
+  }).chat;
   const { sessions } = createFixture({ model: { chat, modelId: "deepseek-v4" }, tools: [echoTool] });
   const session = await sessions.open(key);
   expect((await session.runTurn("Hi")).outcome).toBe("done");

@@ -171,7 +171,7 @@ describe("a text that cannot stand for a conversation", () => {
   ];
   it.each(replies)("%s: the next one is asked [CMP-15]", async (_, reply, problem) => {
     const small = createScriptedModel(reply);
-    const first = createChatSummarizer({ chat: small, modelId: "claude-haiku-4-5" });
+    const first = createChatSummarizer({ model: { chat: small, modelId: "claude-haiku-4-5" } });
     const { all, details } = await compacted({ summarizers: [first, works] });
     expect(small.requests).toHaveLength(1);
     expect(all("compaction.rung-failed")).toMatchObject([{ rung: "model", index: 0, cause: { details: { problem } } }]);

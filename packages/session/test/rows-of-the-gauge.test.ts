@@ -77,7 +77,7 @@ describe("the estimator before a turn", () => {
     if (attempt === undefined) throw new Error("no call was made");
     return attempt.estimate;
   };
-  const openAiChat: ReturnType<typeof createScriptedModel>["chat"] = ({ model }) => {
+  const openAiChat: ReturnType<typeof createScriptedModel>["chat"] = ({ modelId: model }) => {
     const message = { role: "assistant", content: "ok", provider: "openai", model, stopReason: "stop" } as const;
     return Promise.resolve({ message, stopReason: "stop", usage: null } as never);
   };

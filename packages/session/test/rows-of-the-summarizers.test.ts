@@ -35,7 +35,7 @@ async function summarized(
   const script = createScriptedModel();
   const { sessions, store } = scriptedSessions(script, {
     model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000, maxOutputTokens: 500 },
-    summarizers: [createChatSummarizer({ chat: small, modelId: smallModelId, windowTokens })],
+    summarizers: [createChatSummarizer({ model: { chat: small, modelId: smallModelId, windowTokens } })],
     compaction: { background: false, keepRecentTokens: 1000, minMessages: 2 },
   });
   const session = await sessions.open(key);
@@ -72,7 +72,7 @@ describe("what a summary model is asked", () => {
     };
     const { sessions } = scriptedSessions(script, {
       tools: [echoTool, failing],
-      summarizers: [createChatSummarizer({ chat: small, modelId: smallModelId })],
+      summarizers: [createChatSummarizer({ model: { chat: small, modelId: smallModelId } })],
     });
     const session = await sessions.open(key);
     script.push(
@@ -121,7 +121,7 @@ describe("what a summary model is asked", () => {
     const small = createScriptedModel(tooLong, tooLong, ...Array.from({ length: 8 }, () => workingSummary(1)));
     const { sessions } = scriptedSessions(script, {
       model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000 },
-      summarizers: [createChatSummarizer({ chat: small, modelId: smallModelId })],
+      summarizers: [createChatSummarizer({ model: { chat: small, modelId: smallModelId } })],
       compaction: { background: false, keepRecentTokens: 100, minMessages: 2 },
     });
     const session = await sessions.open(key);
@@ -172,7 +172,9 @@ describe.each(providerCases)("a summariser over $name", (provider) => {
     await simulator.start();
     const script = createScriptedModel();
     const chat = provider.create(simulator);
-    const sessions = scriptedSessions(script, { summarizers: [createChatSummarizer({ chat, modelId: smallId })] });
+    const sessions = scriptedSessions(script, {
+      summarizers: [createChatSummarizer({ model: { chat, modelId: smallId } })],
+    });
     const session = await sessions.sessions.open(key);
     await talk(session, script, { turns: 10 });
     return { sessions, session, simulator };

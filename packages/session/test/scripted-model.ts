@@ -51,12 +51,12 @@ export function createScriptedModel(
     async chat(request) {
       const { system, messages, tools } = structuredClone({ ...request, signal: null, onDelta: null, onPartial: null });
       requests.push({ system, messages, tools });
-      const violations = historyTargets.get("anthropic")?.validate(messages, request.model) ?? [];
+      const violations = historyTargets.get("anthropic")?.validate(messages, request.modelId) ?? [];
       if (violations.length > 0) throw new Error(`the script refuses: ${JSON.stringify(violations)}`);
       const next = script.shift() ?? "ok";
       const reply = typeof next === "string" ? { text: next } : typeof next === "function" ? next(request) : next;
       await reply.after;
-      const message = messageOf(reply, request.model);
+      const message = messageOf(reply, request.modelId);
       for (const text of piecesOf(reply)) request.onDelta?.({ type: "text", text });
       if (reply.hangs === true) {
         await aborted(request.signal);

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AgentTool, SessionStore, StoredRecord, Summarizer } from "@throughline/core";
-import { createAnthropicModel } from "@throughline/models/anthropic";
+import type { SessionStore, StoredRecord, Summarizer, AgentTool } from "@throughline/core";
+import { anthropic } from "@throughline/models/anthropic";
 import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/provider-simulator";
 
 import {
@@ -56,9 +56,9 @@ export function summarizerOf(
   simulator: ProviderSimulator,
 ): { readonly summarizer: Summarizer; readonly asked: () => number } {
   let count = 0;
-  const chat = createAnthropicModel({ apiKey: "any", baseUrl: simulator.url, maxRetries: 0 });
+  const chat = anthropic("claude-opus-5", { apiKey: "any", baseUrl: simulator.url, maxRetries: 0 }).chat;
   // It believes in three times the window that it has.
-  const small = createChatSummarizer({ chat, modelId: smallModelId, windowTokens: 9000 });
+  const small = createChatSummarizer({ model: { chat, modelId: smallModelId, windowTokens: 9000 } });
   const summarizer: Summarizer = {
     async summarize(request) {
       count += 1;
@@ -115,7 +115,7 @@ export async function createWholeTurnFixture(
   const events: WholeTurnEvent[] = [];
   const sessions = createAgentSessions({
     model: {
-      chat: createAnthropicModel({ apiKey: "any", baseUrl: simulator.url, maxRetries: 0 }),
+      chat: anthropic("claude-opus-5", { apiKey: "any", baseUrl: simulator.url, maxRetries: 0 }).chat,
       modelId,
       windowTokens,
       maxOutputTokens: 800,

@@ -3,7 +3,7 @@ import type { Summarizer } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createAnthropicModel } from "@throughline/models/anthropic";
+import { anthropic } from "@throughline/models/anthropic";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { echoTool } from "./session-fixture.ts";
 import {
@@ -195,7 +195,7 @@ describe("an overflow that nobody saw coming", () => {
 
 function windowless(url: string): AgentSessionsOptions["model"] {
   return {
-    chat: createAnthropicModel({ apiKey: "any", baseUrl: url, maxRetries: 0 }),
+    chat: anthropic("claude-opus-5", { apiKey: "any", baseUrl: url, maxRetries: 0 }).chat,
     modelId,
     windowTokens: null,
     maxOutputTokens: 800,

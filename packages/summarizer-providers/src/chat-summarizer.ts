@@ -1,7 +1,7 @@
 import {
   type AssistantMessage,
-  type ChatModel,
   type Clock,
+  type SessionModel,
   type Summarizer,
   type SummaryReply,
   type SummaryRequest,
@@ -17,15 +17,15 @@ import { summaryPrompt, summarySystemOf, type SummaryStyle } from "./summary-pro
 import { readTranscript, writeTranscript, type Segment } from "./transcript.ts";
 
 export interface ChatSummarizerOptions {
-  /** Any model whose messages are `{role, content}`: Anthropic, OpenAI and what speaks like it, Ollama. */
-  readonly chat: ChatModel;
-  readonly modelId: string;
+  /**
+   * The model that writes: any whose messages are `{role, content}`, as those of Anthropic, OpenAI and Ollama are. Its
+   * `windowTokens` bounds a call; where it states none, what its provider says does.
+   */
+  readonly model: SessionModel;
   /** What it calls itself in records. @default "<provider>/<model>" */
   readonly name?: string;
   /** How the model is asked. @default "sections" */
   readonly style?: SummaryStyle;
-  /** The summariser's own window. @default what the model states, and without that no limit */
-  readonly windowTokens?: number | null;
   /** For all calls of one summary. @default 180000 */
   readonly deadlineMs?: number;
   /** @default a token for four characters */
@@ -58,11 +58,11 @@ const leastTokens = 500;
  * for the conversation, SUMMARY_FAILED after the deadline; else the model's own error
  */
 export function createChatSummarizer(options: ChatSummarizerOptions): Summarizer {
-  const { chat, modelId } = options;
+  const { chat, modelId, windowTokens: givenTokens } = options.model;
   let known: { readonly tokens: number | null } | null = null;
   // Asked once: a model's window stays what it is.
   const windowTokens = async (signal: AbortSignal): Promise<number | null> => {
-    if (options.windowTokens !== undefined) return options.windowTokens;
+    if (givenTokens !== undefined) return givenTokens;
     known ??= { tokens: (await chat.windowTokens?.(modelId, signal)) ?? null };
     return known.tokens;
   };
@@ -90,7 +90,7 @@ class SummaryRun {
     this.#request = request;
     this.#countText = options.countText ?? ((text): number => Math.ceil(text.length / 4));
     this.#style = options.style ?? "sections";
-    this.#name = options.name ?? `${options.chat.provider}/${options.modelId}`;
+    this.#name = options.name ?? `${options.model.chat.provider}/${options.model.modelId}`;
   }
 
   async run(): Promise<SummaryReply> {
@@ -184,11 +184,12 @@ class SummaryRun {
   ): Promise<
     { readonly kind: "summary"; readonly summary: string } | { readonly kind: "too-long"; readonly mostTokens: number }
   > {
-    const { chat, modelId, isOverflow = saysOverflow } = this.#options;
+    const { model, isOverflow = saysOverflow } = this.#options;
+    const { chat, modelId } = model;
     const { chunk, previous, mostOutput, part } = asked;
     try {
       const { message } = await chat.chat({
-        model: modelId,
+        modelId,
         system: summarySystemOf(this.#style),
         messages: [{ role: "user", content: this.#prompt(chunk, previous, mostOutput, part) }],
         maxOutputTokens: mostOutput,

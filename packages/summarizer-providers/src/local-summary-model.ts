@@ -8,11 +8,11 @@ export const localSummaryModel: {
   readonly modelId: string;
   readonly deadlineMs: number;
   /** Asked for with every request, and the window conversations are cut to. */
-  readonly contextTokens: number;
+  readonly windowTokens: number;
 } = {
   provider: "ollama",
   baseUrl: "http://localhost:11434",
   modelId: "qwen2.5:7b",
   deadlineMs: 600_000,
-  contextTokens: 131_072,
+  windowTokens: 131_072,
 };

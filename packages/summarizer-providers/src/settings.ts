@@ -58,7 +58,7 @@ export const summarizerSettings: SettingFragment = {
       key: "ollama.contextTokens",
       description: "The window asked for with every request, which conversations are cut to.",
       kind: { type: "integer", min: 1024, max: 10_000_000 },
-      default: localSummaryModel.contextTokens,
+      default: localSummaryModel.windowTokens,
     },
   ],
 };

@@ -21,7 +21,7 @@ function saying(message: Partial<AssistantMessage>): ChatModel {
 }
 
 const summarize = (message: Partial<AssistantMessage>): Promise<string> =>
-  createChatSummarizer({ chat: saying(message), modelId: "m", windowTokens: null })
+  createChatSummarizer({ model: { chat: saying(message), modelId: "m", windowTokens: null } })
     .summarize(request)
     .then(({ summary }) => summary);
 const text = (words: string): Partial<AssistantMessage> => ({ content: [{ type: "text", text: words }] });
@@ -46,7 +46,7 @@ describe("a summary that came in an odd shape", () => {
 
   it("is taken without what it cost, where the provider does not say", async () => {
     const chat = saying(text("Topics:\n- The parser"));
-    const reply = await createChatSummarizer({ chat, modelId: "m", windowTokens: null }).summarize(request);
+    const reply = await createChatSummarizer({ model: { chat, modelId: "m", windowTokens: null } }).summarize(request);
     expect(reply.usage).toEqual({ calls: 1 });
   });
 

@@ -3,8 +3,8 @@ import type { SessionSettings } from "@throughline/config";
 import { chatCheckpointWriter, summarizerCheckpointWriter } from "@throughline/checkpoint";
 import type { CheckpointWriter } from "@throughline/checkpoint";
 import { hasErrorCode } from "@throughline/core";
-import type { ChatModel, Summarizer } from "@throughline/core";
-import { modelFromSettings, modelProviders } from "@throughline/models";
+import type { SessionModel, Summarizer } from "@throughline/core";
+import { createModel, modelProviders } from "@throughline/models";
 import {
   createChatSummarizer,
   createExtractiveSummarizer,
@@ -33,8 +33,8 @@ export interface SummaryModels {
 
 /** A helper model with its provider's key, or the variable that would hold the key. */
 type Helper =
-  | { readonly model: HelperModel; readonly chat: ChatModel }
-  | { readonly model: HelperModel; readonly chat: null; readonly variable: string };
+  | { readonly named: HelperModel; readonly model: SessionModel }
+  | { readonly named: HelperModel; readonly model: null; readonly variable: string };
 
 /**
  * The models that are named, in their order, then the one that answers. The offline rules write no summaries: with them
@@ -46,22 +46,19 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
   const { breakers, environment, onFailed } = options;
   const style = settings.summaryStyle;
   const extractive = createExtractiveSummarizer();
-  const helpers = settings.summaryModels.map((model) => helperOf(model, environment));
-  const chained: ChainedSummarizer[] = helpers.flatMap(({ model: helper, chat }) => {
-    if (chat === null) return [];
-    const { contextTokens, deadlineMs, modelId } = helper;
-    const name = nameOf(helper);
-    const window = contextTokens === null ? {} : { windowTokens: contextTokens };
+  const helpers = settings.summaryModels.map((named) => helperOf(named, environment));
+  const chained: ChainedSummarizer[] = helpers.flatMap(({ named, model }) => {
+    if (model === null) return [];
+    const { deadlineMs } = named;
+    const name = nameOf(named);
     const deadline = deadlineMs === null ? {} : { deadlineMs };
-    return [{ name, summarizer: createChatSummarizer({ chat, modelId, name, style, ...window, ...deadline }) }];
+    return [{ name, summarizer: createChatSummarizer({ model, name, style, ...deadline }) }];
   });
-  const { chat, modelId, windowTokens } = chosen.model;
   const asksMain = settings.asksMainModel && !chosen.isOffline && !chained.some(({ name }) => name === chosen.name);
   if (asksMain) {
-    const window = windowTokens === undefined ? {} : { windowTokens };
     chained.push({
       name: chosen.name,
-      summarizer: createChatSummarizer({ chat, modelId, name: chosen.name, style, ...window }),
+      summarizer: createChatSummarizer({ model: chosen.model, name: chosen.name, style }),
     });
   }
   const failed = ({ name, cause }: { readonly name: string; readonly cause: unknown }): void => onFailed(name, cause);
@@ -91,12 +88,11 @@ function checkpointWriters(
   extractive: Summarizer,
 ): readonly CheckpointWriter[] {
   const [next] = helpers;
-  const isOfChain = head === null || (next !== undefined && nameOf(next.model) === nameOf(head.model));
+  const isOfChain = head === null || (next !== undefined && nameOf(next.named) === nameOf(head.named));
   if (!isOfChain && !settings.checkpointFallsBack) return writersOf([head], breakers);
   const named = writersOf(isOfChain ? helpers : [head], breakers);
-  const { chat, modelId } = chosen.model;
   const asksMainModel = isOfChain ? settings.asksMainModel : settings.checkpointFallsBack;
-  const main = chosen.isOffline || !asksMainModel ? [] : [guarded(chatCheckpointWriter(chat, modelId), breakers)];
+  const main = chosen.isOffline || !asksMainModel ? [] : [guarded(chatCheckpointWriter(chosen.model), breakers)];
   const writers = [...named, ...main].filter(
     ({ name }, index, all) => all.findIndex((other) => other.name === name) === index,
   );
@@ -105,9 +101,7 @@ function checkpointWriters(
 }
 
 function writersOf(helpers: readonly Helper[], breakers: SummarizerBreakers): readonly CheckpointWriter[] {
-  return helpers.flatMap(({ model, chat }) =>
-    chat === null ? [] : [guarded(chatCheckpointWriter(chat, model.modelId), breakers)],
-  );
+  return helpers.flatMap(({ model }) => (model === null ? [] : [guarded(chatCheckpointWriter(model), breakers)]));
 }
 
 /** Behind the breaker that the model has for summaries: one that does not answer is not waited for here either. */
@@ -131,18 +125,18 @@ function guarded(writer: CheckpointWriter, breakers: SummarizerBreakers): Checkp
 /** What happens instead of the models that have no key; nobody writes them where `instead` is null. */
 function missingNotes(helpers: readonly Helper[], what: string, instead: string | null): readonly string[] {
   return helpers.flatMap((helper) => {
-    if (helper.chat !== null) return [];
+    if (helper.model !== null) return [];
     const by = instead === null ? `no ${what} are written` : `${what} are written by ${instead}`;
-    return [`${helper.variable} is not set, so ${nameOf(helper.model)} is left out: ${by}.`];
+    return [`${helper.variable} is not set, so ${nameOf(helper.named)} is left out: ${by}.`];
   });
 }
 
-function helperOf(model: HelperModel, environment: SummaryModelsOptions["environment"]): Helper {
+function helperOf(named: HelperModel, environment: SummaryModelsOptions["environment"]): Helper {
   try {
-    return { model, chat: chatOf(model, environment) };
+    return { named, model: modelOf(named, environment) };
   } catch (error) {
     if (!hasErrorCode(error, "MODEL_KEY_MISSING")) throw error;
-    return { model, chat: null, variable: keyVariableOf(model.provider) ?? `The key of ${model.provider}` };
+    return { named, model: null, variable: keyVariableOf(named.provider) ?? `The key of ${named.provider}` };
   }
 }
 
@@ -155,19 +149,23 @@ function nameOf({ provider, modelId }: HelperModel): string {
 }
 
 /** With the key of its provider from the environment: keys of the settings belong to the model that answers. */
-function chatOf(
-  { provider, baseUrl, contextTokens }: HelperModel,
+function modelOf(
+  { provider, modelId, baseUrl, contextTokens }: HelperModel,
   environment: SummaryModelsOptions["environment"],
-): ChatModel {
+): SessionModel {
   const known = modelProviders.find(({ name }) => name === provider);
   const textOf = (variable: string | null | undefined): string | null => {
     const text = variable == null ? undefined : environment[variable];
     return text === undefined || text === "" ? null : text;
   };
-  return modelFromSettings({
+  const window = contextTokens === null ? {} : { windowTokens: contextTokens };
+  const model = createModel({
     provider,
+    modelId,
     apiKey: textOf(known?.keyVariable),
     baseUrl: baseUrl ?? textOf(known?.baseUrlVariable),
-    ...(contextTokens === null ? {} : { contextTokens }),
+    ...window,
   });
+  // What the settings say counts, without asking the server.
+  return { ...model, ...window };
 }

@@ -1,5 +1,5 @@
-import type { ChatModel, ThroughlineError } from "@throughline/core";
-import { modelFromSettings, modelProviders, parseModelName } from "@throughline/models";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { createModel, modelProviders, parseModelName } from "@throughline/models";
 import type { ModelProvider } from "@throughline/models";
 import type { SessionModel } from "@throughline/session";
 import { overrideProblem } from "./session-models.ts";
@@ -76,10 +76,10 @@ function usual(choice: ModelChoice): ChosenModel {
 /** A model by its name, with the key and the address that belong to its provider. */
 function chosen(choice: ModelChoice, provider: string, modelId: string, reason: string): ChosenModel {
   const isOffline = provider === "offline";
-  const chat = modelOf(choice, provider);
+  const model = modelOf(choice, provider, modelId);
   return {
     name: isOffline ? "offline" : `${provider}/${modelId}`,
-    model: { chat, modelId, ...windowOf(choice, isOffline) },
+    model: { ...model, ...windowOf(choice, isOffline) },
     isOffline,
     reason,
     problem: null,
@@ -93,15 +93,30 @@ function windowOf({ windowTokens }: ModelChoice, isOffline: boolean): Window {
   return windowTokens > 0 ? { windowTokens } : {};
 }
 
-function modelOf({ wanted, baseUrl, apiKey, environment }: ModelChoice, provider: string): ChatModel {
+function modelOf(
+  { wanted, baseUrl, apiKey, environment }: ModelChoice,
+  provider: string,
+  modelId: string,
+): SessionModel {
   const known = modelProviders.find(({ name }) => name === provider);
   // Address and key of the settings belong to the model of the settings; another one must not be given them.
   const isConfigured = wanted !== null && parseModelName(wanted.name).provider === provider;
-  return modelFromSettings({
-    provider,
-    apiKey: (isConfigured ? apiKey : null) ?? textOf(environment, known?.keyVariable ?? null),
-    baseUrl: (isConfigured ? baseUrl : null) ?? textOf(environment, known?.baseUrlVariable ?? null),
-  });
+  try {
+    return createModel({
+      provider,
+      modelId,
+      apiKey: (isConfigured ? apiKey : null) ?? textOf(environment, known?.keyVariable ?? null),
+      baseUrl: (isConfigured ? baseUrl : null) ?? textOf(environment, known?.baseUrlVariable ?? null),
+    });
+  } catch (error) {
+    if (!hasErrorCode(error, "MODEL_KEY_MISSING")) throw error;
+    const { details } = error;
+    const variable = String(details["variable"]);
+    throw new ThroughlineError("MODEL_KEY_MISSING", `No API key for ${provider}: ${variable} is not set.`, {
+      details,
+      remedy: `Set ${variable}, or the setting modelApiKey; the model "offline" needs no key.`,
+    });
+  }
 }
 
 function canReach(provider: string, environment: ModelChoice["environment"]): boolean {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ChatModel, ChatRequest, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { createOfflineModel, offlineModelId } from "@throughline/models/offline";
+import type { SessionModel, ChatRequest, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import { offline } from "@throughline/models/offline";
 import { createSessions } from "@throughline/session";
 import type { InterruptedTurn } from "@throughline/session";
 import { createWorkspaceTools } from "@throughline/workspace-tools";
@@ -65,7 +65,7 @@ export async function talk(options: DemoTalk): Promise<DemoTalkResult> {
   const { store, ref, workspace, until, signal, onRecord, onDelta } = options;
   await using sessions = createSessions({
     store,
-    model: { chat: watched(options), modelId: offlineModelId, windowTokens: demoWindowTokens, maxOutputTokens: 1000 },
+    model: watched(options),
     system: demoSystem,
     tools: createWorkspaceTools({ root: workspace }),
     onEvent: (event) => {
@@ -88,13 +88,17 @@ export async function talk(options: DemoTalk): Promise<DemoTalkResult> {
   return { interrupted: interruptedTurn, restoredMessages: restored.messages, turns };
 }
 
-function watched({ wordDelayMs = 0, onRequest }: DemoTalk): ChatModel {
-  const model = createOfflineModel({ wordDelayMs, windowTokens: demoWindowTokens });
+function watched({ wordDelayMs = 0, onRequest }: DemoTalk): SessionModel {
+  const model = offline({ wordDelayMs, windowTokens: demoWindowTokens, maxOutputTokens: 1000 });
+  const { chat } = model;
   return {
     ...model,
-    chat: (request) => {
-      onRequest?.(request);
-      return model.chat(request);
+    chat: {
+      ...chat,
+      chat: (request) => {
+        onRequest?.(request);
+        return chat.chat(request);
+      },
     },
   };
 }

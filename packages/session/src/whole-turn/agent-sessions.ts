@@ -151,7 +151,7 @@ function partsOf(options: Filled, owner: string, refresh: (ref: SessionRef) => P
     backgroundPercent,
     ...settings
   } = compaction;
-  const { writers = [chatCheckpointWriter(model.chat, model.modelId)], deadlineMs: writeMs, ...rest } = checkpoint;
+  const { writers = [chatCheckpointWriter(model)], deadlineMs: writeMs, ...rest } = checkpoint;
   const { topicChanged = null, ...triggers } = rest;
   const { memoryFlush, tools = [], onEvent: listener = null } = options;
   const flush = memoryFlush ?? (tools.length === 0 ? null : {});

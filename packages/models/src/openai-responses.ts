@@ -2,34 +2,18 @@ import type OpenAI from "openai";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
 import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
-import {
-  effortOf,
-  openAiConnector,
-  openAiErrors,
-  signalOf,
-  type OpenAiConnection,
-  type OpenAiConnectionOptions,
-} from "./openai-client.ts";
+import { effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { responseEnd, takeResponse, takeResponseEvent } from "./openai-responses-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 
-export interface OpenAiResponsesModelOptions extends OpenAiConnectionOptions {
-  /**
-   * Whether models reason, and so give reasoning that has to come back; others refuse to be asked for it.
-   * @default by the model's name: o1 and its kind, gpt-5 and later, codex; and whenever a thinking level is asked for
-   */
-  readonly reasons?: boolean;
-}
-
 /**
- * OpenAI's models through the Responses API. Nothing is kept at the provider: reasoning comes encrypted and goes back with
- * the next request. Nothing is asked or loaded before the first call.
- * @throws {ThroughlineError} from its functions: MODEL_SDK_MISSING, MODEL_KEY_MISSING, ABORTED; else the SDK's errors
+ * Models behind the Responses API. Nothing is kept at the provider: reasoning comes encrypted and goes back with the next
+ * request.
  */
-export function createOpenAiResponsesModel(options: OpenAiResponsesModelOptions = {}): ChatModel {
-  const provider = options.provider ?? "openai";
-  const reasons = options.reasons ?? null;
-  const connect = openAiConnector(options);
+export function openAiResponses(
+  connect: () => Promise<OpenAiConnection>,
+  { provider, reasons }: { readonly provider: string; readonly reasons: boolean | null },
+): ChatModel {
   return {
     provider,
     api: "openai-responses",
@@ -51,8 +35,8 @@ function askResponses(
   const { client } = connection;
   const errors = openAiErrors(connection);
   const { brokenOff } = errors;
-  const { model, onDelta } = request;
-  const draft = new ReplyDraft({ api: "openai-responses", provider, model }, onDelta ?? null);
+  const { modelId, onDelta } = request;
+  const draft = new ReplyDraft({ api: "openai-responses", provider, model: modelId }, onDelta ?? null);
   const body = responseBody(request, reasons);
   const how = signalOf(request.signal);
   if (onDelta === undefined) {
@@ -80,14 +64,14 @@ function askResponses(
 }
 
 /** What counting and asking have in common. */
-function prompt({ model, system, messages, tools = [] }: ChatRequest): {
+function prompt({ modelId, system, messages, tools = [] }: ChatRequest): {
   readonly model: string;
   readonly input: OpenAI.Responses.ResponseInputItem[];
   readonly instructions?: string;
   readonly tools?: OpenAI.Responses.FunctionTool[];
 } {
   return {
-    model,
+    model: modelId,
     input: messages as OpenAI.Responses.ResponseInputItem[],
     ...(system === null || system === "" ? {} : { instructions: system }),
     ...(tools.length === 0
@@ -111,7 +95,7 @@ function responseBody(
 ): OpenAI.Responses.ResponseCreateParamsNonStreaming {
   const effort = effortOf(request.thinkingLevel);
   const limit = request.maxOutputTokens ?? null;
-  const isReasoning = reasons ?? (effort !== undefined || /^(?:o\d|gpt-(?:[5-9]|\d\d)|codex)/.test(request.model));
+  const isReasoning = reasons ?? (effort !== undefined || /^(?:o\d|gpt-(?:[5-9]|\d\d)|codex)/.test(request.modelId));
   return {
     ...prompt(request),
     store: false,

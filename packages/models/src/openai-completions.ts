@@ -2,31 +2,18 @@ import type OpenAI from "openai";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
 import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
-import {
-  effortOf,
-  openAiConnector,
-  openAiErrors,
-  signalOf,
-  type OpenAiConnection,
-  type OpenAiConnectionOptions,
-} from "./openai-client.ts";
+import { effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { chatEnd, takeChatChunk, takeChatCompletion } from "./openai-chat-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 import { isFields } from "./wire-fields.ts";
 
-export interface OpenAiChatModelOptions extends OpenAiConnectionOptions {
-  /** The field for the most tokens of an answer. Older servers know `max_tokens` alone. @default "max_completion_tokens" */
-  readonly outputLimitField?: "max_completion_tokens" | "max_tokens";
-}
+type LimitField = "max_completion_tokens" | "max_tokens";
 
-/**
- * The models of OpenAI and of every server that speaks Chat Completions. Nothing is asked or loaded before the first call.
- * @throws {ThroughlineError} from its functions: MODEL_SDK_MISSING, MODEL_KEY_MISSING, ABORTED; else the SDK's errors
- */
-export function createOpenAiChatModel(options: OpenAiChatModelOptions = {}): ChatModel {
-  const provider = options.provider ?? "openai";
-  const limitField = options.outputLimitField ?? "max_completion_tokens";
-  const connect = openAiConnector(options);
+/** Models behind Chat Completions. */
+export function openAiCompletions(
+  connect: () => Promise<OpenAiConnection>,
+  { provider, limitField }: { readonly provider: string; readonly limitField: LimitField },
+): ChatModel {
   return {
     provider,
     api: "openai",
@@ -38,13 +25,13 @@ function askChat(
   request: ChatRequest,
   connection: OpenAiConnection,
   provider: string,
-  limitField: "max_completion_tokens" | "max_tokens",
+  limitField: LimitField,
 ): Promise<ChatReply> {
   const { client } = connection;
   const errors = openAiErrors(connection);
   const { brokenOff } = errors;
-  const { model, onDelta } = request;
-  const draft = new ReplyDraft({ api: "openai-completions", provider, model }, onDelta ?? null);
+  const { modelId, onDelta } = request;
+  const draft = new ReplyDraft({ api: "openai-completions", provider, model: modelId }, onDelta ?? null);
   const body = chatBody(request, limitField);
   const how = signalOf(request.signal);
   if (onDelta === undefined) {
@@ -72,12 +59,12 @@ function askChat(
 }
 
 function chatBody(
-  { model, system, messages, tools = [], maxOutputTokens = null, thinkingLevel }: ChatRequest,
-  limitField: "max_completion_tokens" | "max_tokens",
+  { modelId, system, messages, tools = [], maxOutputTokens = null, thinkingLevel }: ChatRequest,
+  limitField: LimitField,
 ): OpenAI.ChatCompletionCreateParamsNonStreaming {
   const effort = effortOf(thinkingLevel);
   return {
-    model,
+    model: modelId,
     messages: withSystem(system, messages) as OpenAI.ChatCompletionMessageParam[],
     ...(tools.length === 0 ? {} : { tools: tools.map(chatTool) }),
     ...(maxOutputTokens === null ? {} : { [limitField]: maxOutputTokens }),

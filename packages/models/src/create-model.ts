@@ -1,0 +1,72 @@
+import { ThroughlineError, type SessionModel } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { anthropic } from "./anthropic-chat.ts";
+import { connectionKinds, limitKinds, retryKinds, type ConnectionOptions, type LimitOptions } from "./model-options.ts";
+import { modelProviders } from "./model-providers.ts";
+import { offline } from "./offline-model.ts";
+import { ollama } from "./ollama-chat.ts";
+import { openai } from "./openai-model.ts";
+
+export interface CreateModelOptions extends LimitOptions, ConnectionOptions {
+  /** One of `modelProviders`, or any name together with `baseUrl` and, where it is not Chat Completions, `api`. */
+  readonly provider: string;
+  /** The model's name at the provider. */
+  readonly modelId: string;
+  /** The wire format. @default the provider's own; Chat Completions for a name that is not known and for `openai` at another server */
+  readonly api?: "anthropic" | "openai" | "openai-responses" | "ollama";
+  /** Repeats by the SDK; that of Ollama repeats nothing. @default 2 */
+  readonly maxRetries?: number;
+  /** For each attempt, in milliseconds. @default 600000, for Ollama none */
+  readonly timeoutMs?: number;
+}
+
+const table: OptionTable<CreateModelOptions> = {
+  ...limitKinds,
+  ...connectionKinds,
+  ...retryKinds,
+  provider: optionKinds.required(optionKinds.filledText),
+  modelId: optionKinds.required(optionKinds.filledText),
+  api: optionKinds.oneOf(["anthropic", "openai", "openai-responses", "ollama"]),
+};
+
+/**
+ * A model by the name of its provider, for programs that read it from a configuration. The factories of `/anthropic`,
+ * `/openai`, `/ollama` and `/offline` have more options.
+ *
+ * @returns what `createSessions({ model })` takes
+ * @throws {ThroughlineError} INPUT_INVALID, also for a provider that is not known; MODEL_KEY_MISSING; nothing was asked then
+ * @example
+ * const model = createModel(parseModelName("anthropic/claude-sonnet-4-5"));
+ */
+export function createModel(options: CreateModelOptions): SessionModel {
+  assertKnownOptions<CreateModelOptions>("createModel", options, table);
+  const { modelId, api: givenApi, maxRetries, timeoutMs, ...given } = options;
+  assertKnownProvider(options);
+  const api = givenApi ?? usualApi(options);
+  const { windowTokens, maxOutputTokens } = given;
+  if (api === "offline")
+    return offline({
+      ...(windowTokens === undefined ? {} : { windowTokens }),
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    });
+  const timed = { ...given, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+  if (api === "ollama") return ollama(modelId, timed);
+  const retrying = { ...timed, ...(maxRetries === undefined ? {} : { maxRetries }) };
+  if (api === "anthropic") return anthropic(modelId, retrying);
+  // Of `openai` itself the factory knows which one its address speaks.
+  return openai(modelId, givenApi === undefined && options.provider === "openai" ? retrying : { ...retrying, api });
+}
+
+function usualApi({ provider }: CreateModelOptions): NonNullable<CreateModelOptions["api"]> | "offline" {
+  return provider === "anthropic" || provider === "ollama" || provider === "offline" ? provider : "openai";
+}
+
+/** Of a name that is not known nobody can say where its server is. */
+function assertKnownProvider({ provider, baseUrl }: CreateModelOptions): void {
+  if (typeof baseUrl === "string" || modelProviders.some(({ name }) => name === provider)) return;
+  const names = modelProviders.map(({ name }) => name).join(", ");
+  throw new ThroughlineError("INPUT_INVALID", `No provider is called ${JSON.stringify(provider)}.`, {
+    details: { provider },
+    remedy: `Use one of ${names}, or pass the \`baseUrl\` of a server that speaks Chat Completions.`,
+  });
+}

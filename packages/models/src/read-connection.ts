@@ -1,0 +1,61 @@
+import { ThroughlineError, type Environment } from "@throughline/core";
+import { systemEnvironment } from "@throughline/core/node";
+import { assertHeaderValues } from "./header-values.ts";
+import type { ConnectionOptions } from "./model-options.ts";
+import { isOwnAddress, modelProviders, type ModelProvider } from "./model-providers.ts";
+
+/** A key and an address with all defaults in their places. */
+export interface Connection {
+  /** Null: none is sent. */
+  readonly apiKey: string | null;
+  /** Null: the provider's own. */
+  readonly baseUrl: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: typeof globalThis.fetch | undefined;
+}
+
+/** A client of an SDK has these by itself. */
+const clientOptions = ["apiKey", "baseUrl", "headers", "fetch", "environment", "maxRetries"] as const;
+
+/**
+ * Reads the options of a connection, and the environment where they leave something open.
+ *
+ * @param name the provider whose variables count
+ * @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID for a key or header that cannot be sent
+ */
+export function readConnection(name: string, options: ConnectionOptions): Connection {
+  const known = modelProviders.find((provider) => provider.name === name) as ModelProvider;
+  const { environment = systemEnvironment, headers = {}, fetch } = options;
+  const baseUrl = options.baseUrl === undefined ? variable(environment, known.baseUrlVariable) : options.baseUrl;
+  // The key of the environment belongs to the provider: another server that the program names does not get it.
+  const isOwn = isOwnAddress(name, options.baseUrl ?? null);
+  const usualKey = isOwn ? variable(environment, known.keyVariable) : null;
+  const apiKey = options.apiKey === undefined ? usualKey : options.apiKey;
+  if (known.needsKey && apiKey === null && baseUrl === null) throw missingKey(known);
+  assertHeaderValues(apiKey, headers);
+  return { apiKey, baseUrl, headers, fetch };
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID for options beside a client that has them by itself */
+export function assertClientAlone(call: string, options: ConnectionOptions & { readonly maxRetries?: number }): void {
+  const other = clientOptions.find((option) => options[option] !== undefined);
+  if (other === undefined) return;
+  throw new ThroughlineError("INPUT_INVALID", `${call}(): \`${other}\` does not apply beside \`client\`.`, {
+    details: { argument: other },
+    remedy: `Set it on the client, or leave \`client\` out.`,
+  });
+}
+
+/** What is empty or blank counts as not set. */
+function variable(environment: Environment, name: string | null): string | null {
+  const value = name === null ? "" : (environment.get(name) ?? "");
+  return value.trim() === "" ? null : value;
+}
+
+function missingKey({ name, keyVariable }: ModelProvider): ThroughlineError {
+  const message = `No API key for ${name}: neither \`apiKey\` nor ${keyVariable} is set.`;
+  return new ThroughlineError("MODEL_KEY_MISSING", message, {
+    details: { provider: name, variable: keyVariable, option: "apiKey" },
+    remedy: `Set ${keyVariable}, or pass \`apiKey\`. The offline rules need no key.`,
+  });
+}
