@@ -39,6 +39,8 @@ export type {
   TurnStep,
 } from "./session-options.ts";
 export type { TurnOwners } from "./turn-owners.ts";
+export type { TurnResponseOptions } from "./event-response.ts";
+export type { TurnStream, TurnStreamEvent } from "./turn-stream.ts";
 export type { SessionRow } from "@throughline/queries";
 export type {
   DeleteSessionOptions,

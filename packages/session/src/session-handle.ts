@@ -36,6 +36,7 @@ import type { SessionContent, SessionModel, SessionsOptions } from "./session-op
 import type { SharedParts } from "./shared-parts.ts";
 import { messageDraft } from "./turn-run.ts";
 import { takeTurn } from "./take-turn.ts";
+import { streamTurn, type TurnStream } from "./turn-stream.ts";
 import type { TurnHost } from "./turn-host.ts";
 import { toolSet, turnSettings } from "./turn-settings.ts";
 
@@ -119,9 +120,7 @@ export class SessionHandle implements Session, TurnHost {
   }
 
   async runTurn(input: SessionContent, options: RunTurnOptions = {}): Promise<Turn> {
-    const problem = contentProblem(input);
-    if (problem !== null)
-      throw new ThroughlineError("INPUT_INVALID", `The input cannot be shown to a model: ${problem}.`);
+    checkContent(input);
     const drafts = (): readonly RecordDraft[] => [messageDraft({ role: "user", content: input })];
     const { idempotencyKey = null, mentioned: isMentioned = true } = options;
     return this.#track(takeTurn(this, { drafts, resumes: null, idempotencyKey, isMentioned }, options));
@@ -131,6 +130,17 @@ export class SessionHandle implements Session, TurnHost {
     return this.#track(
       takeTurn(this, { drafts: null, resumes: null, idempotencyKey: null, isMentioned: true }, options),
     );
+  }
+
+  streamTurn(input: SessionContent, options: RunTurnOptions = {}): TurnStream {
+    this.assertOpen();
+    checkContent(input);
+    return streamTurn((given) => this.runTurn(input, given), options, this.shared.clock);
+  }
+
+  streamResume(options: ResumeOptions = {}): TurnStream {
+    this.assertOpen();
+    return streamTurn((given) => this.resume(given), options, this.shared.clock);
   }
 
   async append(drafts: readonly SessionDraft[], options: SessionAppendOptions = {}): Promise<AppendResult> {
@@ -272,6 +282,13 @@ export class SessionHandle implements Session, TurnHost {
     if (record.type === "message" && !record.side) current?.taken.push(record);
     (current?.emit ?? this.#emit)?.({ name: "record.appended", record });
   }
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID */
+function checkContent(input: SessionContent): void {
+  const problem = contentProblem(input);
+  if (problem !== null)
+    throw new ThroughlineError("INPUT_INVALID", `The input cannot be shown to a model: ${problem}.`);
 }
 
 export interface OpenParts {

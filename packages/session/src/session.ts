@@ -14,6 +14,7 @@ import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
 import type { SessionEventListener } from "./session-event.ts";
+import type { TurnStream } from "./turn-stream.ts";
 import type { SessionContent, SessionModel, SystemPrompt } from "./session-options.ts";
 
 /**
@@ -152,6 +153,19 @@ export interface Session extends AsyncDisposable {
    * @throws {ThroughlineError} INPUT_INVALID when there is nothing to go on with, and as `runTurn`
    */
   resume(options?: ResumeOptions): Promise<Turn>;
+  /**
+   * Runs one turn as `runTurn` does and gives its events: pieces of the answer, records, calls, tools, and the result. The turn
+   * starts at once, whether the events are read or not. A loop that is left aborts the turn.
+   *
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED. The loop throws, and `result` rejects with, what `runTurn` throws
+   * @example
+   * for await (const event of session.streamTurn("Hello")) if (event.name === "text.delta") process.stdout.write(event.text);
+   * @example
+   * return session.streamTurn(await request.text()).toResponse(); // server-sent events
+   */
+  streamTurn(input: SessionContent, options?: RunTurnOptions): TurnStream;
+  /** Continues the last turn as `resume` does and gives its events, as `streamTurn`. */
+  streamResume(options?: ResumeOptions): TurnStream;
   /** Appends records outside of a turn. */
   append(drafts: readonly SessionDraft[], options?: SessionAppendOptions): Promise<AppendResult>;
   /** What would be sent to the session's model now, or to a model of another provider. */

@@ -1,0 +1,140 @@
+import { ThroughlineError, type Clock } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import type { TurnStreamEvent } from "./turn-stream.ts";
+
+export interface TurnResponseOptions {
+  /** When a client that lost the connection tries again, in milliseconds. @default 2000 */
+  readonly retryMs?: number;
+  /** A comment is sent when nothing else was for so long, in milliseconds. @default 15000 */
+  readonly heartbeatMs?: number;
+  /** What becomes of the turn when the client disconnects. @default "abort" */
+  readonly onDisconnect?: "abort" | "finish";
+  /**
+   * What is sent of an event: a value for JSON, a text as it is, or undefined to leave the event out. Use it to keep tool
+   * results and records from the client. @default everything, without the messages and calls of `turn.result`
+   */
+  readonly data?: (event: TurnStreamEvent) => unknown;
+  /** Further headers. @default none */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const kinds: OptionTable<TurnResponseOptions> = {
+  retryMs: optionKinds.integer({ min: 0, max: 86_400_000 }),
+  heartbeatMs: optionKinds.integer({ min: 10, max: 86_400_000 }),
+  onDisconnect: optionKinds.oneOf(["abort", "finish"]),
+  data: optionKinds.callback,
+  headers: optionKinds.object,
+};
+
+interface EventSource {
+  readonly clock: Clock;
+  /** The events are read no more; the turn goes on. */
+  readonly ignore: () => void;
+}
+
+const heartbeat = ": keep-alive\n\n";
+
+/** A response whose body is the events, each sent when the client has room for it. */
+export function respondWithEvents(
+  stream: AsyncIterable<TurnStreamEvent, void, void>,
+  options: TurnResponseOptions,
+  { clock, ignore }: EventSource,
+): Response {
+  assertKnownOptions("stream.toResponse", options, kinds);
+  const { retryMs = 2000, heartbeatMs = 15_000, onDisconnect = "abort", data = eventData, headers = {} } = options;
+  const events = stream[Symbol.asyncIterator]();
+  const encoder = new TextEncoder();
+  let pending: ReturnType<typeof events.next> | null = null;
+  const leave = async (): Promise<void> => {
+    if (onDisconnect === "abort") await events.return?.();
+    else ignore();
+  };
+  /** The next frame; null behind the last one. */
+  const nextFrame = async (): Promise<string | null> => {
+    for (;;) {
+      pending ??= events.next();
+      const result = await beforeTimeout(pending, heartbeatMs, clock);
+      if (result === null) return heartbeat;
+      pending = null;
+      if (result.done === true) return null;
+      const frame = eventFrame(result.value, data(result.value));
+      if (frame !== null) return frame;
+    }
+  };
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(encoder.encode(`retry: ${retryMs}\n\n`)),
+    async pull(controller) {
+      try {
+        const frame = await nextFrame();
+        if (frame === null) return controller.close();
+        controller.enqueue(encoder.encode(frame));
+      } catch (error) {
+        // The status is sent already: the failure is an event.
+        controller.enqueue(encoder.encode(frameOf({ event: "turn.failed", text: JSON.stringify(errorData(error)) })));
+        controller.close();
+        await leave();
+      }
+    },
+    cancel: leave,
+  });
+  return new Response(body, {
+    headers: {
+      ...headers,
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      "x-accel-buffering": "no",
+    },
+  });
+}
+
+/** What was waited for; null when the time was over first. */
+async function beforeTimeout<Value>(work: Promise<Value>, delayMs: number, clock: Clock): Promise<Value | null> {
+  const timer = new AbortController();
+  const timeout = clock.sleep(delayMs, timer.signal).then(
+    () => null,
+    () => null,
+  );
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    timer.abort();
+  }
+}
+
+/** Null for an event that is left out. */
+function eventFrame(event: TurnStreamEvent, data: unknown): string | null {
+  const text = typeof data === "string" ? data : JSON.stringify(data);
+  if (text === undefined) return null;
+  const id = event.name === "record.appended" ? String(event.record.seq) : null;
+  return frameOf({ event: event.name, text, id });
+}
+
+/** A line break in the text begins a new field, or it would end the event. */
+function frameOf({
+  event,
+  text,
+  id = null,
+}: {
+  readonly event: string;
+  readonly text: string;
+  readonly id?: string | null;
+}): string {
+  const lines = text.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`);
+  return `${id === null ? "" : `id: ${id}\n`}event: ${event}\n${lines.join("")}\n`;
+}
+
+/** An event as JSON: an error with its code and words, a turn without what the events before said. */
+function eventData(event: TurnStreamEvent): unknown {
+  if (event.name === "turn.result") {
+    const { messages: _messages, calls: _calls, ...turn } = event.turn;
+    return { name: event.name, turn };
+  }
+  return "cause" in event ? { ...event, cause: errorData(event.cause) } : event;
+}
+
+/** The words of other errors may hold what no client should read. */
+function errorData(error: unknown): Readonly<Record<string, unknown>> {
+  if (!ThroughlineError.isInstance(error)) return { code: "INTERNAL", message: "The turn failed.", retryable: false };
+  const { code, message, remedy, retryable, outcome } = error;
+  return { code, message, remedy, retryable, outcome };
+}

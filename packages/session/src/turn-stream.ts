@@ -1,0 +1,112 @@
+import { ThroughlineError, type ChatDelta, type Clock } from "@throughline/core";
+import { EventBuffer } from "./event-buffer.ts";
+import { respondWithEvents, type TurnResponseOptions } from "./event-response.ts";
+import type { RunTurnOptions, Turn } from "./session.ts";
+import type { SessionTurnEvent } from "./session-event.ts";
+
+/** What a reader of a turn's events gets. */
+export type TurnStreamEvent =
+  /** A piece of the answer, or of the model's thinking. */
+  | { readonly name: "text.delta" | "thinking.delta"; readonly text: string }
+  /** The model called a tool; the arguments are complete. */
+  | { readonly name: "tool-call.delta"; readonly callId: string; readonly toolName: string }
+  /** The reader was too slow: so many events, with so many characters of text, were dropped. The session has all records. */
+  | { readonly name: "stream.gap"; readonly events: number; readonly characters: number }
+  /** The last event of a turn that did not fail. */
+  | { readonly name: "turn.result"; readonly turn: Turn }
+  | SessionTurnEvent;
+
+/**
+ * The events of one running turn, for one reader. The turn runs whether they are read or not, and waits for no reader. A
+ * loop that is left with `break` aborts the turn.
+ */
+export interface TurnStream extends AsyncIterable<TurnStreamEvent, void, void>, AsyncDisposable {
+  /** The finished turn, as `runTurn` gives it. Rejects with what the loop over the events throws. */
+  readonly result: Promise<Turn>;
+  /**
+   * Answers a web request with the events as server-sent events. A client that disconnects aborts the turn.
+   * @throws {ThroughlineError} INPUT_INVALID for a wrong option, and when the events are read already
+   */
+  toResponse(options?: TurnResponseOptions): Response;
+}
+
+/** Runs a turn whose events go to a reader. */
+export function streamTurn(
+  run: (options: RunTurnOptions) => Promise<Turn>,
+  options: RunTurnOptions,
+  clock: Clock,
+): TurnStream {
+  return new RunningStream(run, options, clock);
+}
+
+class RunningStream implements TurnStream {
+  readonly result: Promise<Turn>;
+  readonly #buffer = new EventBuffer();
+  readonly #controller = new AbortController();
+  readonly #clock: Clock;
+  #isRead = false;
+
+  constructor(run: (options: RunTurnOptions) => Promise<Turn>, options: RunTurnOptions, clock: Clock) {
+    this.#clock = clock;
+    const { signal: own } = this.#controller;
+    this.result = run({
+      ...options,
+      signal: options.signal === undefined ? own : AbortSignal.any([options.signal, own]),
+      onDelta: (delta) => {
+        this.#buffer.push(deltaEvent(delta));
+        options.onDelta?.(delta);
+      },
+      onEvent: (event) => {
+        this.#buffer.push(event);
+        options.onEvent?.(event);
+      },
+    });
+    this.result.then(
+      (turn) => this.#buffer.finish({ name: "turn.result", turn }),
+      (error: unknown) => this.#buffer.fail(error),
+    );
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<TurnStreamEvent, void, void> {
+    if (this.#isRead)
+      throw new ThroughlineError(
+        "INPUT_INVALID",
+        "The events of this turn have a reader already; they are read once.",
+        {
+          outcome: "not-applied",
+          remedy: "Read them in one place and pass them on, or use `onEvent`.",
+        },
+      );
+    this.#isRead = true;
+    return {
+      next: async () => {
+        const event = await this.#buffer.next();
+        return event === null ? { done: true, value: undefined } : { done: false, value: event };
+      },
+      return: async () => {
+        await this[Symbol.asyncDispose]();
+        return { done: true, value: undefined };
+      },
+    };
+  }
+
+  toResponse(options: TurnResponseOptions = {}): Response {
+    return respondWithEvents(this, options, {
+      clock: this.#clock,
+      ignore: () => this.#buffer.close(),
+    });
+  }
+
+  /** Aborts a turn that runs, and waits until its end is stored. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#buffer.close();
+    this.#controller.abort(new ThroughlineError("ABORTED", "The reader of the turn's events left."));
+    // Whoever wants to know how it ended asks for `result`.
+    await this.result.catch(() => null);
+  }
+}
+
+function deltaEvent(delta: ChatDelta): TurnStreamEvent {
+  if (delta.type === "tool-call") return { name: "tool-call.delta", callId: delta.id, toolName: delta.name };
+  return { name: delta.type === "text" ? "text.delta" : "thinking.delta", text: delta.text };
+}
