@@ -66,7 +66,7 @@ function checkManifest({ folder, name, row, manifest }: CheckedPackage): Violati
   );
   const ours = declared.filter((dependency) => dependency.startsWith(scope));
   const foreign = [...declared, ...required].filter((dependency) => !dependency.startsWith(scope));
-  const most = row.name === "apps/*" ? limits.appDependencies : limits.packageDependencies;
+  const most = row.name.startsWith("apps/") ? limits.appDependencies : limits.packageDependencies;
   const violations = ours
     .map((dependency) => forbiddenImport(name, dependency.slice(scope.length)))
     .filter((reason) => reason !== null)

@@ -12,6 +12,8 @@ const providers: readonly string[] = ["models", "summarizer-providers"];
 
 /** The layers of ARCHITECTURE.md. The first row that fits a name counts. */
 export const layerTable: readonly LayerRow[] = [
+  // The command line loads the server for the commands that start one.
+  { layer: 5, name: "apps/cli" },
   { layer: 4, name: "apps/*" },
   // The facade sees stores and providers through core's ports only, so that it runs over any of them.
   { layer: 3, name: "session", never: ["store-*", ...providers] },
@@ -27,6 +29,7 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 2, name: "store-*", never: ["history"] },
   // The facade and the command line find, fork and rename sessions by the same functions.
   { layer: 2, name: "queries" },
+  { layer: 1, name: "http-client" },
   { layer: 2, name: "models" },
   { layer: 2, name: "summarizer-providers" },
   { layer: 2, name: "guard" },

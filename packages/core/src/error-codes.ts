@@ -1,3 +1,5 @@
+import { serviceErrorCodes } from "./service-error-codes.ts";
+
 /**
  * Every error Throughline throws, in one table: what happened, whether the same call may succeed when it is
  * made again, and what the reader can do. `docs/errors.md` is checked against this table.
@@ -338,6 +340,6 @@ const table = {
 } as const;
 
 /** A code of the table. */
-export type ErrorCode = keyof typeof table;
+export type ErrorCode = keyof typeof table | keyof typeof serviceErrorCodes;
 
-export const errorCodes: Readonly<Record<ErrorCode, ErrorCodeEntry>> = table;
+export const errorCodes: Readonly<Record<ErrorCode, ErrorCodeEntry>> = { ...table, ...serviceErrorCodes };

@@ -1,0 +1,158 @@
+import { randomBytes } from "node:crypto";
+import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import { systemClock, monotonicMs } from "@throughline/core/node";
+import { apiRoutes } from "./api-routes.ts";
+import { createHub } from "./events/hub.ts";
+import { createOpenStreams } from "./events/open-streams.ts";
+import { answerClientError } from "./http/client-errors.ts";
+import { answerRequest } from "./http/front.ts";
+import { createRouteTable } from "./http/match-route.ts";
+import { createCursorSeal } from "./http/seal-cursor.ts";
+import { createFindings } from "./operations/findings.ts";
+import { createReadinessCheck } from "./operations/readiness.ts";
+import { createServerLog } from "./operations/request-log.ts";
+import { createServerMetrics } from "./operations/server-metrics.ts";
+import { createAuthenticator } from "./security/authenticate.ts";
+import type { SameSite } from "./security/host-check.ts";
+import { createRateLimits } from "./security/rate-limits.ts";
+import { createTokenStore, type TokenStore } from "./security/token-store.ts";
+import type { ServerContext } from "./server-context.ts";
+import { defaultLimits, type ServerOptions } from "./server-options.ts";
+import { version as ownVersion } from "./version.ts";
+
+/** A server that listens. */
+export interface Server {
+  /** The address it listens on: `http://127.0.0.1:4788`. */
+  readonly url: string;
+  readonly tokens: TokenStore;
+  /** Readiness says `draining` from now on, and event streams end; requests are still served. */
+  drain(): void;
+  /** Drains, lets requests that run come to their end, 30 s at most, and closes the store. */
+  close(): Promise<void>;
+}
+
+/** How long requests that run may take once the server is closing. */
+const graceMs = 30_000;
+/** How long clients of event streams should wait before they reconnect. */
+const retryMs = 1000;
+/** How often tokens of other processes are looked for: a revocation reaches every node within it. */
+const tokenEveryMs = 2000;
+
+/**
+ * Opens the store and listens.
+ *
+ * @throws {ThroughlineError} what opening the store throws; Error of the system when the address cannot be listened on
+ */
+export async function createServer(options: ServerOptions): Promise<Server> {
+  const { clock = systemClock, host = "127.0.0.1", port = 4788, drainDelayMs = 0 } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const nowMs = (): number => clock.nowMs();
+  const log = createServerLog(options.log ?? null, options.logLevel ?? "info");
+  const findings = createFindings();
+  const opened = await options.openStore((event) => findings.take(event));
+  const metrics = createServerMetrics(() => streams.count);
+  const store = metrics.counted(opened);
+  const tokens = createTokenStore(store, nowMs);
+  const authenticator = createAuthenticator(tokens, { nowMs, monotonicMs });
+  const hub = createHub(store, clock, (error) => log.failed("A session could not be looked at.", error));
+  const streams = createOpenStreams(limits, authenticator.isValid, (end) => metrics.streamEnded(end));
+  const readiness = createReadinessCheck(store, {
+    nowMs: monotonicMs,
+    onFailure: (error) => log.failed("The store cannot be reached.", error),
+  });
+  const context: ServerContext = {
+    store,
+    hub,
+    streams,
+    version: options.version ?? ownVersion,
+    limits,
+    cursors: createCursorSeal(options.cursorKey ?? randomBytes(32)),
+    nowMs,
+    findingsOf: (namespace, agentId) => findings.of(namespace, agentId),
+  };
+  const parts = {
+    context,
+    routes: createRouteTable(apiRoutes),
+    authenticator,
+    rates: createRateLimits(limits, monotonicMs),
+    readiness,
+    metrics,
+    log,
+    sites: sitesOf(options),
+    trustedProxies: options.trustedProxies ?? [],
+  };
+  const http = createHttpServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: 10_000,
+      requestTimeout: 60_000,
+      connectionsCheckingInterval: 5000,
+      keepAliveTimeout: 65_000,
+    },
+    (request, response) => void answerRequest(parts, request, response),
+  );
+  // At its default Node drops the lines behind the 2,000th without a word.
+  http.maxHeadersCount = 0;
+  http.on("clientError", answerClientError);
+  await Promise.all([tokens.refresh(), listen(http, host, port)]);
+  const refreshing = setInterval(() => {
+    tokens.refresh().catch((error: unknown) => log.failed("The tokens could not be read.", error));
+  }, tokenEveryMs);
+  refreshing.unref();
+  const address = http.address();
+  const boundPort = typeof address === "object" && address !== null ? address.port : port;
+  const drain = (): void => {
+    if (readiness.isDraining) return;
+    readiness.drain();
+    log.info("The server is draining.");
+  };
+  let closing: Promise<void> | null = null;
+  const close = async (): Promise<void> => {
+    drain();
+    if (drainDelayMs > 0) await clock.sleep(drainDelayMs);
+    readiness.servesWhileDraining = false;
+    streams.bye(retryMs);
+    await endConnections(http);
+    clearInterval(refreshing);
+    streams.close();
+    hub.close();
+    metrics.close();
+    await store.close();
+    log.info("The server has stopped.");
+  };
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
+    tokens,
+    drain,
+    close: () => (closing ??= close()),
+  };
+}
+
+function sitesOf({ host = "127.0.0.1", publicUrl, allowedHosts = [], allowedOrigins = [] }: ServerOptions): SameSite {
+  const own = publicUrl === undefined ? null : new URL(publicUrl);
+  // An address that stands for all interfaces is no name that anybody uses.
+  const bound = host === "0.0.0.0" || host === "::" ? [] : [host.includes(":") ? `[${host}]` : host];
+  return {
+    hosts: [...bound, ...(own === null ? [] : [own.hostname]), ...allowedHosts].map((name) => name.toLowerCase()),
+    origins: [...(own === null ? [] : [own.origin]), ...allowedOrigins],
+  };
+}
+
+function listen(http: HttpServer, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    http.once("error", reject);
+    http.listen(port, host, () => {
+      http.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** Takes no new connections, and ends those there are when their requests are answered. */
+async function endConnections(http: HttpServer): Promise<void> {
+  const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+  http.closeIdleConnections();
+  const timer = setTimeout(() => http.closeAllConnections(), graceMs);
+  await closed;
+  clearTimeout(timer);
+}

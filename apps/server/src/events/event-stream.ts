@@ -1,0 +1,174 @@
+import type { ServerResponse } from "node:http";
+import { ThroughlineError, type SessionStore } from "@throughline/core";
+import { eventText, recordData, standing } from "./event-text.ts";
+import { keptEvents, recordEvent, type FeedEnd, type Listener, type SessionFeed } from "./session-feed.ts";
+
+/** A session of a stream, and how far the stream has told of it. */
+export interface Followed {
+  readonly feed: SessionFeed;
+  readonly store: SessionStore;
+  position: number;
+  stateVersion: number;
+}
+
+/** Why a stream ended, for the metrics. */
+export type StreamEnd = "client" | "gone" | "lagged" | "bye" | "failed";
+
+/** Records that a stream reads by itself at a time, until it is at the live edge. */
+const ownPageRecords = 50;
+/** How long the last event of a stream that nobody reads may wait to be read. */
+const lingerMs = 1000;
+
+/**
+ * Writes the events of sessions to one response, no faster than they are read. It holds one event at a time: what a stream
+ * has not written yet is in the feed, or in the store.
+ */
+export class EventStream implements Listener {
+  readonly #response: ServerResponse;
+  readonly #followed: readonly Followed[];
+  readonly #isComposite: boolean;
+  #isBlocked = false;
+  #isRunning = false;
+  #isWoken = false;
+  #ended: StreamEnd | null = null;
+  readonly #done = Promise.withResolvers<StreamEnd>();
+
+  constructor(response: ServerResponse, followed: readonly Followed[], isComposite: boolean) {
+    this.#response = response;
+    this.#followed = followed;
+    this.#isComposite = isComposite;
+    response.on("drain", () => {
+      this.#isBlocked = false;
+      this.wake();
+    });
+    for (const event of ["close", "error"] as const) response.on(event, () => this.#finish("client"));
+  }
+
+  /** Resolves when the stream has ended. */
+  get done(): Promise<StreamEnd> {
+    return this.#done.promise;
+  }
+
+  /** Writes what stands first in a stream of each session, and what there is. */
+  begin(): void {
+    for (const { feed } of this.#followed) this.#write(eventText("hello", standing(feed.state)));
+    this.wake();
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    if (this.#ended !== null) return;
+    if (this.#isBlocked) return this.#endIfLagged();
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#run();
+  }
+
+  ping(): void {
+    // A stream that is blocked has enough to read.
+    if (this.#ended === null && !this.#isBlocked) this.#write(eventText("ping", "{}"));
+  }
+
+  bye(retryMs: number): void {
+    this.#end("bye", eventText("bye", JSON.stringify({ retryMs })));
+  }
+
+  gone(end: { readonly code: string; readonly sessionId: string | null }): void {
+    this.#end("gone", eventText("gone", JSON.stringify(end)));
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#isWoken && !this.#isBlocked && this.#ended === null) {
+        this.#isWoken = false;
+        for (const followed of this.#followed) await this.#tell(followed);
+      }
+    } catch (error) {
+      const code = ThroughlineError.isInstance(error) ? error.code : "INTERNAL";
+      if (code === "SESSION_NOT_FOUND") this.gone({ code, sessionId: null });
+      else this.#end("failed", "");
+    } finally {
+      this.#isRunning = false;
+      if (this.#isWoken && !this.#isBlocked) this.wake();
+    }
+  }
+
+  /** Writes the events of one session until there are none, or the response takes no more. */
+  async #tell(followed: Followed): Promise<void> {
+    const { feed } = followed;
+    while (!this.#isBlocked && this.#ended === null && followed.position < feed.lastSeq) {
+      const kept = feed.after(followed.position);
+      if (kept === null) await this.#readOn(followed);
+      else
+        for (const { seq, data, bytes } of kept) {
+          followed.position = seq;
+          this.#write(this.#isComposite ? this.#compositeEvent(followed, data) : bytes);
+          if (this.#isBlocked || this.#ended !== null) break;
+        }
+    }
+    if (this.#isBlocked || this.#ended !== null) return;
+    if (followed.stateVersion !== feed.stateVersion) {
+      followed.stateVersion = feed.stateVersion;
+      this.#write(eventText("state", standing(feed.state)));
+    }
+    if (feed.end !== null) this.#endOf(feed.end);
+  }
+
+  /** Reads a page by itself: the stream is behind what the feed keeps. */
+  async #readOn(followed: Followed): Promise<void> {
+    const { feed, store } = followed;
+    const options = { afterSeq: followed.position, limit: ownPageRecords, payload: "source" } as const;
+    for await (const { records } of store.read(feed.ref, options)) {
+      for (const record of records) {
+        if (this.#isBlocked || this.#ended !== null) return;
+        followed.position = record.seq;
+        const data = recordData(record);
+        this.#write(
+          this.#isComposite ? this.#compositeEvent(followed, data) : recordEvent(feed.sessionId, record.seq, data),
+        );
+      }
+      return;
+    }
+    // The store has not what the feed was told of: a purge has begun.
+    followed.position = feed.lastSeq;
+  }
+
+  /** The id of an event in a stream of several sessions states how far the stream is in each. */
+  #compositeEvent({ feed }: Followed, data: string): string {
+    const id = this.#followed.map(({ feed: { sessionId }, position }) => `${sessionId}/${position}`).join(",");
+    return eventText("record", `{"sessionId":${JSON.stringify(feed.sessionId)},${data.slice(1)}`, id);
+  }
+
+  #endOf(end: FeedEnd): void {
+    if (end.code === "STORE_UNREACHABLE") this.#end("failed", "");
+    else this.gone(end);
+  }
+
+  /** A stream that takes nothing while more comes than is kept for it has to begin again from its id. */
+  #endIfLagged(): void {
+    const isLagged = this.#followed.some(({ feed, position }) => {
+      return feed.lastSeq - position > keptEvents || feed.after(position) === null;
+    });
+    if (isLagged) this.#end("lagged", eventText("lagged", "{}"));
+  }
+
+  #write(piece: string | Buffer): void {
+    if (this.#response.destroyed) return;
+    if (!this.#response.write(piece)) this.#isBlocked = true;
+  }
+
+  #end(end: StreamEnd, last: string): void {
+    if (this.#ended !== null) return;
+    const response = this.#response;
+    this.#finish(end);
+    response.end(last);
+    // Nobody may read it: then it is closed all the same.
+    setTimeout(() => response.destroy(), lingerMs).unref();
+  }
+
+  #finish(end: StreamEnd): void {
+    if (this.#ended !== null) return;
+    this.#ended = end;
+    this.#done.resolve(end);
+  }
+}

@@ -1,0 +1,85 @@
+import { refused } from "@throughline/core/store";
+import type { TokenInfo } from "../security/token-store.ts";
+import type { EventStream, StreamEnd } from "./event-stream.ts";
+
+export interface StreamLimits {
+  readonly streams: number;
+  readonly streamsPerToken: number;
+}
+
+/** The event streams of a node. */
+export interface OpenStreams {
+  /** Takes a place for a stream. @throws {ThroughlineError} RATE_LIMITED */
+  reserve(tokenId: string): void;
+  /** Gives the place back of a stream that was never added. */
+  release(tokenId: string, end: StreamEnd): void;
+  add(stream: EventStream, token: TokenInfo): void;
+  remove(stream: EventStream, tokenId: string, end: StreamEnd): void;
+  readonly count: number;
+  /** Ends every stream with `bye`: the node is stopping. */
+  bye(retryMs: number): void;
+  close(): void;
+}
+
+/** So often every stream gets a ping. */
+const pingEveryMs = 15_000;
+/** Pings go out in as many parts, one after the other, so that thousands of streams do not stop everything else. */
+const parts = 15;
+
+export function createOpenStreams(
+  limits: StreamLimits,
+  isValid: (token: TokenInfo) => boolean,
+  onEnd: (end: StreamEnd) => void,
+): OpenStreams {
+  const perToken = new Map<string, number>();
+  const groups = Array.from({ length: parts }, () => new Map<EventStream, TokenInfo>());
+  let count = 0;
+  let opened = 0;
+  let part = 0;
+  const tick = (): void => {
+    part = (part + 1) % parts;
+    for (const [stream, token] of groups[part] ?? []) {
+      if (isValid(token)) stream.ping();
+      else stream.gone({ code: "UNAUTHENTICATED", sessionId: null });
+    }
+  };
+  const timer = setInterval(tick, pingEveryMs / parts);
+  timer.unref();
+  const release = (tokenId: string, end: StreamEnd): void => {
+    count -= 1;
+    const left = (perToken.get(tokenId) ?? 1) - 1;
+    if (left === 0) perToken.delete(tokenId);
+    else perToken.set(tokenId, left);
+    onEnd(end);
+  };
+  return {
+    reserve(tokenId) {
+      const own = perToken.get(tokenId) ?? 0;
+      if (own >= limits.streamsPerToken || count >= limits.streams) {
+        const limit = own >= limits.streamsPerToken ? limits.streamsPerToken : limits.streams;
+        const message = `There are ${limit} event streams already, which is the limit.`;
+        throw refused("RATE_LIMITED", message, { limit, retryAfterMs: pingEveryMs });
+      }
+      count += 1;
+      perToken.set(tokenId, own + 1);
+    },
+    release,
+    add(stream, token) {
+      opened += 1;
+      groups[opened % parts]?.set(stream, token);
+    },
+    remove(stream, tokenId, end) {
+      for (const group of groups) group.delete(stream);
+      release(tokenId, end);
+    },
+    get count() {
+      return count;
+    },
+    bye(retryMs) {
+      for (const group of groups) for (const stream of group.keys()) stream.bye(retryMs);
+    },
+    close() {
+      clearInterval(timer);
+    },
+  };
+}

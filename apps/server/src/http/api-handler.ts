@@ -1,0 +1,130 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { hasErrorCode, parseSessionKey, sessionRef, type SessionRef } from "@throughline/core";
+import { z } from "zod";
+import { refused, sessionNotFound } from "@throughline/core/store";
+import { createView, type View } from "../security/view.ts";
+import type { TokenInfo } from "../security/token-store.ts";
+import type { ServerContext } from "../server-context.ts";
+import type { HeaderMap } from "./answer.ts";
+import type { RouteMatch } from "./match-route.ts";
+import { parseQuery, parseWith } from "./parse-request.ts";
+import { parseJson, readBody } from "./read-body.ts";
+import type { ApiRequest, RouteDefinition } from "./route.ts";
+import { decodeSegment, keyOfSegment } from "./session-segment.ts";
+import { writeAnswer } from "./write-answer.ts";
+
+const noQuery = z.strictObject({});
+
+/** A request below `/api/v1` on its way through the checks. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly id: string;
+  readonly query: string;
+  /** Sent with every answer. */
+  readonly headers: HeaderMap;
+  /** Asked once the token may do this, before the body is read. @throws {ThroughlineError} RATE_LIMITED */
+  readonly onAllowed: () => void;
+}
+
+/** Carries out one request of a valid token: scope, rate, media type, body, schema, in this order, then the route. */
+export async function handleApi(
+  context: ServerContext,
+  token: TokenInfo,
+  { route, parameters }: RouteMatch<RouteDefinition>,
+  exchange: Exchange,
+): Promise<void> {
+  const { request, response, id } = exchange;
+  const view = createView(context.store, token, namespaceOf(request));
+  view.require(route.scope);
+  exchange.onAllowed();
+  const { body, type } = await bodyOf(route, request, context);
+  const query = parseQuery(route.query ?? noQuery, exchange.query) as Readonly<Record<string, unknown>>;
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const api: ApiRequest<Record<string, unknown>> = {
+    context,
+    view,
+    query,
+    body,
+    bodyType: type,
+    id,
+    parameters,
+    header: (name) => headerOf(request, name),
+    signal: gone.signal,
+    ref: () => refOf(keyOfSegment(parameters["session"] ?? ""), query, view),
+    refOf: (key) => refOf(key, query, view),
+    // The address of a session that may begin: a key that people and programs can write again.
+    newRef: () => sessionRef(api.ref()),
+    response,
+  };
+  try {
+    const answer = await route.handle(api);
+    if (route.method !== "GET" && parameters["session"] !== undefined) context.hub.touch(api.ref());
+    if (answer === null) return;
+    const headers = { ...exchange.headers, ...answer.headers };
+    await writeAnswer(response, { ...answer, headers }, { requestId: id, accept: request.headers.accept });
+  } catch (error) {
+    // To a token of some agents another's key is one that is not there.
+    if (view.token.agents !== "*" && hasErrorCode(error, "KEY_AGENT_MISMATCH") && parameters["session"] !== undefined)
+      throw sessionNotFound(api.ref());
+    throw error;
+  }
+}
+
+async function bodyOf(
+  route: RouteDefinition,
+  request: IncomingMessage,
+  { limits }: ServerContext,
+): Promise<{ readonly body: unknown; readonly type: string }> {
+  const { headers } = request;
+  const hasBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  const rule = route.body;
+  if (rule === undefined || (!hasBody && rule.isOptional === true)) {
+    if (hasBody) throw refused("INPUT_INVALID", "The route takes no body.");
+    return { body: undefined, type: "" };
+  }
+  const type = (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  const { types = ["application/json"] } = rule;
+  if (!types.includes(type))
+    throw refused("MEDIA_TYPE_UNSUPPORTED", `The body must be ${types.join(" or ")}.`, { types });
+  if ((headers["content-encoding"] ?? "identity") !== "identity")
+    throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { contentEncoding: "identity" });
+  const bytes = await readBody(request, limits);
+  const value = rule.read === undefined ? parseJson(bytes, limits) : rule.read(bytes, type, limits);
+  return { body: parseWith(rule.schema, value, "body"), type };
+}
+
+function namespaceOf(request: IncomingMessage): string | undefined {
+  const named = headerOf(request, "throughline-namespace");
+  return named === undefined ? undefined : decodeSegment(named);
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID for a header that occurs twice */
+function headerOf({ headersDistinct }: IncomingMessage, name: string): string | undefined {
+  const values = headersDistinct[name] ?? [];
+  if (values.length > 1) throw refused("INPUT_INVALID", `The header ${name} occurs more than once.`, { header: name });
+  return values[0];
+}
+
+/** The session that the path means, whether or not there is one. */
+function refOf(key: string, query: Readonly<Record<string, unknown>>, view: View): SessionRef {
+  const agentId = textOf(query["agent"]) ?? agentOf(key) ?? view.onlyAgent ?? "main";
+  const archiveId = textOf(query["archive"]);
+  const ref = { namespace: view.namespace, agentId, key, ...(archiveId === undefined ? {} : { archiveId }) };
+  view.assertSeen(ref);
+  return ref;
+}
+
+function agentOf(key: string): string | null {
+  try {
+    return parseSessionKey(key).agentId;
+  } catch (error) {
+    if (hasErrorCode(error, "KEY_INVALID")) return null;
+    throw error;
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

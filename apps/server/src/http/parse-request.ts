@@ -1,0 +1,66 @@
+import { nearestName } from "@throughline/core/internal";
+import { refused } from "@throughline/core/store";
+import type { z } from "zod";
+
+/** What a value is called in messages. */
+type Place = "query" | "body";
+
+/**
+ * The query as its schema takes it. A name that occurs twice is refused: two readers would take two values.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function parseQuery(schema: z.ZodObject, text: string): unknown {
+  const given: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (Object.hasOwn(given, name))
+      throw refused("INPUT_INVALID", `The query names ${shown(name)} more than once.`, { path: name });
+    Object.defineProperty(given, name, { value, enumerable: true, configurable: true, writable: true });
+  }
+  return parseWith(schema, given, "query");
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID */
+export function parseWith(schema: z.ZodType, value: unknown, place: Place): unknown {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw refusal(issue, schema, place);
+}
+
+function refusal(issue: z.core.$ZodIssue | undefined, schema: z.ZodType, place: Place): Error {
+  if (issue === undefined) return refused("INPUT_INVALID", `The ${place} is not what the route takes.`);
+  const path = issue.path.map(String).join(".");
+  if (issue.code === "unrecognized_keys") {
+    const [name = ""] = issue.keys;
+    const known = knownNames(schema, issue.path);
+    const nearest = nearestName(name, known);
+    const hint = nearest === null ? `it takes ${known.map(shown).join(", ")}` : `did you mean ${shown(nearest)}?`;
+    const message = `The ${place} does not take ${shown(path === "" ? name : `${path}.${name}`)}; ${hint}`;
+    return refused("INPUT_INVALID", message.endsWith("?") ? message : `${message}.`, { path: name, nearest });
+  }
+  const at = path === "" ? `The ${place}` : `${shown(path)} of the ${place}`;
+  return refused("INPUT_INVALID", `${at} is not valid: ${issue.message}.`, { path });
+}
+
+/** The members that the object at a path takes. */
+function knownNames(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  let at: unknown = schema;
+  for (const part of path) {
+    const shape = shapeOf(at);
+    at = shape?.[String(part)] ?? (at as { readonly element?: unknown }).element;
+  }
+  return Object.keys(shapeOf(at) ?? {});
+}
+
+function shapeOf(schema: unknown): Readonly<Record<string, unknown>> | null {
+  for (let at = schema; typeof at === "object" && at !== null;) {
+    const { shape, def } = at as { readonly shape?: unknown; readonly def?: { readonly innerType?: unknown } };
+    if (typeof shape === "object" && shape !== null) return shape as Readonly<Record<string, unknown>>;
+    at = def?.innerType;
+  }
+  return null;
+}
+
+function shown(name: string): string {
+  return JSON.stringify(name.length > 60 ? `${name.slice(0, 60).toWellFormed()}…` : name);
+}

@@ -1,0 +1,88 @@
+import type { ServerResponse } from "node:http";
+import { listLines, listText, type Answer, type HeaderMap } from "./answer.ts";
+import type { Problem } from "./problem.ts";
+
+const everyAnswer: HeaderMap = {
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+};
+
+const jsonType = "application/json";
+export const linesType = "application/x-ndjson";
+
+/** Writes an answer. Resolves when all of it was handed to the socket. */
+export async function writeAnswer(
+  response: ServerResponse,
+  answer: Answer,
+  { requestId, accept = "" }: { readonly requestId: string; readonly accept?: string | undefined },
+): Promise<void> {
+  const headers = { "throughline-request-id": requestId, ...everyAnswer, ...answer.headers };
+  switch (answer.kind) {
+    case "json":
+      return writeText(response, answer.status, { ...headers, "content-type": jsonType }, answer.text);
+    case "list": {
+      const isLines = accept.includes(linesType);
+      const type = { "content-type": isLines ? linesType : jsonType };
+      return writeText(
+        response,
+        answer.status ?? 200,
+        { ...headers, ...type },
+        isLines ? listLines(answer) : listText(answer),
+      );
+    }
+    case "text": {
+      const all = { ...headers, "content-type": answer.type };
+      if (typeof answer.body === "string") return writeText(response, answer.status, all, answer.body);
+      response.writeHead(answer.status, all);
+      return writePieces(response, answer.body);
+    }
+    case "empty":
+      response.writeHead(answer.status, headers).end();
+  }
+}
+
+export function writeProblem(
+  response: ServerResponse,
+  { status, body, retryAfterS }: Problem,
+  headers: HeaderMap = {},
+): void {
+  if (response.headersSent) return void response.destroy();
+  const text = JSON.stringify(body);
+  response
+    .writeHead(status, {
+      "throughline-request-id": String(body["instance"]),
+      ...everyAnswer,
+      "content-type": "application/problem+json",
+      "content-length": Buffer.byteLength(text),
+      ...(retryAfterS === null ? {} : { "retry-after": String(retryAfterS) }),
+      ...headers,
+    })
+    .end(text);
+}
+
+function writeText(response: ServerResponse, status: number, headers: HeaderMap, text: string): void {
+  // As bytes: a text of many megabytes is encoded once, and its length is known.
+  const bytes = Buffer.from(text);
+  response.writeHead(status, { ...headers, "content-length": String(bytes.length) }).end(bytes);
+}
+
+async function writePieces(response: ServerResponse, pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
+  for await (const piece of pieces) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await drained(response);
+  }
+  response.end();
+}
+
+/** Resolves when more can be written, or nothing can any more. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done).off("close", done).off("error", done);
+      resolve();
+    };
+    response.on("drain", done).on("close", done).on("error", done);
+    if (response.destroyed || !response.writableNeedDrain) done();
+  });
+}

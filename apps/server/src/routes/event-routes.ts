@@ -1,0 +1,162 @@
+import type { SessionState, SessionStore } from "@throughline/core";
+import { refused, sessionNotFound } from "@throughline/core/store";
+import { z } from "zod";
+import { keyOfSegment } from "../http/session-segment.ts";
+import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
+import { EventStream, type Followed } from "../events/event-stream.ts";
+import { eventText } from "../events/event-text.ts";
+import { sessionQuery } from "../schemas/session.ts";
+import { queryInteger } from "../schemas/values.ts";
+
+const description = `The data of an event is JSON.
+
+| event | data |
+| --- | --- |
+| \`hello\` | first, for each session: \`{key, sessionId, lastSeq, headId, revision, turn}\` |
+| \`record\` | a record; its id is \`SESSIONID/SEQ\` |
+| \`state\` | as \`hello\`, when something changed that no record says |
+| \`ping\` | every 15 s |
+| \`lagged\` | the stream was not read: it ends; resume from the last id |
+| \`gone\` | the key has another session, or none: \`{code, sessionId}\`; the stream ends |
+| \`bye\` | the node is stopping: \`{retryMs}\`; the stream ends |
+
+\`last-event-id\` resumes after that record and comes before \`after\`. Without either, events begin now. Closing the stream cancels nothing.`;
+
+const headers = { "last-event-id": "the id of the last event that was read" } as const;
+const answers = { 200: { description: "The events.", type: "text/event-stream" } } as const;
+const mostSessions = 50;
+
+export const eventRoutes: readonly RouteDefinition[] = [
+  route({
+    id: "followSession",
+    method: "GET",
+    path: "/sessions/{session}/events",
+    summary: "Follows a session as a stream of server-sent events.",
+    description,
+    scope: "read",
+    query: z.strictObject({
+      ...sessionQuery,
+      after: queryInteger(0).exactOptional().describe("events of records with a greater seq"),
+      session: z.string().exactOptional().describe("the id of the session that is meant"),
+    }),
+    headers,
+    answers,
+    errors: ["SESSION_NOT_FOUND", "CAPABILITY_UNSUPPORTED", "RATE_LIMITED"],
+    handle: async (request) => {
+      const { context, query, view, header, signal } = request;
+      const at = request.ref();
+      const store = view.store(at.agentId);
+      assertWatch(context.store);
+      const state = await store.load(at, { signal });
+      if (state === null) throw sessionNotFound(at);
+      const last = positionsOf(header("last-event-id"))[0];
+      const wanted = last?.sessionId ?? query.session ?? state.sessionId;
+      const from = { state, store, sessionId: wanted, after: last?.seq ?? query.after ?? null };
+      stream(request, [from], false);
+      return null;
+    },
+  }),
+  route({
+    id: "followSessions",
+    method: "GET",
+    path: "/events",
+    summary: "Follows up to 50 sessions in one stream.",
+    description: `The data of a \`record\` has a \`sessionId\`; the id of an event states how far the stream is in every session.\n\n${description}`,
+    scope: "read",
+    query: z.strictObject({
+      agent: sessionQuery.agent,
+      session: z.string().describe("keys with commas between them, each percent-encoded, or `~` and base64url"),
+    }),
+    headers,
+    answers,
+    errors: ["SESSION_NOT_FOUND", "CAPABILITY_UNSUPPORTED", "RATE_LIMITED"],
+    handle: async (request) => {
+      const { context, query, view, header, signal } = request;
+      assertWatch(context.store);
+      const segments = query.session.split(",");
+      if (segments.length > mostSessions)
+        throw refused("INPUT_INVALID", `A stream follows at most ${mostSessions} sessions.`, { most: mostSessions });
+      const positions = positionsOf(header("last-event-id"));
+      const from: StreamStart[] = [];
+      for (const segment of segments) {
+        const at = request.refOf(keyOfSegment(segment));
+        const store = view.store(at.agentId);
+        const state = await store.load(at, { signal });
+        if (state === null) throw sessionNotFound(at);
+        const after = positions.find(({ sessionId }) => sessionId === state.sessionId)?.seq ?? null;
+        from.push({ state, store, sessionId: state.sessionId, after });
+      }
+      stream(request, from, true);
+      return null;
+    },
+  }),
+];
+
+interface StreamStart {
+  readonly state: SessionState;
+  readonly store: SessionStore;
+  /** The session that is meant; another one may have the key. */
+  readonly sessionId: string;
+  /** Null: from now on. */
+  readonly after: number | null;
+}
+
+function assertWatch({ capabilities }: SessionStore): void {
+  if (!capabilities.watch)
+    throw refused("CAPABILITY_UNSUPPORTED", `The store ${capabilities.name} cannot be followed.`, { needs: "watch" });
+}
+
+function positionsOf(text: string | undefined): readonly { readonly sessionId: string; readonly seq: number }[] {
+  if (text === undefined || text === "") return [];
+  return text.split(",").map((part) => {
+    const [, sessionId, seq] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,127})\/(\d{1,15})$/.exec(part) ?? [];
+    if (sessionId === undefined)
+      throw refused("INPUT_INVALID", "last-event-id is the id of an event: SESSIONID/SEQ.", {
+        header: "last-event-id",
+      });
+    return { sessionId, seq: Number(seq) };
+  });
+}
+
+function stream(request: ApiRequest, starts: readonly StreamStart[], isComposite: boolean): void {
+  const { context, view, response, id } = request;
+  context.streams.reserve(view.token.id);
+  response.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    // nginx would hold events back otherwise.
+    "x-accel-buffering": "no",
+    "throughline-request-id": id,
+  });
+  response.flushHeaders();
+  const lost = starts.find(({ state, sessionId, after }) => {
+    return state.sessionId !== sessionId || (after !== null && after > state.head.lastSeq);
+  });
+  if (lost !== undefined) {
+    const isOther = lost.state.sessionId !== lost.sessionId;
+    const end = isOther
+      ? { code: "SESSION_REPLACED", sessionId: lost.state.sessionId }
+      : { code: "CURSOR_INVALID", sessionId: lost.sessionId };
+    response.end(eventText("gone", JSON.stringify(end)));
+    return context.streams.release(view.token.id, "gone");
+  }
+  follow(request, starts, isComposite);
+}
+
+function follow({ context, view, response }: ApiRequest, starts: readonly StreamStart[], isComposite: boolean): void {
+  const { hub, streams } = context;
+  const followed: Followed[] = [];
+  const events = new EventStream(response, followed, isComposite);
+  for (const { state, store, after } of starts) {
+    const feed = hub.join(state, events);
+    followed.push({ feed, store, position: after ?? state.head.lastSeq, stateVersion: feed.stateVersion });
+  }
+  streams.add(events, view.token);
+  void events.done.then((end) => {
+    for (const { feed } of followed) hub.leave(feed, events);
+    streams.remove(events, view.token.id, end);
+  });
+  events.begin();
+}

@@ -1,0 +1,222 @@
+import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { forkSession, hasErrorCode } from "@throughline/core";
+import { refused, sessionNotFound } from "@throughline/core/store";
+import { z } from "zod";
+import { json } from "../http/answer.ts";
+import { route, type RouteDefinition } from "../http/route.ts";
+import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
+import { listOf, queryFlag, seq } from "../schemas/values.ts";
+import { findSame } from "./one-session.ts";
+import { sessionJson } from "./session-json.ts";
+
+const named = z
+  .string()
+  .exactOptional()
+  .describe("the id of the session that is meant: a repeat finds it where it went");
+const withEntry = z.strictObject({ ...sessionQuery, ...entryFlag });
+
+export const lifeCycleRoutes: readonly RouteDefinition[] = [
+  route({
+    id: "removeSession",
+    method: "DELETE",
+    path: "/sessions/{session}",
+    summary: "Archives a session, or deletes it for good.",
+    scope: "delete",
+    query: z.strictObject({
+      ...sessionQuery,
+      ...entryFlag,
+      purge: queryFlag().exactOptional().describe("deletes the session and every copy of its content"),
+      session: named,
+    }),
+    answers: {
+      200: {
+        description: "The archived session, or that it was removed.",
+        schema: z.union([sessionSchema, z.looseObject({ kind: z.literal("removed"), key: z.string() })]),
+      },
+    },
+    errors: ["SESSION_NOT_FOUND"],
+    handle: async ({ ref, view, query }) => {
+      const at = ref();
+      const store = view.store(at.agentId);
+      const { session, purge = false, entry } = query;
+      const state = session === undefined ? await existing(store, at) : await same(store, at, session);
+      if (purge) {
+        // A repeat that finds nothing was done before.
+        if (state !== null) await store.remove(state.ref, { purge: true });
+        return json(200, { kind: "removed", ...at, sessionId: state?.sessionId ?? session ?? null });
+      }
+      if (state === null) throw sessionNotFound(at);
+      const archived = state.archived ? state : await store.move(state.ref, { kind: "archive" });
+      return json(200, sessionJson(archived, entry));
+    },
+  }),
+  route({
+    id: "renameSession",
+    method: "POST",
+    path: "/sessions/{session}/rename",
+    summary: "Gives a session another key; its id and records stay.",
+    scope: "write",
+    query: withEntry,
+    body: { schema: z.strictObject({ key: z.string(), sessionId: named }) },
+    answers: { 200: { description: "The session under its new key.", schema: sessionSchema } },
+    errors: ["SESSION_NOT_FOUND", "SESSION_EXISTS", "SESSION_ARCHIVED", "KEY_INVALID", "KEY_AGENT_MISMATCH"],
+    handle: async ({ ref, view, query, body }) => {
+      const at = ref();
+      const store = view.store(at.agentId);
+      const { key, sessionId } = body;
+      const done = sessionId === undefined ? null : await store.load(targetOf(at, key));
+      if (done !== null && done.sessionId === sessionId) return json(200, sessionJson(done, query.entry));
+      await assertSame(store, at, sessionId);
+      return json(200, sessionJson(await store.move(at, { kind: "rename", key }), query.entry));
+    },
+  }),
+  route({
+    id: "restoreSession",
+    method: "POST",
+    path: "/sessions/{session}/restore",
+    summary: "Puts an archived session back under its key. `archive` names it.",
+    scope: "write",
+    query: withEntry,
+    body: { schema: z.strictObject({ sessionId: named }), isOptional: true },
+    answers: { 200: { description: "The session.", schema: sessionSchema } },
+    errors: ["SESSION_NOT_FOUND", "SESSION_EXISTS"],
+    handle: async ({ ref, view, query, body }) => {
+      const at = ref();
+      const store = view.store(at.agentId);
+      const sessionId = body?.sessionId;
+      if (sessionId !== undefined && at.archiveId !== undefined && (await store.load(at)) === null) {
+        const { archiveId: _archived, ...current } = at;
+        const done = await store.load(current);
+        if (done?.sessionId === sessionId) return json(200, sessionJson(done, query.entry));
+      }
+      return json(200, sessionJson(await store.move(at, { kind: "restore" }), query.entry));
+    },
+  }),
+  route({
+    id: "forkSession",
+    method: "POST",
+    path: "/sessions/{session}/fork",
+    summary: "Makes a session that begins with the records of another.",
+    description: "A fork of this session with this id is answered with 200, so that the request may be repeated.",
+    scope: "write",
+    query: withEntry,
+    body: {
+      schema: z.strictObject({
+        key: z.string().describe("of the fork"),
+        sessionId: z.string().describe("of the fork, chosen by the caller"),
+        atSeq: seq.exactOptional().describe("the last record that both have; all without it"),
+      }),
+    },
+    answers: {
+      200: { description: "The fork was there already.", schema: sessionSchema },
+      201: { description: "The fork.", schema: sessionSchema },
+    },
+    errors: [
+      "SESSION_NOT_FOUND",
+      "SESSION_EXISTS",
+      "SESSION_ID_INVALID",
+      "KEY_INVALID",
+      "KEY_AGENT_MISMATCH",
+      "ID_CASE_COLLISION",
+    ],
+    handle: async ({ ref, view, query, body }) => {
+      const at = ref();
+      const store = view.store(at.agentId);
+      const { key, sessionId, atSeq } = body;
+      const target = targetOf(at, key);
+      const done = await store.load(target);
+      if (done?.sessionId === sessionId && isForkOf(done, await existing(store, at), atSeq))
+        return json(200, sessionJson(done, query.entry));
+      const options = { sessionId, ...(atSeq === undefined ? {} : { atSeq }) };
+      // Core copies where the store cannot share.
+      const state =
+        store.fork === undefined
+          ? await forkSession(store, at, target, options)
+          : await store.fork.fork(at, target, options);
+      return json(201, sessionJson(state, query.entry));
+    },
+  }),
+  route({
+    id: "findSharers",
+    method: "POST",
+    path: "/sessions/{session}/sharers",
+    summary: "The other sessions that a redaction of these records reaches.",
+    scope: "read",
+    query: z.strictObject(sessionQuery),
+    body: { schema: z.strictObject({ seqs: z.array(seq).max(100_000) }) },
+    answers: {
+      200: {
+        description: "Sessions, each with those of the records that it has in common.",
+        schema: listOf(z.looseObject({ kind: z.literal("sharer"), key: z.string(), seqs: z.array(seq) })),
+      },
+    },
+    errors: ["SESSION_NOT_FOUND", "CAPABILITY_UNSUPPORTED"],
+    handle: async ({ ref, view, body }) => {
+      const at = ref();
+      const { fork } = view.store(at.agentId);
+      if (fork?.sharers === undefined) throw refused("CAPABILITY_UNSUPPORTED", "The store shares no records.");
+      const items = (await fork.sharers(at, body.seqs)).map(({ ref: { agentId, key, archiveId }, sessionId, seqs }) =>
+        JSON.stringify({ kind: "sharer", agentId, key, archiveId: archiveId ?? null, sessionId, seqs }),
+      );
+      return { kind: "list", items, nextCursor: null };
+    },
+  }),
+  route({
+    id: "redactRecords",
+    method: "POST",
+    path: "/sessions/{session}/redact",
+    summary: "Replaces the content of records by tombstones, everywhere it is kept. It cannot be undone.",
+    scope: "delete",
+    query: z.strictObject(sessionQuery),
+    body: {
+      schema: z.strictObject({
+        ids: z.array(z.string()).max(100_000),
+        reason: z.string().describe("kept in the tombstone"),
+      }),
+    },
+    answers: {
+      200: {
+        description: "The seqs of the records.",
+        schema: z.looseObject({ kind: z.literal("redaction"), seqs: z.array(seq) }),
+      },
+    },
+    errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
+    handle: async ({ ref, view, body }) => {
+      const at = ref();
+      const { seqs } = await view.store(at.agentId).redact(at, body.ids, { reason: body.reason });
+      return json(200, { kind: "redaction", seqs });
+    },
+  }),
+];
+
+function targetOf({ namespace, agentId }: SessionRef, key: string): SessionRef {
+  return { namespace, agentId, key };
+}
+
+async function existing(store: SessionStore, ref: SessionRef): Promise<SessionState> {
+  const state = await store.load(ref);
+  if (state === null) throw sessionNotFound(ref);
+  return state;
+}
+
+async function same(store: SessionStore, ref: SessionRef, sessionId: string): Promise<SessionState | null> {
+  try {
+    return await findSame(store, ref, sessionId);
+  } catch (error) {
+    if (hasErrorCode(error, "SESSION_NOT_FOUND")) return null;
+    throw error;
+  }
+}
+
+/** Another session may have the key by now. It must not be changed. */
+async function assertSame(store: SessionStore, ref: SessionRef, sessionId: string | undefined): Promise<void> {
+  if (sessionId === undefined) return;
+  if ((await existing(store, ref)).sessionId !== sessionId) throw sessionNotFound(ref);
+}
+
+/** Whether a session is this fork already, whole. */
+function isForkOf({ entry }: SessionState, origin: SessionState, atSeq: number | undefined): boolean {
+  const from = entry["forkedFrom"] as { readonly sessionId?: unknown; readonly atSeq?: unknown } | undefined;
+  const isSamePlace = atSeq === undefined || from?.atSeq === Math.min(atSeq, origin.head.lastSeq);
+  return from?.sessionId === origin.sessionId && isSamePlace && entry["forkIncomplete"] !== true;
+}

@@ -1,0 +1,53 @@
+import {
+  loadExisting,
+  type RecordPage,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
+import { sessionNotFound } from "@throughline/core/store";
+
+/**
+ * Where the session with this id lies that was found under the ref before: there, or archived.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND
+ */
+export async function findSame(store: SessionStore, ref: SessionRef, sessionId: string): Promise<SessionState> {
+  const current = await store.load(ref);
+  if (current?.sessionId === sessionId) return current;
+  const archived = await store.load({ ...ref, archiveId: sessionId });
+  if (archived !== null) return archived;
+  throw sessionNotFound(ref);
+}
+
+const maxAttempts = 5;
+
+/**
+ * One page and the session it is of. The store's page does not say whose it is, so the session is looked at before and
+ * after: a reset in between is seen, and the page is read again.
+ *
+ * @param sessionId the session that is meant, wherever it lies by now; undefined: the one under the ref
+ */
+export async function readPageOf<Payload extends "source" | "head">(
+  store: SessionStore,
+  ref: SessionRef,
+  options: Parameters<typeof store.read<Payload>>[1],
+  sessionId: string | undefined,
+): Promise<{ readonly state: SessionState; readonly page: RecordPage<Payload> | null }> {
+  for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+    const before = sessionId === undefined ? await loadExisting(store, ref) : await findSame(store, ref, sessionId);
+    const page = await firstPage(store, before.ref, options);
+    const after = await store.load(before.ref);
+    if (after?.sessionId === before.sessionId) return { state: after, page };
+  }
+  throw new ThroughlineError("STORE_LOCKED", "The session was replaced again and again while a page was read.");
+}
+
+async function firstPage<Payload extends "source" | "head">(
+  store: SessionStore,
+  ref: SessionRef,
+  options: Parameters<typeof store.read<Payload>>[1],
+): Promise<RecordPage<Payload> | null> {
+  for await (const page of store.read(ref, options)) return page;
+  return null;
+}

@@ -1,0 +1,117 @@
+import { refused } from "@throughline/core/store";
+import { z } from "zod";
+import { json, list, type ListAnswer } from "../http/answer.ts";
+import { present } from "../http/present.ts";
+import { route, type RouteDefinition } from "../http/route.ts";
+import type { View } from "../security/view.ts";
+import { listOf, queryInteger, seq } from "../schemas/values.ts";
+
+const hitSchema = z
+  .looseObject({
+    kind: z.literal("hit"),
+    agentId: z.string(),
+    key: z.string(),
+    archiveId: z.string().nullable(),
+    sessionId: z.string(),
+    seq,
+    id: z.string(),
+    role: z.string().nullable(),
+    tsMs: z.number().nullable(),
+    score: z.number(),
+    snippet: z.string(),
+    highlights: z.array(z.array(z.int())),
+  })
+  .meta({ id: "hit" });
+
+/** The filters, with numbers as a query or as JSON spells them. */
+function searchFilters(number: (min: number, max?: number) => z.ZodType<number>): z.ZodObject {
+  return z.strictObject({
+    q: z.string().describe('words that must all occur, `"words that stand together"`, `beginn*`'),
+    agent: z.string().exactOptional().describe("only sessions of this agent"),
+    session: z.string().exactOptional().describe("only the session with this key, and its archived ones"),
+    sessionId: z.string().exactOptional().describe("only the session with this id"),
+    state: z.enum(["active", "archived", "any"]).exactOptional().describe("any without it"),
+    role: z.string().exactOptional().describe("of the message, as the record spells it"),
+    tool: z.string().exactOptional().describe("records that call this tool, or are its answer"),
+    sinceMs: number(0).exactOptional(),
+    untilMs: number(0).exactOptional(),
+    limit: number(1, 1000).exactOptional().describe("20 without it"),
+  });
+}
+
+interface SearchFilters {
+  readonly q: string;
+  readonly agent?: string;
+  readonly session?: string;
+  readonly sessionId?: string;
+  readonly state?: "active" | "archived" | "any";
+  readonly role?: string;
+  readonly tool?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+  readonly limit?: number;
+}
+
+const answers = { 200: { description: "The hits.", schema: listOf(hitSchema) } } as const;
+
+export const searchRoutes: readonly RouteDefinition[] = [
+  route({
+    id: "search",
+    method: "GET",
+    path: "/search",
+    summary: "Full text over the sessions, the best hits first.",
+    scope: "read",
+    query: searchFilters(queryInteger),
+    answers,
+    errors: ["CAPABILITY_UNSUPPORTED"],
+    handle: async ({ view, query, signal }) => answerHits(view, query as unknown as SearchFilters, signal),
+  }),
+  route({
+    id: "searchLong",
+    method: "POST",
+    path: "/search",
+    summary: "The same, for words that no URL takes.",
+    scope: "read",
+    body: {
+      schema: searchFilters((min, max) =>
+        z
+          .number()
+          .min(min)
+          .max(max ?? Number.MAX_SAFE_INTEGER),
+      ),
+    },
+    answers,
+    errors: ["CAPABILITY_UNSUPPORTED"],
+    handle: async ({ view, body, signal }) => answerHits(view, body as unknown as SearchFilters, signal),
+  }),
+  route({
+    id: "getSearchLag",
+    method: "GET",
+    path: "/search/lag",
+    summary: "How many records of the store are not yet in the search index.",
+    scope: "read",
+    answers: {
+      200: { description: "The number.", schema: z.looseObject({ kind: z.literal("lag"), records: seq }) },
+    },
+    errors: ["CAPABILITY_UNSUPPORTED"],
+    handle: async ({ context }) => {
+      const { search } = context.store;
+      if (search === undefined) throw refused("CAPABILITY_UNSUPPORTED", "The store has no search index.");
+      return json(200, { kind: "lag", records: await search.lag() });
+    },
+  }),
+];
+
+async function answerHits(view: View, filters: SearchFilters, signal: AbortSignal): Promise<ListAnswer> {
+  const { q: text, agent: given, session: key, ...others } = filters;
+  const agentId = given ?? view.onlyAgent ?? undefined;
+  const { search } = view.store(agentId);
+  if (search === undefined) throw refused("CAPABILITY_UNSUPPORTED", "The store has no search index.");
+  const asked = present({ text, namespace: view.namespace, ...others, agentId, key, signal });
+  const items: string[] = [];
+  for await (const { ref, ...hit } of search.search(asked)) {
+    const { agentId: agent, key: at, archiveId = null } = ref;
+    items.push(JSON.stringify({ kind: "hit", agentId: agent, key: at, archiveId, ...hit }));
+  }
+  return list(items);
+}

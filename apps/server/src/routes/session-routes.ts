@@ -1,0 +1,268 @@
+import { hasErrorCode, loadExisting, patchEntry, updateEntry, type SessionState } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { refused, sessionNotFound } from "@throughline/core/store";
+import { z } from "zod";
+import { json, type Answer } from "../http/answer.ts";
+import { present } from "../http/present.ts";
+import { route, type RouteDefinition } from "../http/route.ts";
+import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
+import { atMs, listOf, openObject, queryInteger } from "../schemas/values.ts";
+import { revisionTag, sessionJson, sessionTag } from "./session-json.ts";
+
+const findingSchema = z.looseObject({ code: z.string(), severity: z.string(), message: z.string() });
+const mebibyte = 1024 * 1024;
+/** Sessions are read in steps, so that entries of many megabytes are not all in memory. */
+const listStep = 100;
+const answerBytes = 2 * mebibyte;
+
+const listQuery = z.strictObject({
+  agent: z.string().exactOptional().describe("only sessions of this agent"),
+  state: z.enum(["active", "archived", "any"]).exactOptional().describe("active without it"),
+  prefix: z.string().exactOptional().describe("only keys that begin with it"),
+  sinceMs: queryInteger(0).exactOptional().describe("updated at or after"),
+  untilMs: queryInteger(0).exactOptional().describe("updated before"),
+  sort: z.enum(["updated", "key"]).exactOptional().describe("newest first, or by agent and key; updated without it"),
+  limit: queryInteger(1).exactOptional().describe("50 without it, at most 1,000; a page ends at 2 MiB as well"),
+  cursor: z.string().exactOptional().describe("from the page before, with the same query"),
+  ...entryFlag,
+});
+
+export const sessionRoutes: readonly RouteDefinition[] = [
+  route({
+    id: "listSessions",
+    method: "GET",
+    path: "/sessions",
+    summary: "Lists sessions, page by page.",
+    scope: "read",
+    query: listQuery,
+    answers: {
+      200: { description: "A page of sessions.", schema: listOf(sessionSchema, { findings: z.array(findingSchema) }) },
+    },
+    errors: ["CURSOR_INVALID", "CODEC_FAILED"],
+    handle: async ({ context, view, query, signal }) => {
+      const { cursor, entry = false, limit = 50, agent: given, prefix, ...filters } = query;
+      const agent = given ?? view.onlyAgent ?? undefined;
+      const bound = JSON.stringify([view.identity, agent, prefix, filters]);
+      const asked = present({ ...filters, namespace: view.namespace, agentId: agent, keyPrefix: prefix, signal });
+      const items: string[] = [];
+      let bytes = 0;
+      let next = cursor === undefined ? null : context.cursors.open(cursor, bound);
+      let left = Math.min(limit, 1000);
+      do {
+        const page = await view
+          .store(agent)
+          .list({ ...asked, limit: Math.min(left, listStep), ...(next === null ? {} : { cursor: next }) });
+        for (const state of page.sessions) {
+          const text = JSON.stringify(sessionJson(state, entry));
+          items.push(text);
+          bytes += text.length;
+        }
+        left -= page.sessions.length;
+        next = page.nextCursor;
+      } while (next !== null && left > 0 && bytes < answerBytes);
+      const nextCursor = next === null ? null : context.cursors.seal(next, bound);
+      return { kind: "list", items, nextCursor, members: { findings: context.findingsOf(view.namespace, agent) } };
+    },
+  }),
+  route({
+    id: "createSession",
+    method: "PUT",
+    path: "/sessions/{session}",
+    summary: "Makes a session, unless it is there already.",
+    description:
+      "A session with this key and id is answered with 200 and stays as it is, so that the request may be repeated. Without an id, any session with the key is.",
+    scope: "write",
+    query: z.strictObject({ agent: sessionQuery.agent, ...entryFlag }),
+    body: {
+      isOptional: true,
+      schema: z.strictObject({
+        sessionId: z
+          .string()
+          .exactOptional()
+          .describe("1 to 128 letters, digits, `.`, `_` and `-`; one is made without it"),
+        entry: openObject.exactOptional().describe("fields of the entry"),
+        createdAtMs: atMs.exactOptional().describe("for a session that comes from elsewhere"),
+      }),
+    },
+    answers: {
+      200: { description: "It was there already.", schema: sessionSchema },
+      201: { description: "It was made.", schema: sessionSchema },
+    },
+    errors: ["SESSION_EXISTS", "SESSION_ID_INVALID", "KEY_INVALID", "ID_CASE_COLLISION", "AGENT_ID_INVALID"],
+    handle: async (request) => {
+      const { query, view, body } = request;
+      const { sessionId, entry = {}, createdAtMs } = body ?? {};
+      const ref = request.newRef();
+      const store = view.store(ref.agentId);
+      const existing = await store.load(ref);
+      if (existing !== null) return json(200, sessionJson(same(existing, sessionId), query.entry));
+      try {
+        const id = sessionId ?? systemRandom.uuid();
+        const given = patchEntry({ sessionId: id }, { ...entry, sessionId: id });
+        const begins = createdAtMs === undefined ? {} : { createdAtMs };
+        return json(201, sessionJson(await store.save(ref, given, { ifRevision: null, ...begins }), query.entry));
+      } catch (error) {
+        if (!hasErrorCode(error, "REVISION_CONFLICT")) throw error;
+        return json(200, sessionJson(same(await loadExisting(store, ref), sessionId), query.entry));
+      }
+    },
+  }),
+  route({
+    id: "getSession",
+    method: "GET",
+    path: "/sessions/{session}",
+    summary: "A session and where it stands.",
+    scope: "read",
+    query: z.strictObject({ ...sessionQuery, ...entryFlag }),
+    headers: { "if-none-match": "the ETag of an earlier answer: 304 while nothing changed" },
+    answers: {
+      200: {
+        description: "The session. Its ETag changes with the entry and with every record.",
+        schema: sessionSchema,
+      },
+      304: { description: "Nothing changed since the answer with that ETag." },
+    },
+    errors: ["SESSION_NOT_FOUND"],
+    handle: async ({ ref, view, query, header, signal }) => {
+      const at = ref();
+      const state = await view.store(at.agentId).load(at, { signal });
+      if (state === null) throw sessionNotFound(at);
+      const headers = { etag: sessionTag(state) };
+      if (header("if-none-match") === headers.etag) return { kind: "empty", status: 304, headers };
+      return json(200, sessionJson(state, query.entry), headers);
+    },
+  }),
+  ...entryRoutes(),
+];
+
+function entryRoutes(): readonly RouteDefinition[] {
+  const entrySchema = z
+    .looseObject({ kind: z.literal("entry"), sessionId: z.string(), revision: z.int().min(1), entry: openObject })
+    .meta({ id: "entry" });
+  const answerOf = (state: SessionState): Answer =>
+    json(200, { kind: "entry", ...entryOf(state) }, { etag: revisionTag(state) });
+  return [
+    route({
+      id: "getEntry",
+      method: "GET",
+      path: "/sessions/{session}/entry",
+      summary: "What is kept of a session beside its records.",
+      scope: "read",
+      query: z.strictObject(sessionQuery),
+      answers: { 200: { description: "The entry. Its ETag is its revision.", schema: entrySchema } },
+      errors: ["SESSION_NOT_FOUND"],
+      handle: async ({ ref, view, signal }) => {
+        const at = ref();
+        const state = await view.store(at.agentId).load(at, { signal });
+        if (state === null) throw sessionNotFound(at);
+        return answerOf(state);
+      },
+    }),
+    route({
+      id: "replaceEntry",
+      method: "PUT",
+      path: "/sessions/{session}/entry",
+      summary: "Replaces the whole entry over a known revision.",
+      description:
+        'With `If-Match: "REVISION"` the entry is replaced if it is still at that revision. With `If-None-Match: *` a session is made. An entry with another `sessionId` begins an empty session and archives the old one.',
+      scope: "write",
+      query: z.strictObject({
+        ...sessionQuery,
+        durability: z.enum(["none", "process", "disk"]).exactOptional(),
+        createdAtMs: queryInteger(0).exactOptional(),
+      }),
+      body: { schema: openObject },
+      headers: {
+        "if-match": "the revision in quotes, as the ETag of the entry states it",
+        "if-none-match": "`*`: there is no session yet",
+      },
+      answers: {
+        200: {
+          description: "The session with its entry.",
+          schema: sessionSchema.extend({ began: z.boolean(), replacedSessionId: z.string().nullable() }),
+        },
+      },
+      errors: [
+        "REVISION_CONFLICT",
+        "PRECONDITION_REQUIRED",
+        "SESSION_EXISTS",
+        "SESSION_ID_INVALID",
+        "SESSION_ARCHIVED",
+        "SESSION_NOT_FOUND",
+        "ID_CASE_COLLISION",
+        "KEY_INVALID",
+        "CAPABILITY_UNSUPPORTED",
+      ],
+      handle: async ({ ref, view, query, body, header }) => {
+        const at = ref();
+        const store = view.store(at.agentId);
+        const ifRevision = revisionOf(header("if-match"), header("if-none-match"));
+        const { durability, createdAtMs } = query;
+        const before = ifRevision === null ? null : await store.load(at);
+        const state = await store.save(at, body as { sessionId: string }, {
+          ifRevision,
+          ...(durability === undefined ? {} : { durability }),
+          ...(createdAtMs === undefined ? {} : { createdAtMs }),
+        });
+        const isOther = before !== null && before.sessionId !== state.sessionId;
+        const said = { began: before === null || isOther, replacedSessionId: isOther ? before.sessionId : null };
+        return json(200, { ...sessionJson(state, true), ...said }, { etag: revisionTag(state) });
+      },
+    }),
+    route({
+      id: "changeEntry",
+      method: "PATCH",
+      path: "/sessions/{session}/entry",
+      summary: "Sets and removes fields of the entry.",
+      description: "A member that is null removes its field. Without `If-Match` the server repeats after a conflict.",
+      scope: "write",
+      query: z.strictObject(sessionQuery),
+      body: { schema: openObject, types: ["application/json", "application/merge-patch+json"] },
+      headers: { "if-match": "refuses the change unless the entry is at this revision" },
+      answers: { 200: { description: "The entry as it is now.", schema: entrySchema } },
+      errors: ["REVISION_CONFLICT", "SESSION_NOT_FOUND", "SESSION_ARCHIVED"],
+      handle: async ({ ref, view, body, header }) => {
+        const at = ref();
+        if (Object.hasOwn(body, "sessionId"))
+          throw refused(
+            "INPUT_INVALID",
+            "A change of the entry cannot set its sessionId: POST …/reset begins a session.",
+          );
+        const fields = Object.entries(body).map(([name, value]) => [name, value ?? undefined] as const);
+        const changes = Object.fromEntries(fields);
+        const store = view.store(at.agentId);
+        const tag = header("if-match");
+        if (tag === undefined) return answerOf(await updateEntry(store, at, (entry) => patchEntry(entry, changes)));
+        const state = await store.load(at);
+        if (state === null) throw sessionNotFound(at);
+        const ifRevision = revisionOf(tag, undefined);
+        return answerOf(await store.save(at, patchEntry(state.entry, changes), { ifRevision }));
+      },
+    }),
+  ];
+}
+
+/** @throws {ThroughlineError} SESSION_EXISTS when the key has another session than the one that was named */
+function same(state: SessionState, sessionId: string | undefined): SessionState {
+  if (sessionId === undefined || state.sessionId === sessionId) return state;
+  const { key } = state.ref;
+  throw refused("SESSION_EXISTS", `Another session holds the key ${JSON.stringify(key)}.`, {
+    key,
+    sessionId: state.sessionId,
+  });
+}
+
+function entryOf({ sessionId, revision, entry }: SessionState): Readonly<Record<string, unknown>> {
+  return { sessionId, revision, entry };
+}
+
+/** @throws {ThroughlineError} PRECONDITION_REQUIRED without a condition, INPUT_INVALID for another one */
+function revisionOf(match: string | undefined, noneMatch: string | undefined): number | null {
+  if (match === undefined && noneMatch === "*") return null;
+  if (match === undefined)
+    throw refused("PRECONDITION_REQUIRED", "The entry is replaced over a known revision only: send If-Match.");
+  const [, revision] = /^"(\d{1,15})"$/.exec(match) ?? [];
+  if (revision === undefined)
+    throw refused("INPUT_INVALID", 'If-Match is the revision of the entry in quotes, such as "3".');
+  return Number(revision);
+}

@@ -1,0 +1,99 @@
+import type { Durability, TurnRequest } from "@throughline/core";
+import { z } from "zod";
+import { headSchema } from "./session.ts";
+import { listOf, openObject, seq } from "./values.ts";
+
+const placeOfRecord = {
+  seq,
+  id: z.string(),
+  parentId: z.string().nullable(),
+  side: z.boolean().describe("a side record hangs on the head and does not move it"),
+  tsMs: z.number().nullable().describe("the time that the record states"),
+} as const;
+
+export const recordSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("record"),
+    ...placeOfRecord,
+    type: z.string(),
+    storedAtMs: z.number().nullable().describe("the server's time of the append"),
+    bytes: z.int().min(0).describe("size of its line"),
+    crc: z.number().nullable().describe("CRC-32 of the line as it is kept"),
+    record: openObject.exactOptional(),
+    source: z.string().exactOptional().describe("with `payload=source`: the line it came in"),
+    sourceBase64: z.string().exactOptional().describe("in the place of `source` where the line is not text"),
+    isSourceCanonical: z.boolean().exactOptional().describe("whether the line itself is the record"),
+  })
+  .meta({ id: "record" });
+
+export const ackSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("ack"),
+    ...placeOfRecord,
+    storedAtMs: z.number(),
+    headId: z.string().nullable(),
+    durability: z.enum(["none", "process", "disk"]),
+  })
+  .meta({ id: "ack" });
+
+export const appendedSchema: z.ZodObject = listOf(ackSchema, {
+  head: headSchema,
+  revision: z.int().min(1),
+  durability: z.enum(["none", "process", "disk"]),
+  replayed: z.boolean().describe("true when an earlier request with the key gave this answer"),
+}).meta({ id: "appended" });
+
+const turnRequest: z.ZodType<TurnRequest> = z
+  .discriminatedUnion("action", [
+    z.strictObject({
+      action: z.literal("open"),
+      turnId: z.string(),
+      owner: z.string(),
+      leaseUntilMs: z.number(),
+      fence: z.number(),
+    }),
+    z.strictObject({ action: z.literal("renew"), leaseUntilMs: z.number(), fence: z.number() }),
+    z.strictObject({ action: z.enum(["within", "close"]), fence: z.number() }),
+  ])
+  .describe("as the store's contract has it; programs without our client use POST …/turns");
+
+/** What an append may say beside its records. */
+export interface WireAppendOptions {
+  readonly expect?: { readonly head: string | null };
+  readonly durability?: Durability;
+  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly nullFields?: readonly string[];
+  readonly windowFromSeq?: number;
+  readonly rewindTo?: string | null;
+  readonly turn?: TurnRequest;
+  readonly idempotencyKey?: string;
+  readonly isNewKey?: boolean;
+}
+
+export interface WireAppend extends WireAppendOptions {
+  readonly drafts: readonly Readonly<Record<string, unknown>>[];
+}
+
+export const durabilitySchema: z.ZodType<Durability> = z.enum(["none", "process", "disk"]);
+
+export const appendSchema: z.ZodType<WireAppend> = z
+  .strictObject({
+    drafts: z.array(openObject).describe("records without seq; id, parentId and timestamp are filled in"),
+    expect: z
+      .strictObject({ head: z.string().nullable() })
+      .exactOptional()
+      .describe("refuses the append unless the head is this record; null: no record yet"),
+    durability: durabilitySchema.exactOptional(),
+    entry: openObject.exactOptional().describe("fields to set in the entry in the same commit; null removes a field"),
+    nullFields: z.array(z.string()).exactOptional().describe("fields of `entry` that are set to null instead"),
+    windowFromSeq: z.int().min(0).exactOptional().describe("the oldest record that a context still needs"),
+    rewindTo: z
+      .string()
+      .nullable()
+      .exactOptional()
+      .describe("moves the head to an earlier record; null: before the first"),
+    turn: turnRequest.exactOptional(),
+    idempotencyKey: z.string().exactOptional().describe("in the place of the header, for keys that no header takes"),
+    isNewKey: z.boolean().exactOptional().describe("the key was made for this request and is sent for the first time"),
+  })
+  .meta({ id: "append" });

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { atMs, openObject, queryFlag, seq } from "./values.ts";
+
+export const turnSchema: z.ZodObject = z
+  .looseObject({
+    turnId: z.string(),
+    owner: z.string(),
+    leaseUntilMs: z.number().describe("when another turn may begin although this one was not closed"),
+    fence: seq,
+  })
+  .meta({ id: "turn" });
+
+export const headSchema: z.ZodObject = z
+  .looseObject({
+    sessionId: z.string(),
+    lastSeq: seq.describe("of the newest record; 0 in an empty session"),
+    headId: z.string().nullable().describe("the last main record, or where a rewind put the head"),
+    windowSeq: seq.nullable().describe("the first record that a context needs; null: all"),
+    fence: seq.describe("the number of the newest turn"),
+    turn: turnSchema.nullable().describe("the turn that is open"),
+  })
+  .meta({ id: "head" });
+
+export const sessionSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("session"),
+    namespace: z.string(),
+    agentId: z.string(),
+    key: z.string(),
+    sessionId: z.string(),
+    label: z.string().nullable(),
+    state: z.enum(["active", "archived"]),
+    archiveId: z.string().nullable(),
+    recordCount: seq,
+    messageCount: seq,
+    contextTokens: z.number().nullable(),
+    windowTokens: z.number().nullable(),
+    contextPercent: z.number().nullable(),
+    model: z.string().nullable(),
+    createdAtMs: atMs,
+    updatedAtMs: atMs,
+    incomplete: z.enum(["copy", "fork", "import"]).nullable(),
+    revision: z.int().min(1).describe("of the entry"),
+    head: headSchema,
+    entry: openObject.exactOptional().describe("with `entry=true`"),
+  })
+  .meta({ id: "session" });
+
+/** Which session a path means. */
+export const sessionQuery: {
+  readonly agent: z.ZodExactOptional<z.ZodString>;
+  readonly archive: z.ZodExactOptional<z.ZodString>;
+} = {
+  agent: z.string().exactOptional().describe("the agent; without it the one that the key names, else main"),
+  archive: z.string().exactOptional().describe("the archive id of an archived session of the key"),
+};
+
+export const entryFlag: { readonly entry: z.ZodExactOptional<z.ZodType<boolean>> } = {
+  entry: queryFlag().exactOptional().describe("adds the entry to the session"),
+};

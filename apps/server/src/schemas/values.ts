@@ -1,0 +1,40 @@
+import { z } from "zod";
+
+/** Whole numbers of a query. */
+export function queryInteger(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodType<number> {
+  return z
+    .string()
+    .regex(/^\d{1,16}$/, "a whole number is expected")
+    .transform(Number)
+    .pipe(z.int().min(min).max(max));
+}
+
+/** `true` or `false` of a query. */
+export function queryFlag(): z.ZodType<boolean> {
+  return z
+    .enum(["true", "false"])
+    .transform((text) => text === "true")
+    .pipe(z.boolean());
+}
+
+export const atMs: z.ZodInt = z.int().describe("UTC milliseconds");
+export const seq: z.ZodInt = z.int().min(0);
+
+/** Any JSON object; its members are the caller's, and handed on as they are. */
+export const openObject: z.ZodType<Readonly<Record<string, unknown>>> = z
+  .custom<Readonly<Record<string, unknown>>>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "an object is expected",
+  )
+  .meta({ type: "object" });
+
+/** A list as JSON. With `accept: application/x-ndjson` each item is a line, and a line of kind `end` closes it. */
+export function listOf(item: z.ZodType, members: z.ZodRawShape = {}): z.ZodObject {
+  return z.looseObject({
+    kind: z.literal("list"),
+    items: z.array(item),
+    count: z.int().min(0),
+    nextCursor: z.string().nullable().describe("asks for the next page; null: there is none"),
+    ...members,
+  });
+}

@@ -1,0 +1,41 @@
+import { refused } from "@throughline/core/store";
+import type { TokenInfo, TokenStore } from "./token-store.ts";
+
+/** Between two looks for tokens that were made elsewhere. */
+const refreshEveryMs = 500;
+
+export interface Authenticator {
+  /**
+   * The token of an authorization header.
+   * @throws {ThroughlineError} UNAUTHENTICATED, in the same words whatever is wrong
+   */
+  authenticate(authorization: string | undefined): Promise<TokenInfo>;
+  /** Whether a token that was valid still is. */
+  isValid(token: TokenInfo): boolean;
+}
+
+export function createAuthenticator(
+  tokens: TokenStore,
+  clock: { readonly nowMs: () => number; readonly monotonicMs: () => number },
+): Authenticator {
+  let refreshedAtMs = -Infinity;
+  const isCurrent = ({ revokedAtMs, expiresAtMs }: TokenInfo): boolean =>
+    revokedAtMs === null && (expiresAtMs === null || expiresAtMs > clock.nowMs());
+  return {
+    async authenticate(authorization) {
+      const [, text = ""] = /^Bearer +([\w-]+) *$/i.exec(authorization ?? "") ?? [];
+      let token = tokens.find(text);
+      if (token === null && clock.monotonicMs() - refreshedAtMs >= refreshEveryMs) {
+        // It may have been made a moment ago by another process. A wrong secret is looked for as long as an unknown id.
+        refreshedAtMs = clock.monotonicMs();
+        await tokens.refresh();
+        token = tokens.find(text);
+      }
+      if (token === null || !isCurrent(token)) throw refused("UNAUTHENTICATED", "The request has no valid token.", {});
+      return token;
+    },
+    isValid: (token) => {
+      return isCurrent(token);
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import type { Finding, SessionStore } from "@throughline/core";
+import type { Hub } from "./events/hub.ts";
+import type { OpenStreams } from "./events/open-streams.ts";
+import type { CursorSeal } from "./http/seal-cursor.ts";
+import type { ServerLimits } from "./server-options.ts";
+
+/** What every request of a server shares. */
+export interface ServerContext {
+  readonly store: SessionStore;
+  readonly version: string;
+  readonly limits: ServerLimits;
+  readonly cursors: CursorSeal;
+  readonly nowMs: () => number;
+  readonly hub: Hub;
+  readonly streams: OpenStreams;
+  /** What the store has found wrong, by session, as far as it is remembered. */
+  findingsOf(namespace: string, agentId: string | undefined): readonly Finding[];
+}

@@ -1,0 +1,63 @@
+import type { DestinationStream } from "pino";
+import type { Clock, SessionEventListener, SessionStore } from "@throughline/core";
+import type { LogLevel } from "./operations/request-log.ts";
+
+export interface ServerLimits {
+  /** Largest body of a request: a batch of the largest size and its frame. */
+  readonly bodyBytes: number;
+  readonly headerBytes: number;
+  readonly headerLines: number;
+  readonly urlBytes: number;
+  readonly jsonLevels: number;
+  readonly streamsPerToken: number;
+  readonly streams: number;
+  readonly requestsPerMinute: number;
+  readonly requestBurst: number;
+  readonly failedTokensPerMinute: number;
+}
+
+const mebibyte = 1024 * 1024;
+
+export const defaultLimits: ServerLimits = Object.freeze({
+  bodyBytes: 36 * mebibyte,
+  headerBytes: 64 * 1024,
+  headerLines: 1000,
+  urlBytes: 8 * 1024,
+  // A record may have 200, and lies in a draft, the list of them and the body.
+  jsonLevels: 204,
+  streamsPerToken: 200,
+  streams: 20_000,
+  requestsPerMinute: 600,
+  requestBurst: 200,
+  failedTokensPerMinute: 10,
+});
+
+export interface ServerOptions {
+  /** Opens the store of the sessions, which the server closes. What the store announces goes to the listener. */
+  readonly openStore: (onEvent: SessionEventListener) => SessionStore | Promise<SessionStore>;
+  /** @default "127.0.0.1" */
+  readonly host?: string;
+  /** 0 takes a free one. @default 4788 */
+  readonly port?: number;
+  /** The address that clients use, where a proxy stands in front. @default the own address */
+  readonly publicUrl?: string;
+  /** Names that clients use beside those of loopback and of `publicUrl`. @default none */
+  readonly allowedHosts?: readonly string[];
+  /** Pages of other origins that may call the server: `https://app.example`. @default none */
+  readonly allowedOrigins?: readonly string[];
+  /** Addresses of proxies whose `x-forwarded-for` counts. @default none */
+  readonly trustedProxies?: readonly string[];
+  readonly limits?: Partial<ServerLimits>;
+  /** 32 bytes that seal the cursors of lists; every node of a service has the same. @default random ones */
+  readonly cursorKey?: Uint8Array;
+  /** Where the log goes, a line of JSON an entry. @default nowhere */
+  readonly log?: DestinationStream;
+  /** @default "info" */
+  readonly logLevel?: LogLevel;
+  /** While draining, how long connections are still taken, so that a balancer sees it, in milliseconds. @default 0 */
+  readonly drainDelayMs?: number;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** What the server calls itself. @default the version of this package */
+  readonly version?: string;
+}

@@ -1,0 +1,63 @@
+/** The errors of a server and its requests: rows of the table of `error-codes.ts`. */
+export const serviceErrorCodes = {
+  FORBIDDEN: {
+    summary: "The token does not allow this request.",
+    retryable: false,
+    remedy: "Use a token with the scope that the details name; `throughline token create` makes one.",
+  },
+  HOST_REFUSED: {
+    summary: "The request names a host that the server does not serve.",
+    retryable: false,
+    remedy: "Use the server's own address, or add the name to server.allowedHosts.",
+  },
+  MEDIA_TYPE_UNSUPPORTED: {
+    summary: "The body of a request has another media type, or is encoded.",
+    retryable: false,
+    remedy: "Send JSON as application/json without a content-encoding.",
+  },
+  METHOD_REFUSED: {
+    summary: "The path exists, but not with this method.",
+    retryable: false,
+    remedy: "Use one of the methods in the allow header.",
+  },
+  ORIGIN_REFUSED: {
+    summary: "A page of another origin sent the request.",
+    retryable: false,
+    remedy: "Call the server from its own page or from a program, or add the origin to server.allowedOrigins.",
+  },
+  PRECONDITION_REQUIRED: {
+    summary: "A whole entry is replaced only over a known revision.",
+    retryable: false,
+    remedy: "Send If-Match with the revision that the entry was read with, or If-None-Match: * for a new session.",
+  },
+  RATE_LIMITED: {
+    summary: "The client sent more requests, or opened more streams, than the server takes.",
+    retryable: true,
+    remedy: "Wait as long as the retry-after header says.",
+  },
+  REQUEST_TIMEOUT: {
+    summary: "The request did not arrive in time.",
+    retryable: true,
+    remedy: "Send the whole request within a minute.",
+  },
+  REQUEST_TOO_LARGE: {
+    summary: "The request is larger than the server takes.",
+    retryable: false,
+    remedy: "Send less at once; GET /api/v1/store states the limits.",
+  },
+  ROUTE_NOT_FOUND: {
+    summary: "The server has nothing at this path.",
+    retryable: false,
+    remedy: "Look the path up in docs/http.md.",
+  },
+  SERVER_DRAINING: {
+    summary: "The server is stopping and takes no new requests.",
+    retryable: true,
+    remedy: "Repeat the request at another node, or at this one in a moment.",
+  },
+  UNAUTHENTICATED: {
+    summary: "The request has no token, or one that is not valid.",
+    retryable: false,
+    remedy: "Send a valid token as `authorization: Bearer`; `throughline token create` makes one.",
+  },
+} as const;

@@ -1,0 +1,64 @@
+/** The body of a failed request: RFC 9457 with the fields of a Throughline error beside them. */
+export interface ProblemDocument {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly remedy: string;
+  readonly retryable: boolean;
+  /** For writes: `not-applied`, or `unknown` when the same request must be repeated to learn it. */
+  readonly outcome: "not-applied" | "unknown" | null;
+  readonly details: Readonly<Record<string, unknown>>;
+  /** The id of the request, as the server's log names it. */
+  readonly instance: string | null;
+}
+
+/** An answer of the server that is not a success. */
+export class HttpProblem extends Error {
+  readonly status: number;
+  /** Null when the answer is not a problem document, for example from a proxy. */
+  readonly problem: ProblemDocument | null;
+  /** How long the server asks to wait before the next attempt, in milliseconds; null when it does not say. */
+  readonly retryAfterMs: number | null;
+
+  constructor(status: number, problem: ProblemDocument | null, retryAfterMs: number | null) {
+    super(problem?.message ?? `The server answered with status ${status}.`);
+    this.name = "HttpProblem";
+    this.status = status;
+    this.problem = problem;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Reads the failure that a response states. The body is consumed. */
+export async function problemOf(response: Response): Promise<HttpProblem> {
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null;
+  return new HttpProblem(response.status, documentOf(await bodyOf(response), response.status), retryAfterMs);
+}
+
+async function bodyOf(response: Response): Promise<unknown> {
+  try {
+    const type = response.headers.get("content-type") ?? "";
+    if (type.startsWith("application/problem+json")) return await response.json();
+    await response.body?.cancel();
+  } catch {
+    // The connection broke inside the body: the status is all that is known.
+  }
+  return null;
+}
+
+function documentOf(body: unknown, status: number): ProblemDocument | null {
+  if (typeof body !== "object" || body === null) return null;
+  const { code, message, remedy, retryable, outcome, details, instance } = body as Record<string, unknown>;
+  if (typeof code !== "string") return null;
+  return {
+    status,
+    code,
+    message: typeof message === "string" ? message : code,
+    remedy: typeof remedy === "string" ? remedy : "",
+    retryable: retryable === true,
+    outcome: outcome === "not-applied" || outcome === "unknown" ? outcome : null,
+    details: typeof details === "object" && details !== null ? (details as Record<string, unknown>) : {},
+    instance: typeof instance === "string" ? instance : null,
+  };
+}

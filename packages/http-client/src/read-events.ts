@@ -1,0 +1,69 @@
+/** One event of a server-sent event stream. */
+export interface ServerEvent {
+  /** `message` when the stream names none. */
+  readonly event: string;
+  /** The id of the last event that had one; empty before the first. */
+  readonly id: string;
+  readonly data: string;
+}
+
+/** A line of an event stream; what is longer than this is no stream of ours. */
+const longestLine = 64 * 1024 * 1024;
+
+/**
+ * Reads a server-sent event stream by the HTML standard. Lines end with LF, CR or CRLF; comments and an incomplete last
+ * event are skipped.
+ *
+ * @throws what the stream throws; Error for a line of more than 64 MiB
+ */
+export async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent, void, void> {
+  let id = "";
+  let event = "";
+  let data: string[] = [];
+  for await (const line of linesOf(stream)) {
+    if (line === "") {
+      if (data.length > 0) yield { event: event === "" ? "message" : event, id, data: data.join("\n") };
+      event = "";
+      data = [];
+      continue;
+    }
+    const colon = line.indexOf(":");
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (field === "data") data.push(value);
+    else if (field === "event") event = value;
+    else if (field === "id" && !value.includes("\0")) id = value;
+  }
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void, void> {
+  const decoder = new TextDecoder();
+  const reader = stream.getReader();
+  let parts: string[] = [];
+  let length = 0;
+  let isAfterReturn = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      let text = decoder.decode(value, { stream: true });
+      if (isAfterReturn && text.startsWith("\n")) text = text.slice(1);
+      if (text === "") continue;
+      isAfterReturn = text.endsWith("\r");
+      const lines = text.split(/\r\n|\n|\r/);
+      const rest = lines.pop() ?? "";
+      for (const line of lines) {
+        yield parts.length === 0 ? line : parts.join("") + line;
+        parts = [];
+        length = 0;
+      }
+      if (rest === "") continue;
+      parts.push(rest);
+      length += rest.length;
+      if (length > longestLine) throw new Error(`A line of the event stream has more than ${longestLine} characters.`);
+    }
+  } finally {
+    // A reader that leaves the loop closes the connection.
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,9 @@
+/**
+ * The path of a session below `/api/v1`. The key goes as `~` and base64url: proxies that decode `%2F` or collapse slashes
+ * cannot change it.
+ */
+export function sessionPath(key: string): string {
+  let binary = "";
+  for (const byte of new TextEncoder().encode(key)) binary += String.fromCharCode(byte);
+  return `/sessions/~${btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+}

@@ -1,0 +1,154 @@
+import { errorCodes, ThroughlineError } from "@throughline/core";
+import type { Clock, ErrorCode, RandomSource, SessionRef, WriteOutcome } from "@throughline/core";
+import { HttpProblem, sessionPath, type HttpClient, type HttpRequest } from "@throughline/http-client";
+
+export interface Operation<Answer> {
+  readonly isWrite: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** Asked when a repeat is refused and an earlier attempt may have been applied: what that one wrote, or null. */
+  readonly findApplied?: () => Promise<Answer | null>;
+}
+
+export interface ConnectionOptions {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly timeoutMs: number;
+  readonly retries: number;
+}
+
+export interface Answered<Answer> {
+  readonly status: number;
+  readonly body: Answer;
+  /** True when an attempt before this one may have been applied. */
+  readonly isRepeat: boolean;
+}
+
+/** The requests of one handle. */
+export interface Connection {
+  readonly client: HttpClient;
+  /** Sends a request until it is answered. @throws {ThroughlineError} the server's, STORE_UNREACHABLE, ABORTED */
+  ask<Answer>(request: HttpRequest, operation: Operation<Answer>): Promise<Answered<Answer>>;
+}
+
+const firstWaitMs = 50;
+
+export function createConnection({ client, clock, random, timeoutMs, retries }: ConnectionOptions): Connection {
+  const ask = async <Answer>(request: HttpRequest, operation: Operation<Answer>): Promise<Answered<Answer>> => {
+    const { isWrite, signal, findApplied } = operation;
+    const [ended, overdue] = [new AbortController(), new AbortController()];
+    void clock.sleep(timeoutMs, ended.signal).then(
+      () => overdue.abort(),
+      () => undefined,
+    );
+    const either = signal === undefined ? overdue.signal : AbortSignal.any([signal, overdue.signal]);
+    let isRepeat = false;
+    try {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          const response = await client.send({ ...request, signal: either });
+          return { status: response.status, body: (await response.json()) as Answer, isRepeat };
+        } catch (thrown) {
+          if (signal?.aborted === true) throw aborted(isWrite, thrown);
+          const failure = readFailure(thrown, client.url);
+          if (!failure.isRepeatable) {
+            const body = isRepeat ? await findApplied?.() : null;
+            if (body != null) return { status: 200, body, isRepeat };
+            throw failure.error;
+          }
+          isRepeat ||= failure.error.outcome === "unknown";
+          const jitter = 0.5 + random.uint32() / 2 ** 32;
+          const waitMs = Math.max(failure.retryAfterMs ?? 0, firstWaitMs * 2 ** attempt * jitter);
+          const isLast = attempt >= retries || overdue.signal.aborted || !(await slept(clock, waitMs, either));
+          if (isLast) throw withOutcome(failure.error, isWrite, isRepeat);
+        }
+      }
+    } finally {
+      ended.abort();
+    }
+  };
+  return { client, ask };
+}
+
+async function slept(clock: Clock, waitMs: number, signal: AbortSignal): Promise<boolean> {
+  return clock.sleep(waitMs, signal).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Errors before a byte of the request was sent. */
+const neverSent: ReadonlySet<unknown> = new Set(
+  "ECONNREFUSED ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH UND_ERR_CONNECT_TIMEOUT".split(" "),
+);
+
+/** Statuses of a proxy, or of a server that may answer the same request later. */
+const passing: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+
+/** What one attempt failed with, and whether the same request may succeed when it is sent again. */
+export function readFailure(
+  thrown: unknown,
+  url: string,
+): { readonly error: ThroughlineError; readonly isRepeatable: boolean; readonly retryAfterMs: number | null } {
+  if (!(thrown instanceof HttpProblem)) {
+    const outcome = isNeverSent(thrown) ? "not-applied" : "unknown";
+    const error = unreachable(url, `cannot be reached: ${reasonOf(thrown)}`, outcome, thrown);
+    return { error, isRepeatable: true, retryAfterMs: null };
+  }
+  const { status, problem, retryAfterMs } = thrown;
+  const isPassing = passing.has(status);
+  if (problem === null) {
+    const why = `answered with status ${status} and no problem document, as a proxy or another program does`;
+    const error = unreachable(url, why, status < 500 ? "not-applied" : "unknown", thrown);
+    return { error, isRepeatable: isPassing, retryAfterMs };
+  }
+  const { code, message, outcome, remedy } = problem;
+  const isKnown = Object.hasOwn(errorCodes, code);
+  const error = new ThroughlineError(isKnown ? (code as ErrorCode) : "INTERNAL", message, {
+    details: isKnown ? problem.details : { ...problem.details, serverCode: code },
+    cause: thrown,
+    ...(outcome === null ? {} : { outcome }),
+    ...(remedy === "" ? {} : { remedy }),
+  });
+  return { error, isRepeatable: isPassing || outcome === "unknown", retryAfterMs };
+}
+
+function unreachable(url: string, why: string, outcome: WriteOutcome, cause: unknown): ThroughlineError {
+  return new ThroughlineError("STORE_UNREACHABLE", `The server ${url} ${why}.`, { details: { url }, outcome, cause });
+}
+
+/** Fetch wraps the error of the socket, or one for each address that it tried. */
+function isNeverSent(thrown: unknown): boolean {
+  if (typeof thrown !== "object" || thrown === null) return false;
+  const { code, cause, errors } = thrown as { readonly code?: unknown; readonly cause?: unknown; errors?: unknown };
+  if (Array.isArray(errors) && errors.length > 0) return errors.every(isNeverSent);
+  return neverSent.has(code) || isNeverSent(cause);
+}
+
+function reasonOf(thrown: unknown): string {
+  const inner: unknown = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+  return inner instanceof Error ? inner.message || inner.name : String(inner);
+}
+
+function withOutcome(error: ThroughlineError, isWrite: boolean, mayBeApplied: boolean): ThroughlineError {
+  const { code, message, details, remedy, outcome, cause } = error;
+  const known = !isWrite
+    ? {}
+    : { outcome: mayBeApplied ? ("unknown" as const) : (outcome ?? ("not-applied" as const)) };
+  return new ThroughlineError(code, message, { details, remedy, cause, ...known });
+}
+
+function aborted(isWrite: boolean, cause: unknown): ThroughlineError {
+  const message = "The signal was aborted before the server answered.";
+  return new ThroughlineError("ABORTED", message, { cause, ...(isWrite ? { outcome: "unknown" } : {}) });
+}
+
+/** A request below the path of a session. */
+export function sessionRequest(
+  { namespace, agentId, key, archiveId }: SessionRef,
+  below: string,
+  request: Omit<HttpRequest, "path" | "namespace"> = {},
+): HttpRequest {
+  const query = { agent: agentId, archive: archiveId, ...request.query };
+  return { ...request, namespace, query, path: sessionPath(key) + below };
+}

@@ -1,0 +1,312 @@
+import { isDeepStrictEqual } from "node:util";
+import type * as core from "@throughline/core";
+import { hasErrorCode } from "@throughline/core";
+import {
+  assertIdsFree,
+  assertObjects,
+  assertRedaction,
+  assertRef,
+  createHandleLife,
+  givenEntry,
+  type HandleLife,
+  planList,
+  prepareAppend,
+  readPages,
+  sessionNotFound,
+  writeDurability,
+} from "@throughline/core/store";
+import {
+  assertBatchSize,
+  assertIdempotencyKey,
+  assertMoveAction,
+  assertNotArchived,
+  beginningMs,
+  linkRecords,
+} from "@throughline/core/internal";
+import { isAddressable } from "./addressable.ts";
+import { sessionRequest, type Connection } from "./connection.ts";
+import { createForkFacet, createSearchFacet } from "./facets.ts";
+import { watchSession } from "./watch-session.ts";
+import { appendBody, appendResultOf, boundMs, recordOf, stateOf } from "./wire.ts";
+import type { WireAppend, WireRecord, WireSession } from "./wire.ts";
+
+export interface HttpStoreParts {
+  readonly connection: Connection;
+  readonly capabilities: core.StoreCapabilities;
+  /** The largest body of a request that the server takes. */
+  readonly bodyBytes: number;
+  readonly clock: core.Clock;
+  readonly random: core.RandomSource;
+  readonly ids: core.RecordIds;
+  readonly onEvent: core.SessionEventListener | undefined;
+}
+
+interface WirePage {
+  readonly items: readonly WireRecord[];
+  readonly lastSeq: number;
+  readonly sessionId: string;
+}
+
+interface WireSave extends WireSession {
+  readonly began?: boolean;
+  readonly replacedSessionId?: string | null;
+}
+
+/** Core checks what can be checked without the session; the server's store decides the rest. */
+export class HttpStore implements core.SessionStore {
+  readonly capabilities: core.StoreCapabilities;
+  readonly search?: core.SearchFacet;
+  readonly watch?: core.WatchFacet;
+  readonly fork?: core.ForkFacet;
+  readonly #parts: HttpStoreParts;
+  readonly #connection: Connection;
+  readonly #life: HandleLife;
+  readonly #told = new Set<string>();
+  readonly #writes = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+
+  constructor(parts: HttpStoreParts) {
+    const { capabilities, connection, clock, random } = parts;
+    this.#parts = parts;
+    this.#connection = connection;
+    this.capabilities = capabilities;
+    this.#life = createHandleLife(parts.onEvent);
+    const begin = (signal?: AbortSignal): void => this.#life.begin(signal);
+    const write = <Result>(work: () => Promise<Result>): Promise<Result> => this.#write(work);
+    const scene = { connection, clock, random, begin, closing: this.#closing.signal };
+    if (capabilities.search) this.search = createSearchFacet(connection, begin);
+    if (capabilities.fork) this.fork = createForkFacet(connection, write, (event) => this.#life.announce(event));
+    if (capabilities.watch) this.watch = { watch: (ref, options) => watchSession(scene, ref, options) };
+  }
+
+  async append(
+    ref: core.SessionRef,
+    drafts: readonly core.AppendDraft[],
+    options: core.AppendOptions = {},
+  ): Promise<core.AppendResult> {
+    return this.#write(async () => {
+      const { capabilities } = this;
+      const { ids, clock, bodyBytes } = this.#parts;
+      const { idempotencyKey, isNewKey, ...unkeyed } = options;
+      const { prepared, options: own } = prepareAppend(drafts, unkeyed, { capabilities, ids, clock });
+      assertBatchSize(linkRecords(prepared, null), capabilities.limits);
+      if (idempotencyKey !== undefined) assertIdempotencyKey(idempotencyKey);
+      assertRef(ref);
+      if (!isAddressable(ref)) throw sessionNotFound(ref);
+      // A key of ours makes every append one that can be repeated.
+      const key =
+        idempotencyKey === undefined ? { idempotencyKey: ids.next() } : { idempotencyKey, isNewKey: isNewKey === true };
+      const text = appendBody(drafts, { ...own, ...key }, bodyBytes);
+      const request = sessionRequest(ref, "/records", { method: "POST", text });
+      const { signal } = options;
+      const { body } = await this.#connection.ask<WireAppend>(request, { isWrite: true, signal });
+      const result = appendResultOf(body);
+      const { records, replayed } = result;
+      if (records[0] !== undefined && !replayed)
+        this.#life.announce({ name: "records-appended", ref, fromSeq: records[0].seq, toSeq: result.head.lastSeq });
+      return result;
+    }, options.signal);
+  }
+
+  read<Payload extends core.ReadPayload = "record">(
+    ref: core.SessionRef,
+    options: core.ReadOptions<Payload> = {},
+  ): AsyncIterable<core.RecordPage<Payload>> {
+    return this.#readOf(ref, options, undefined);
+  }
+
+  /** All pages are of the session that the first page found, wherever it lies by now. */
+  #readOf<Payload extends core.ReadPayload>(
+    ref: core.SessionRef,
+    options: core.ReadOptions<Payload>,
+    ofSession: string | undefined,
+  ): AsyncIterable<core.RecordPage<Payload>> {
+    const { signal, payload = "record" as Payload } = options;
+    let session = ofSession;
+    return readPages(options, async ({ afterSeq, beforeSeq, order, left }) => {
+      this.#assertFound(ref, signal);
+      const limit = Math.min(Math.max(left, 0), this.capabilities.limits.pageRecords);
+      const before = beforeSeq === Infinity ? undefined : beforeSeq;
+      const query = { after: afterSeq, before, order, limit, payload, session };
+      const { body } = await this.#ask<WirePage>(sessionRequest(ref, "/records", { query }), signal);
+      session = body.sessionId;
+      return { records: body.items.map((item) => recordOf(item, payload)), lastSeq: body.lastSeq };
+    });
+  }
+
+  async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
+    const { signal } = options;
+    this.#assertFound(ref, signal);
+    const { body } = await this.#ask<{
+      readonly session: WireSession;
+      readonly items: readonly WireRecord[];
+      /** Where the rest begins of a window that does not fit into an answer. */
+      readonly nextAfter: number | null;
+    }>(sessionRequest(ref, "/window"), signal);
+    const state = stateOf(body.session);
+    const records = body.items.map((item) => recordOf(item, "record"));
+    if (body.nextAfter === null) return { state, records };
+    const rest = { ...options, afterSeq: body.nextAfter, beforeSeq: state.head.lastSeq + 1 };
+    for await (const page of this.#readOf<"record">(ref, rest, state.sessionId)) records.push(...page.records);
+    return { state, records };
+  }
+
+  async load(ref: core.SessionRef, { signal }: core.LoadOptions = {}): Promise<core.SessionState | null> {
+    this.#life.begin(signal);
+    assertRef(ref);
+    return this.#load(ref, signal);
+  }
+
+  async save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+    return this.#write(async () => {
+      assertObjects({ "the options of a save": options });
+      const { ifRevision, durability, createdAtMs } = options;
+      writeDurability(this.capabilities, durability);
+      assertRef(ref);
+      const entry = givenEntry(given);
+      beginningMs({ ...options, nowMs: 0 });
+      const { sessionId, updatedAt } = entry;
+      if (!isAddressable(ref)) assertIdsFree({ ref, sessionId }, { agentId: undefined, sessionId: undefined });
+      const headers = ifRevision === null ? { "if-none-match": "*" } : { "if-match": `"${ifRevision}"` };
+      const query = { durability, createdAtMs };
+      const request = sessionRequest(ref, "/entry", { method: "PUT", headers, query, body: entry });
+      const { body } = await this.#connection.ask<WireSave>(request, {
+        isWrite: true,
+        // The revision is the next one and the entry is ours: it was written, and its answer lost.
+        findApplied: async () => {
+          const state = await this.#loadWire(ref, undefined);
+          const isOurs = state?.revision === (ifRevision ?? 0) + 1 && isDeepStrictEqual(state.entry, entry);
+          return isOurs ? { ...state, began: ifRevision === null } : null;
+        },
+      });
+      const state = stateOf(body);
+      const { replacedSessionId: old = null, began = false } = body;
+      if (old !== null)
+        this.#life.announce({ name: "session-archived", ref: { ...ref, archiveId: old }, sessionId: old });
+      if (began) this.#life.announce({ name: "session-created", ref, sessionId });
+      const storedMs = state.updatedAtMs;
+      if (typeof updatedAt === "number" && Math.trunc(updatedAt) > storedMs)
+        this.#life.announce({ name: "updated-at-clamped", ref, claimedMs: updatedAt, storedMs });
+      return state;
+    });
+  }
+
+  async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
+    const { signal, namespace = "", agentId, keyPrefix, sinceMs, untilMs, ...filters } = query;
+    this.#life.begin(signal);
+    const { cursor: _sealed, ...checked } = query;
+    planList(checked);
+    const times = { sinceMs: boundMs(sinceMs), untilMs: boundMs(untilMs) };
+    const asked = { ...filters, ...times, agent: agentId, prefix: keyPrefix, entry: true };
+    const { body } = await this.#ask<{
+      readonly items: readonly WireSession[];
+      readonly nextCursor: string | null;
+      readonly findings: readonly core.Finding[];
+    }>({ path: "/sessions", namespace, query: asked }, signal);
+    for (const finding of body.findings) {
+      const identity = JSON.stringify(finding);
+      if (!this.#told.has(identity)) this.#life.announce({ name: "finding", ref: null, finding });
+      this.#told.add(identity);
+    }
+    return { sessions: body.items.map(stateOf), nextCursor: body.nextCursor };
+  }
+
+  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+    return this.#write(async () => {
+      assertRef(ref);
+      assertMoveAction(action);
+      const { sessionId } = await this.#existing(ref);
+      if (action.kind === "archive") {
+        assertNotArchived(ref);
+        return this.#archive(ref, sessionId);
+      }
+      const key = action.kind === "rename" ? { key: action.key } : {};
+      const body = { ...key, sessionId };
+      const request = sessionRequest(ref, `/${action.kind}`, { method: "POST", body, query: { entry: true } });
+      return stateOf((await this.#connection.ask<WireSession>(request, { isWrite: true })).body);
+    });
+  }
+
+  async remove(ref: core.SessionRef, { purge = false }: core.RemoveOptions = {}): Promise<void> {
+    return this.#write(async () => {
+      assertRef(ref);
+      const { sessionId } = await this.#existing(ref);
+      if (!purge) return void (await this.#archive(ref, sessionId));
+      const request = sessionRequest(ref, "", { method: "DELETE", query: { purge, session: sessionId } });
+      await this.#connection.ask(request, { isWrite: true });
+      this.#life.announce({ name: "session-removed", ref, sessionId });
+    });
+  }
+
+  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+    return this.#write(async () => {
+      assertRef(ref);
+      assertRedaction(ids, options);
+      if (!isAddressable(ref)) throw sessionNotFound(ref);
+      const body = { ids, reason: options.reason };
+      const request = sessionRequest(ref, "/redact", { method: "POST", body });
+      const { seqs } = (await this.#connection.ask<core.RedactResult>(request, { isWrite: true })).body;
+      this.#life.announce({ name: "records-redacted", ref, seqs });
+      return { seqs };
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#life.end()) this.#closing.abort();
+    await Promise.allSettled(this.#writes);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Begins an operation, and lets `close` wait for it. */
+  async #write<Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    this.#life.begin(signal);
+    const working = work();
+    this.#writes.add(working);
+    return working.finally(() => this.#writes.delete(working));
+  }
+
+  #assertFound(ref: core.SessionRef, signal: AbortSignal | undefined): void {
+    this.#life.begin(signal);
+    assertRef(ref);
+    if (!isAddressable(ref)) throw sessionNotFound(ref);
+  }
+
+  async #ask<Answer>(
+    request: Parameters<Connection["ask"]>[0],
+    signal: AbortSignal | undefined,
+  ): Promise<{ body: Answer }> {
+    return this.#connection.ask<Answer>(request, { isWrite: false, signal });
+  }
+
+  async #loadWire(ref: core.SessionRef, signal: AbortSignal | undefined): Promise<WireSession | null> {
+    if (!isAddressable(ref)) return null;
+    try {
+      return (await this.#ask<WireSession>(sessionRequest(ref, "", { query: { entry: true } }), signal)).body;
+    } catch (error) {
+      if (hasErrorCode(error, "SESSION_NOT_FOUND")) return null;
+      throw error;
+    }
+  }
+
+  async #load(ref: core.SessionRef, signal: AbortSignal | undefined): Promise<core.SessionState | null> {
+    const session = await this.#loadWire(ref, signal);
+    return session === null ? null : stateOf(session);
+  }
+
+  /** Names the session that a move or a removal is about, so that a repeat finds it where the first attempt put it. */
+  async #existing(ref: core.SessionRef): Promise<core.SessionState> {
+    const state = await this.#load(ref, undefined);
+    if (state === null) throw sessionNotFound(ref);
+    return state;
+  }
+
+  async #archive(ref: core.SessionRef, sessionId: string): Promise<core.SessionState> {
+    const request = sessionRequest(ref, "", { method: "DELETE", query: { session: sessionId, entry: true } });
+    const state = stateOf((await this.#connection.ask<WireSession>(request, { isWrite: true })).body);
+    if (ref.archiveId === undefined) this.#life.announce({ name: "session-archived", ref: state.ref, sessionId });
+    return state;
+  }
+}

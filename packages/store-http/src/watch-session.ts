@@ -1,0 +1,100 @@
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import type { Clock, RandomSource, RecordPage, SessionRef } from "@throughline/core";
+import { assertRef, refused, sessionNotFound, watchBounds } from "@throughline/core/store";
+import type { ServerEvent } from "@throughline/http-client";
+import { readFailure, sessionRequest, type Connection } from "./connection.ts";
+import { recordOf, type WireRecord } from "./wire.ts";
+
+export interface WatchScene {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly begin: (signal?: AbortSignal) => void;
+  /** Aborted when the handle is closed. */
+  readonly closing: AbortSignal;
+}
+
+interface Gone {
+  readonly code: string;
+  /** Of the session that has the key now. */
+  readonly sessionId: string | null;
+}
+
+const longestWaitMs = 5000;
+/** The server pings every 15 s: a stream that is silent for longer is dead. */
+const longestSilenceMs = 40_000;
+
+/** Follows a session by its event stream, and takes it up again after the last record when it breaks. */
+export async function* watchSession(
+  scene: WatchScene,
+  ref: SessionRef,
+  options: { readonly afterSeq: number; readonly signal: AbortSignal },
+): AsyncGenerator<RecordPage> {
+  const { afterSeq, signal } = watchBounds(options);
+  assertRef(ref);
+  const ending = AbortSignal.any([signal, scene.closing]);
+  let reached = afterSeq;
+  let sessionId: string | null = null;
+  let lastSeq = afterSeq;
+  for (let failures = 0; !ending.aborted; failures++) {
+    scene.begin();
+    try {
+      for await (const { event, data } of eventsOf(scene, ref, { sessionId, reached, ending })) {
+        failures = 0;
+        if (event === "hello" || event === "state") {
+          const head = JSON.parse(data) as { readonly sessionId: string; readonly lastSeq: number };
+          sessionId ??= head.sessionId;
+          lastSeq = Math.max(lastSeq, head.lastSeq);
+        } else if (event === "record") {
+          const record = recordOf(JSON.parse(data) as WireRecord, "record");
+          reached = record.seq;
+          lastSeq = Math.max(lastSeq, reached);
+          yield { records: [record], lastSeq };
+        } else if (event === "gone") {
+          const { code, sessionId: holder } = JSON.parse(data) as Gone;
+          if (code === "CURSOR_INVALID")
+            throw refused(code, `The session has no record ${reached} yet.`, { afterSeq: reached });
+          if (holder === null) throw sessionNotFound(ref);
+          // Another session has the key: nothing more can come of the one that is watched.
+          await scene.clock.sleep(2 ** 31 - 1, ending);
+        }
+      }
+    } catch (thrown) {
+      if (ending.aborted) break;
+      const failure = ThroughlineError.isInstance(thrown)
+        ? { error: thrown, isRepeatable: false }
+        : readFailure(thrown, scene.connection.client.url);
+      if (!failure.isRepeatable) throw failure.error;
+    }
+    const waitMs = Math.min(longestWaitMs, 50 * 2 ** Math.min(failures, 10)) * (0.5 + scene.random.uint32() / 2 ** 33);
+    await scene.clock.sleep(waitMs, ending).catch((error: unknown) => {
+      if (!hasErrorCode(error, "ABORTED")) throw error;
+    });
+  }
+  if (!signal.aborted) scene.begin();
+}
+
+async function* eventsOf(
+  { connection, clock }: WatchScene,
+  ref: SessionRef,
+  at: { readonly sessionId: string | null; readonly reached: number; readonly ending: AbortSignal },
+): AsyncGenerator<ServerEvent, void, void> {
+  const silence = new AbortController();
+  const signal = AbortSignal.any([at.ending, silence.signal]);
+  const query = { after: at.reached, session: at.sessionId ?? undefined };
+  const events = connection.client.events({ ...sessionRequest(ref, "/events", { query }), signal });
+  try {
+    for (;;) {
+      const heard = new AbortController();
+      void clock.sleep(longestSilenceMs, heard.signal).then(
+        () => silence.abort(),
+        () => undefined,
+      );
+      const next = await events.next().finally(() => heard.abort());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    silence.abort();
+  }
+}

@@ -1,0 +1,93 @@
+import type * as core from "@throughline/core";
+import { refused } from "@throughline/core/store";
+
+/** A session as the server states it with `entry=true`. */
+export interface WireSession extends Omit<core.SessionState, "ref" | "archived"> {
+  readonly namespace: string;
+  readonly agentId: string;
+  readonly key: string;
+  readonly archiveId: string | null;
+}
+
+export function stateOf(session: WireSession): core.SessionState {
+  const { namespace, agentId, key, archiveId, sessionId, entry, revision, head } = session;
+  const { messageCount, createdAtMs, updatedAtMs } = session;
+  const ref = archiveId === null ? { namespace, agentId, key } : { namespace, agentId, key, archiveId };
+  const archived = archiveId !== null;
+  return { ref, sessionId, archived, entry, revision, head, messageCount, createdAtMs, updatedAtMs };
+}
+
+export interface WireRecord extends core.RecordHead {
+  readonly record?: core.SessionRecord;
+  readonly source?: string;
+  /** In the place of `source` where that is no text. */
+  readonly sourceBase64?: string;
+  readonly isSourceCanonical?: boolean;
+}
+
+/** A record without what the wire adds to it. */
+export function recordOf<Payload extends core.ReadPayload>(
+  wire: WireRecord,
+  payload: Payload,
+): core.RecordFor<Payload> {
+  const {
+    kind: _kind,
+    record,
+    source: text,
+    sourceBase64,
+    isSourceCanonical = false,
+    ...head
+  } = wire as WireRecord & {
+    readonly kind?: unknown;
+  };
+  if (payload === "head") return head as core.RecordFor<Payload>;
+  if (payload === "record") return { ...head, record } as unknown as core.RecordFor<Payload>;
+  const source = sourceBase64 === undefined ? text : new Uint8Array(Buffer.from(sourceBase64, "base64"));
+  const meaning: unknown = record ?? JSON.parse(String(text));
+  return { ...head, record: meaning, source, isSourceCanonical } as unknown as core.RecordFor<Payload>;
+}
+
+export interface WireAppend extends Omit<core.AppendResult, "records"> {
+  readonly items: readonly core.AppendedRecord[];
+}
+
+export function appendResultOf({ items, head, revision, durability, replayed }: WireAppend): core.AppendResult {
+  const records = items.map(({ seq, id, parentId, side, tsMs, storedAtMs }) => {
+    return { seq, id, parentId, side, tsMs, storedAtMs };
+  });
+  return { records, head, revision, durability, replayed };
+}
+
+/**
+ * The body of an append. In an entry of the wire null removes a field, so that a field that is to be null is named.
+ * @throws {ThroughlineError} BATCH_TOO_LARGE when the server takes no body of that size
+ */
+export function appendBody(
+  drafts: readonly core.AppendDraft[],
+  { entry, signal: _signal, ...options }: core.AppendOptions,
+  bodyBytes: number,
+): string {
+  const fields = Object.entries(entry ?? {});
+  const patch =
+    entry === undefined ? {} : { entry: Object.fromEntries(fields.map(([name, value]) => [name, value ?? null])) };
+  const nullFields = fields.filter(([, value]) => value === null).map(([name]) => name);
+  const nulls = nullFields.length === 0 ? {} : { nullFields };
+  const text = JSON.stringify({ drafts: drafts.map(wireDraft), ...options, ...patch, ...nulls });
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= bodyBytes) return text;
+  throw refused("BATCH_TOO_LARGE", `The append has ${bytes} bytes as JSON; the server takes ${bodyBytes}.`, {
+    bytes,
+    limit: bodyBytes,
+  });
+}
+
+function wireDraft(draft: core.AppendDraft): unknown {
+  if ("type" in draft || !(draft.source instanceof Uint8Array)) return draft;
+  const { source, record } = draft as core.SourcedDraft;
+  return { sourceBase64: Buffer.from(source).toString("base64"), record };
+}
+
+/** A bound in time as a whole number that JSON and a URL can hold: the same sessions lie before and after it. */
+export function boundMs(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : Math.min(Math.max(Math.ceil(value), 0), Number.MAX_SAFE_INTEGER);
+}

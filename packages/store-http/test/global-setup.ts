@@ -1,0 +1,1 @@
+export { setup } from "../../store-postgres/test/global-setup.ts";

@@ -1,0 +1,14 @@
+import { describeStoreConformance } from "@throughline/store-conformance";
+import { createMemoryStore } from "@throughline/store-memory";
+import { afterAll, describe, it } from "vitest";
+import { jsonlPlace } from "./served-stores.ts";
+import { endServers, openUnderTest } from "./store-under-test.ts";
+
+afterAll(endServers);
+
+describeStoreConformance({
+  name: "store-http over a server on JSON Lines",
+  runner: { describe, it },
+  open: () => openUnderTest(jsonlPlace),
+  model: () => createMemoryStore(),
+});
