@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join, matchesGlob, posix } from "node:path";
 import process from "node:process";
+import { findCircles } from "./file-circles.ts";
 import { findFiles, findPackages, repositoryRoot } from "./find-files.ts";
 import {
   allowedEntries,
@@ -143,6 +144,19 @@ function checkWorld(files: ReadonlyMap<string, SourceFacts>): Violation[] {
   );
 }
 
+/** Files that import each other, types included: what they share belongs in a file of its own. */
+function checkCircles(files: ReadonlyMap<string, SourceFacts>): Violation[] {
+  const edges = new Map(
+    [...files].map(([path, facts]) => {
+      const inside = facts.imports.filter(({ name }) => name.startsWith("."));
+      return [path, inside.map(({ name }) => posix.join(posix.dirname(path), name))] as const;
+    }),
+  );
+  return findCircles(edges).map(([first, ...others]) => {
+    return `${first}:1 imports itself${others.length === 0 ? "" : ` by way of ${others.join(", ")}`}`;
+  });
+}
+
 /** Every broken rule of the layers and of the shape of packages below `root`. */
 export function checkLayers(root: string): Violation[] {
   const violations: Violation[] = [];
@@ -163,7 +177,7 @@ export function checkLayers(root: string): Violation[] {
       violations.push(...checkImports(checked, path, facts), ...checkShape(checked, path, facts));
     }
   }
-  return [...violations, ...checkWorld(files)].toSorted();
+  return [...violations, ...checkWorld(files), ...checkCircles(files)].toSorted();
 }
 
 if (import.meta.main) {

@@ -114,6 +114,23 @@ describe("what a source file may do", () => {
     ]);
   });
 
+  it("refuses files that import each other, by types and by lazy imports too", () => {
+    const found = checkLayers(
+      temporaryTree({
+        "packages/history/package.json": manifest("history"),
+        "packages/history/src/a.ts": `import type { B } from "./folder/b.ts";\nexport type A = B;\n`,
+        "packages/history/src/folder/b.ts": `export type B = import("../c.ts").C;\n`,
+        "packages/history/src/c.ts": `export type C = string;\nexport const load = () => import("./a.ts");\n`,
+        "packages/history/src/d.ts": `import type { A } from "./a.ts";\nexport type D = A;\n`,
+        "packages/history/src/self.ts": `export { self as other } from "./self.ts";\nexport const self = 1;\n`,
+      }),
+    );
+    expect(found).toEqual([
+      "packages/history/src/a.ts:1 imports itself by way of packages/history/src/c.ts, packages/history/src/folder/b.ts",
+      "packages/history/src/self.ts:1 imports itself",
+    ]);
+  });
+
   it("refuses star exports, default exports, syntax errors, long files and wide indexes", () => {
     expect(complaints("history", `export * from "./a.ts";`)[0]).toContain("export * hides");
     expect(complaints("history", `export * as a from "./a.ts";`)[0]).toContain("export * hides");

@@ -58,6 +58,8 @@ export interface CommandContext {
   /** Of the configuration file, which need not be there. */
   readonly configPath: string;
   readonly scope: SessionScope;
+  /** Every command of the program, in the order the help shows them. */
+  readonly commands: readonly CommandDefinition[];
   /** Aborted by an interrupt and by the command's time limit. */
   readonly signal: AbortSignal;
   /** The store of this run, opened once; closed at the end. Only writers create one that is not there. What it notices goes to stderr unless asked for. */

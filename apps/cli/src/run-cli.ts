@@ -182,6 +182,7 @@ async function runCommand(
       named: textOf(globals["config"]),
     }),
     scope,
+    commands: commandTable,
     signal,
     openStore: async (purpose, onFinding) => {
       if (!isInherited) {

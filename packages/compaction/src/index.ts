@@ -9,4 +9,5 @@ export { runRetryLoop } from "./retry-loop.ts";
 export type { RetryLoopOptions } from "./retry-loop.ts";
 export type { RetryLimits } from "./retry-steps.ts";
 export { createSummaryRetry } from "./retry-summaries.ts";
-export type { RetryOutcome, SummaryRetry, SummaryRetryOptions } from "./retry-summaries.ts";
+export type { SummaryRetry } from "./retry-summaries.ts";
+export type { RetryOutcome, SummaryRetryOptions } from "./retry-options.ts";

@@ -1,5 +1,6 @@
 import type { Clock, SessionRef } from "@throughline/core";
-import type { RetryOutcome, SummaryRetry } from "./retry-summaries.ts";
+import type { SummaryRetry } from "./retry-summaries.ts";
+import type { RetryOutcome } from "./retry-options.ts";
 
 export interface RetryLoopOptions {
   readonly retry: SummaryRetry;

@@ -19,7 +19,7 @@ import { extractDetails } from "./extract-details.ts";
 import { writeProse, type WrittenProse } from "./retry-prose.ts";
 import { newRetry, readRetries, retryPatch, type PendingRetry } from "./retry-entry.ts";
 import { afterFailure, afterPause, retryStateAt, retrySteps, type RetryState } from "./retry-steps.ts";
-import type { RetryOutcome, SummaryRetryOptions } from "./retry-summaries.ts";
+import type { RetryOutcome, SummaryRetryOptions } from "./retry-options.ts";
 import {
   mayRepeatRedacted,
   neededFromSeq,

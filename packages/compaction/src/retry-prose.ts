@@ -3,7 +3,7 @@ import { auditSummary, Deadline, proseOf, tellListener, untilAborted } from "@th
 import type { SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { conversationText } from "./find-summary.ts";
-import type { SummaryRetryOptions } from "./retry-summaries.ts";
+import type { SummaryRetryOptions } from "./retry-options.ts";
 import { betterBefore, removedMessages, summaryTextOf, type ChainedSummary } from "./summary-chain.ts";
 
 /** A summary that a summarizer wrote again. */

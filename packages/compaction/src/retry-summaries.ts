@@ -1,58 +1,7 @@
-import {
-  loadExisting,
-  type AppendResult,
-  type Clock,
-  type RecordIds,
-  type SessionEntry,
-  type SessionRef,
-  type SessionStore,
-  type Summarizer,
-} from "@throughline/core";
-import type { CompactionListener } from "./compaction-event.ts";
-import type { TokenMeasure } from "./compaction-work.ts";
+import { loadExisting, type SessionRef } from "@throughline/core";
 import { readRetries } from "./retry-entry.ts";
-import type { RetryLease } from "./retry-lease.ts";
 import { RetryPass } from "./retry-pass.ts";
-import type { RetryLimits } from "./retry-steps.ts";
-
-export interface SummaryRetryOptions extends RetryLimits {
-  readonly store: SessionStore;
-  readonly clock: Clock;
-  readonly ids: RecordIds;
-  /** The same chain that compaction asks. */
-  readonly summarizers: readonly Summarizer[];
-  readonly measure: TokenMeasure;
-  /** How the tokens of a session are counted, by what its entry keeps of the tokenizer. @default `measure` */
-  readonly measureFor?: (entry: SessionEntry) => TokenMeasure;
-  /** @default none: no other process works on these sessions */
-  readonly lease?: RetryLease;
-  /** Of one summary, in tokens. @default 2000 */
-  readonly maxSummaryTokens?: number;
-  /**
-   * Writes only what was withheld because of a redaction, in its place at once, and leaves the better one due: for a
-   * summariser that asks no model. @default false
-   */
-  readonly stopgap?: boolean;
-  /** For all summarisers of one record. @default 600000 */
-  readonly deadlineMs?: number;
-  /** @default none */
-  readonly onEvent?: CompactionListener;
-}
-
-/** What became of one pending summary. */
-export type RetryOutcome =
-  /** The next request begins with the better one; `appended` is to be read by a live session. */
-  | {
-      readonly kind: "improved";
-      readonly summaryId: string;
-      readonly as: "compaction" | "note";
-      readonly appended: AppendResult;
-    }
-  | { readonly kind: "failed"; readonly summaryId: string; readonly attempts: number; readonly nextAtMs: number | null }
-  | { readonly kind: "waiting"; readonly summaryId: string; readonly nextAtMs: number }
-  | { readonly kind: "given-up"; readonly summaryId: string }
-  /** Improved by somebody else, or gone. */
-  | { readonly kind: "settled"; readonly summaryId: string };
+import type { SummaryRetryOptions, RetryOutcome } from "./retry-options.ts";
 
 export interface RetryRun {
   /** Looks through the whole log instead of trusting the entry: after an import or a redaction. @default false */

@@ -1,6 +1,8 @@
 import { findRecordProblem } from "./find-record-problem.ts";
 import type { SessionRef } from "./session-ref.ts";
-import type { RecordHead, SessionHead, SessionStore, StoredRecord } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionHead } from "./session-state.ts";
+import type { RecordHead, StoredRecord } from "./stored-records.ts";
 
 /**
  * Says which records of a log lie on the branch of a head. Takes them newest first and keeps one id, so that a branch can

@@ -1,7 +1,8 @@
 import type { LinkedRecord } from "./prepare-drafts.ts";
 import { headAfter, lineBytes } from "./prepare-drafts.ts";
 import { quote } from "./session-id.ts";
-import type { AppendOptions, SessionHead } from "./session-store.ts";
+import type { AppendOptions } from "./session-store.ts";
+import type { SessionHead } from "./session-state.ts";
 import type { Durability, StoreCapabilities, StoreLimits } from "./store-capabilities.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 import { nextTurnState } from "./turn-lease.ts";

@@ -5,7 +5,8 @@ import type { SessionRecord } from "./record.ts";
 import type { RecordDraft } from "./record-draft.ts";
 import type { SessionRef } from "./session-ref.ts";
 import { sha256Hex } from "./sha256.ts";
-import type { SessionState, SessionStore } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
 import { throughlineDraft, throughlineKind } from "./throughline-record.ts";
 
 /**

@@ -1,7 +1,8 @@
 import { derivedFromOf } from "./record-origin.ts";
 import { isRecordOfType, type SessionRecord } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
-import type { SessionStore, StoredRecord } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { StoredRecord } from "./stored-records.ts";
 import { repeatsGone, type CopySearch } from "./text-copies.ts";
 
 /** Of which records copies are looked for, and from where on. */

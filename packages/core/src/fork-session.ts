@@ -5,7 +5,9 @@ import { bulkBatchOf } from "./store-capabilities.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import { hasErrorCode } from "./throughline-error.ts";
 import type { SessionRef } from "./session-ref.ts";
-import type { SessionState, SessionStore, SourcedRecord } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
+import type { SourcedRecord } from "./stored-records.ts";
 
 export interface ForkSessionOptions {
   readonly sessionId: string;

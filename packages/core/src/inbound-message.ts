@@ -4,7 +4,8 @@ import type { Clock, RandomSource } from "./ports.ts";
 import { loadExisting, openSession, updateEntry } from "./open-session.ts";
 import type { DeliveryContext, SessionEntry, SessionOrigin } from "./session-entry.ts";
 import type { SessionRef } from "./session-ref.ts";
-import type { SessionState, SessionStore } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
 
 /** What a channel knows of a message that came in. Every field may be missing; an empty one says nothing. */
 export interface InboundMessage {

@@ -83,22 +83,16 @@ export type {
   LoadOptions,
   MoveAction,
   ReadOptions,
-  ReadPayload,
-  RecordFor,
-  RecordHead,
-  RecordPage,
   RedactOptions,
   RedactResult,
   RemoveOptions,
   SaveOptions,
-  SessionHead,
   SessionPage,
-  SessionState,
   SessionStore,
-  SourcedRecord,
-  StoredRecord,
   StoreLockOptions,
 } from "./session-store.ts";
+export type { SessionHead, SessionState } from "./session-state.ts";
+export type { ReadPayload, RecordFor, RecordHead, RecordPage, SourcedRecord, StoredRecord } from "./stored-records.ts";
 export { spawnSession } from "./spawn-session.ts";
 export type { SpawnLimits, SpawnSessionOptions } from "./spawn-session.ts";
 export type { Durability, StoreCapabilities, StoreLimits } from "./store-capabilities.ts";

@@ -3,7 +3,8 @@ import { listPosition, type ListedSession, type ListPlan, type ListPosition } fr
 import { quote } from "./session-id.ts";
 import { sessionRefText, type SessionRef } from "./session-ref.ts";
 import type { SessionEvent } from "./session-event.ts";
-import type { SessionPage, SessionState } from "./session-store.ts";
+import type { SessionPage } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
 import { hasErrorCode, type ThroughlineError } from "./throughline-error.ts";
 
 /** Where a store finds the sessions of a list. */

@@ -3,7 +3,8 @@ import type { RandomSource } from "./ports.ts";
 import { isSameJson } from "./same-json.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
 import type { SessionRef } from "./session-ref.ts";
-import type { SessionState, SessionStore } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
 import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 
 /** How often a compare-and-swap is tried again before the contention is reported. */

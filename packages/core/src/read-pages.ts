@@ -1,6 +1,7 @@
 import { assertObjects, assertSignal } from "./assert-arguments.ts";
 import { assertNumbers, assertOneOf } from "./assert-options.ts";
-import type { ReadOptions, ReadPayload, RecordPage } from "./session-store.ts";
+import type { ReadOptions } from "./session-store.ts";
+import type { ReadPayload, RecordPage } from "./stored-records.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
 
 /** What is still to be read: the records between two seqs, from one end on. */

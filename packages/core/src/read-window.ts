@@ -1,7 +1,9 @@
 import { readContextRecords } from "./branch-walk.ts";
 import { loadExisting } from "./open-session.ts";
 import type { SessionRef } from "./session-ref.ts";
-import type { SessionState, SessionStore, StoredRecord } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
+import type { StoredRecord } from "./stored-records.ts";
 
 export interface RecordWindow {
   readonly state: SessionState;

@@ -1,7 +1,8 @@
 import { archivingEntry } from "./end-session.ts";
 import { followingEntry, saveOnce, type ResetSessionOptions } from "./open-session.ts";
 import type { Clock } from "./ports.ts";
-import type { SessionState, SessionStore } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
 import { hasErrorCode } from "./throughline-error.ts";
 
 /**

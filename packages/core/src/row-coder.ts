@@ -7,7 +7,7 @@ import type { RecordSource } from "./record-draft.ts";
 import { redactionTombstone } from "./redact-records.ts";
 import { refused } from "./refused.ts";
 import type { SessionEntry } from "./session-entry.ts";
-import type { ReadPayload, RecordFor, RecordHead, SourcedRecord, StoredRecord } from "./session-store.ts";
+import type { ReadPayload, RecordFor, RecordHead, SourcedRecord, StoredRecord } from "./stored-records.ts";
 import { throughlineKind } from "./throughline-record.ts";
 
 /** Text as it is, or the bytes a codec made of it. */

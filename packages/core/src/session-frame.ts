@@ -2,7 +2,7 @@ import type { SessionEntry } from "./session-entry.ts";
 import type { SessionEvent } from "./session-event.ts";
 import { nextUpdatedAtMs, patchEntry } from "./session-entry.ts";
 import { refused } from "./refused.ts";
-import type { SessionState } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
 
 /** What a store keeps of a session beside its entry and its records. Archived exactly when the ref has an `archiveId`. */
 export type SessionFrame = Omit<SessionState, "entry" | "archived" | "messageCount">;

@@ -1,10 +1,11 @@
 import type { SessionEntry } from "./session-entry.ts";
 import type { SessionRef } from "./session-ref.ts";
-import type { SessionRecord } from "./record.ts";
-import type { AppendDraft, RecordSource } from "./record-draft.ts";
+import type { AppendDraft } from "./record-draft.ts";
 import type { MaintenanceFacet, ForkFacet, SearchFacet, WatchFacet } from "./store-facets.ts";
 import type { Durability, StoreCapabilities } from "./store-capabilities.ts";
-import type { OpenTurn, TurnRequest } from "./turn-lease.ts";
+import type { TurnRequest } from "./turn-lease.ts";
+import type { ReadPayload, StoredRecord, RecordPage } from "./stored-records.ts";
+import type { SessionHead, SessionState } from "./session-state.ts";
 
 /**
  * The contract of a store, version 1. Small enough for a remote store: every operation is one round trip, knows
@@ -162,75 +163,6 @@ export interface AppendResult {
   readonly replayed: boolean;
 }
 
-/** Where a session stands. */
-export interface SessionHead {
-  readonly sessionId: string;
-  /** 0 when empty. Also the number of records. */
-  readonly lastSeq: number;
-  /** The last main record, or where a rewind put the head; null before the first. */
-  readonly headId: string | null;
-  /** As the last writer stated it; null when nobody did: the window is everything. */
-  readonly windowSeq: number | null;
-  /** The number of the newest turn; 0 before the first. */
-  readonly fence: number;
-  /** The turn that is open, its lease perhaps run out. */
-  readonly turn: OpenTurn | null;
-}
-
-export interface SessionState {
-  readonly ref: SessionRef;
-  readonly sessionId: string;
-  readonly archived: boolean;
-  readonly entry: SessionEntry;
-  /** Grows by one with every change of the entry, from 1. */
-  readonly revision: number;
-  readonly head: SessionHead;
-  /** Records of type "message". */
-  readonly messageCount: number;
-  readonly createdAtMs: number;
-  /** Of the last append or of the entry's own `updatedAt`; never goes back. */
-  readonly updatedAtMs: number;
-}
-
-/** `record`: the parsed record. `source`: also the exact line it came in. `head`: neither, only size and checksum. */
-export type ReadPayload = "record" | "source" | "head";
-
-export interface RecordHead {
-  readonly seq: number;
-  readonly id: string;
-  readonly parentId: string | null;
-  readonly type: string;
-  readonly side: boolean;
-  /** The writer's claim; null when the line states no time. */
-  readonly tsMs: number | null;
-  /** The store's clock; null for lines another program wrote. */
-  readonly storedAtMs: number | null;
-  /** Of the record's line, without the line feed. */
-  readonly bytes: number;
-  /** CRC-32 of the bytes as they are kept (coded, under a codec); null for lines another program wrote. */
-  readonly crc: number | null;
-}
-
-export interface StoredRecord extends RecordHead {
-  readonly record: SessionRecord;
-}
-
-export interface SourcedRecord extends StoredRecord {
-  /**
-   * The line it was imported as; for records of our own the JSON they are kept as. Of another program's line that is too
-   * long to be read: the JSON of the record that stands for it; `bytes` says how long the line is.
-   */
-  readonly source: RecordSource;
-  /** True when the source's own JSON is the record: same id, parentId and fields. */
-  readonly isSourceCanonical: boolean;
-}
-
-export type RecordFor<Payload extends ReadPayload> = Payload extends "source"
-  ? SourcedRecord
-  : Payload extends "record"
-    ? StoredRecord
-    : RecordHead;
-
 export interface ReadOptions<Payload extends ReadPayload = "record"> {
   /** Only records with a greater seq. @default 0 */
   readonly afterSeq?: number;
@@ -243,13 +175,6 @@ export interface ReadOptions<Payload extends ReadPayload = "record"> {
   /** @default "record" */
   readonly payload?: Payload;
   readonly signal?: AbortSignal;
-}
-
-export interface RecordPage<Payload extends ReadPayload = "record"> {
-  /** Never empty, never more than `capabilities.limits.pageRecords`. */
-  readonly records: readonly RecordFor<Payload>[];
-  /** The session's last seq when the page was read. */
-  readonly lastSeq: number;
 }
 
 export interface LoadOptions {

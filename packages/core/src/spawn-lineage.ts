@@ -1,5 +1,6 @@
 import { sessionRef, type SessionRef } from "./session-ref.ts";
-import type { SessionState, SessionStore } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
 /** A chain that is longer was not made by spawning. */

@@ -7,7 +7,8 @@ import { quote } from "./session-id.ts";
 import { parseSessionKey } from "./session-key.ts";
 import { sessionRef, type SessionRef } from "./session-ref.ts";
 import { sha256Hex } from "./sha256.ts";
-import type { SessionState, SessionStore } from "./session-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
 import { spawnLineage } from "./spawn-lineage.ts";
 import { hasErrorCode } from "./throughline-error.ts";
 

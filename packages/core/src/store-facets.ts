@@ -1,5 +1,6 @@
 import type { Finding } from "./finding.ts";
-import type { RecordPage, SessionState } from "./session-store.ts";
+import type { SessionState } from "./session-state.ts";
+import type { RecordPage } from "./stored-records.ts";
 import type { SessionRef } from "./session-ref.ts";
 
 export interface SearchQuery {

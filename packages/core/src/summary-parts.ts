@@ -1,4 +1,4 @@
-import type { StoredRecord } from "./session-store.ts";
+import type { StoredRecord } from "./stored-records.ts";
 import { throughlineKind } from "./throughline-record.ts";
 
 /** Stands between what a summariser wrote and what was taken from the conversation as it is. */

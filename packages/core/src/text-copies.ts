@@ -1,6 +1,6 @@
 import { derivedFromOf } from "./record-origin.ts";
 import type { SessionRecord } from "./record.ts";
-import type { StoredRecord } from "./session-store.ts";
+import type { StoredRecord } from "./stored-records.ts";
 import { withheldSummary } from "./summary-parts.ts";
 import { throughlineKind } from "./throughline-record.ts";
 

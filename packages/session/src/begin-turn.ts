@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { hasErrorCode, type AppendResult, type Clock, type OpenTurn, type RecordDraft } from "@throughline/core";
-import type { InterruptedTurn } from "./session.ts";
+import type { InterruptedTurn } from "./turn-outcome.ts";
 import type { Emit } from "./session-event.ts";
 
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";

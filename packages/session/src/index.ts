@@ -1,7 +1,6 @@
 export type { CallFacts, CallOutcome } from "./call-record.ts";
 export { createSessions } from "./create-sessions.ts";
 export type {
-  InterruptedTurn,
   ResumeOptions,
   RunningTurn,
   RunTurnOptions,
@@ -9,8 +8,8 @@ export type {
   SessionAppendOptions,
   SessionMessages,
   Turn,
-  TurnOutcome,
 } from "./session.ts";
+export type { InterruptedTurn, TurnOutcome } from "./turn-outcome.ts";
 export { explainCalls, readHistoryCut } from "./explain-calls.ts";
 export type { ExplainedCall, ExplainedChange } from "./explain-calls.ts";
 export { openTurn } from "./open-turn.ts";

@@ -20,7 +20,7 @@ import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
 import { HeldTurn } from "./held-turn.ts";
 import { isAnswered, settledKeyedTurn } from "./keyed-turn.ts";
 import { processOwners } from "./process-owners.ts";
-import type { InterruptedTurn } from "./session.ts";
+import type { InterruptedTurn } from "./turn-outcome.ts";
 import type { UnplacedEvent } from "./session-event.ts";
 import type { SessionName } from "./sessions.ts";
 import { storedRecord } from "./stored-record.ts";

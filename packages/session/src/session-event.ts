@@ -4,7 +4,7 @@ import type { GuardEvent } from "@throughline/guard";
 import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { SendDenial } from "./send-denial.ts";
-import type { InterruptedTurn, TurnOutcome } from "./session.ts";
+import type { InterruptedTurn, TurnOutcome } from "./turn-outcome.ts";
 
 /** Of which session and turn an event speaks. */
 interface EventPlace {

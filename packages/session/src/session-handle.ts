@@ -19,7 +19,6 @@ import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "./reset-entry.ts";
 import { restoreHistory } from "./restore-history.ts";
 import type {
-  InterruptedTurn,
   ResumeOptions,
   RunningTurn,
   RunTurnOptions,
@@ -28,6 +27,7 @@ import type {
   SessionMessages,
   Turn,
 } from "./session.ts";
+import type { InterruptedTurn } from "./turn-outcome.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
 import { historyTarget, SessionLog, targetOf } from "./session-log.ts";

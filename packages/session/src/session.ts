@@ -16,12 +16,7 @@ import type { SendDenial } from "./send-denial.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import type { TurnStream } from "./turn-stream.ts";
 import type { SessionContent, SessionModel, SystemPrompt } from "./session-options.ts";
-
-/**
- * How a turn ended. `failed` ones are thrown, with the outcome in the log. `denied`: the send policy denies answers in this
- * session; the user's words are stored and the model was not asked.
- */
-export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit" | "denied";
+import type { TurnOutcome, InterruptedTurn } from "./turn-outcome.ts";
 
 /** A turn that is over. */
 export interface Turn {
@@ -47,16 +42,6 @@ export interface Turn {
   readonly replayed: boolean;
   /** True when the words went into a turn that another call runs, by the entry's `queueMode`: all of this is that turn's. */
   readonly joined: boolean;
-}
-
-/** What a process left behind that ended in the middle of a turn. */
-export interface InterruptedTurn {
-  readonly turnId: string;
-  readonly owner: string;
-  /** When it began, by its writer's clock; null when the mark lies before the window. */
-  readonly sinceMs: number | null;
-  /** What the user had said; null when the turn was resumed, or the text lies before the window. */
-  readonly text: string | null;
 }
 
 /** A turn that runs somewhere else. */

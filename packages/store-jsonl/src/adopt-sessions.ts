@@ -1,11 +1,11 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import type { HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./held-session.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import type { Files } from "./files.ts";
 import { findForeignSessions, type FoundSession } from "./foreign-sessions.ts";
-import { readLine } from "./read-pages.ts";
+import { readLine } from "./read-line.ts";
 import { denying, denyingFinding, rowsLeft } from "./recover-entries.ts";
 import { readableEntry, SealedChange } from "./sealed-entry.ts";
 import type { SessionIndex } from "./session-index.ts";

@@ -8,7 +8,7 @@ import {
   type AgentFolder,
 } from "./agent-folder.ts";
 import { AgentPlace } from "./agent-place.ts";
-import { ownHead, type HeldSession } from "./append-records.ts";
+import { ownHead, type HeldSession } from "./held-session.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
 import { ForeignChanges } from "./foreign-changes.ts";
@@ -26,7 +26,8 @@ import type { SessionRow } from "./session-row.ts";
 import { SessionsView } from "./sessions-view.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { LineOwner } from "./stored-line.ts";
-import type { TranscriptBase, TranscriptFileOptions, TranscriptLook } from "./transcript-base.ts";
+import type { TranscriptFileOptions, TranscriptLook } from "./find-base.ts";
+import type { TranscriptBase } from "./transcript-base.ts";
 import { seenAs, TranscriptSummaries } from "./transcript-summaries.ts";
 import { TranscriptFindings, unreadableFinding } from "./transcript-findings.ts";
 import { UnflushedMarks } from "./unflushed-marks.ts";

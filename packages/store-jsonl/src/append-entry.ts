@@ -1,7 +1,7 @@
 import type { SessionHead } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import type { HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./held-session.ts";
 import type { KeptHead } from "./keyed-appends.ts";
 import type { SessionRow } from "./session-row.ts";
 

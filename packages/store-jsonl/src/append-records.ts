@@ -1,10 +1,4 @@
-import {
-  type AppendedRecord,
-  type AppendResult,
-  type SessionHead,
-  type SessionRef,
-  type ThroughlineError,
-} from "@throughline/core";
+import { type AppendedRecord, type AppendResult, type SessionHead, type ThroughlineError } from "@throughline/core";
 import { assertNotForgotten, linkRecords, prepareDrafts, throughlineDraft } from "@throughline/core/internal";
 import { type AppendPlan, type AppendRequest, planAppend, quote, refused } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
@@ -17,30 +11,14 @@ import type { KeptHead } from "./keyed-appends.ts";
 import { entryOf } from "./sealed-entry.ts";
 import { encodeEntry, patchMembers, type SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
-import {
-  encodeStoredLine,
-  type EncodedLine,
-  type LineOwner,
-  type StoreEnvelope,
-  type WindowMark,
-} from "./stored-line.ts";
+import { encodeStoredLine, type EncodedLine } from "./stored-line.ts";
+import type { StoreEnvelope, WindowMark } from "./store-envelope.ts";
 import { maxOwnLineBytes } from "./transcript-lines.ts";
-import type { TranscriptFile } from "./transcript-file.ts";
 import type { Transcript } from "./transcript.ts";
+import { ownHead, type HeldSession } from "./held-session.ts";
 
 /** More than waits to be written when another append is taken. */
 const waitingLength = 4 * 1024 * 1024;
-
-/** A session as it stands under its lock. */
-export interface HeldSession {
-  /** With every change that lies in the transcript. */
-  readonly row: SessionRow;
-  readonly ref: SessionRef;
-  readonly owner: LineOwner;
-  readonly file: TranscriptFile;
-  readonly path: string;
-  readonly transcript: Transcript;
-}
 
 /** Where the keys of appends without records are. */
 type KeyLog = Pick<EntriesLog, "keyedAppend" | "forgottenUntilMs">;
@@ -241,11 +219,6 @@ function appendedIn(
     const { id, parentId, side, tsMs, storedAtMs } = stored;
     return { seq, id, parentId, side, tsMs, storedAtMs: storedAtMs ?? 0 };
   });
-}
-
-/** A head of the caller's own. */
-export function ownHead(head: SessionHead): SessionHead {
-  return { ...head, turn: head.turn === null ? null : { ...head.turn } };
 }
 
 /** The result of an earlier append with this key, or null. @throws {ThroughlineError} IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED */

@@ -1,13 +1,7 @@
 import { fileError, isMissing, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import type { UnflushedMarks } from "./unflushed-marks.ts";
-
-/** Bytes whose flush failed. */
-export interface DoubtfulBytes {
-  /** Of the file. */
-  readonly identity: string;
-  readonly from: number;
-}
+import type { DoubtfulBytes } from "./unflushed-marks.ts";
 
 /** The bytes of one file that may not be on the disk although a later flush succeeds. */
 export class Doubt {

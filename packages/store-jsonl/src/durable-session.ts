@@ -1,5 +1,5 @@
 import type { AgentSessions } from "./agent-sessions.ts";
-import type { HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./held-session.ts";
 import { withFileErrors } from "./file-work.ts";
 import { writeNewFile, type ChangeScene } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";

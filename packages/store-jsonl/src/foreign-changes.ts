@@ -1,11 +1,11 @@
 import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
 import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
-import type { AgentSessions } from "./agent-sessions.ts";
-import type { HeldSession } from "./append-records.ts";
+import type { AgentState } from "./agent-state.ts";
+import type { HeldSession } from "./held-session.ts";
 import { ageMsOf, fileError, flushFolder, timeGrainMs, withFileErrors } from "./file-work.ts";
 import { archivedFrom } from "./recover-entries.ts";
-import { finishPurge } from "./session-changes.ts";
+import { finishPurge } from "./finish-purge.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -18,7 +18,7 @@ const lookMs = 1000;
 /** What other programs do in an agent's folder, and how it becomes changes of its sessions. */
 export class ForeignChanges {
   readonly #context: StoreContext;
-  readonly #agent: AgentSessions;
+  readonly #agent: AgentState;
   /** What was taken over of what others write, for the index to keep. */
   readonly #notes: Map<string, string> = new Map();
   /** Something was taken over that the index does not know of. */
@@ -33,7 +33,7 @@ export class ForeignChanges {
   /** Findings, by file and place: nobody wants to hear the same at every look. */
   readonly #said: Set<string>;
 
-  constructor(context: StoreContext, agent: AgentSessions, said: Set<string>) {
+  constructor(context: StoreContext, agent: AgentState, said: Set<string>) {
     this.#context = context;
     this.#agent = agent;
     this.#said = said;

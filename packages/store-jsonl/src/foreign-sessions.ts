@@ -9,7 +9,7 @@ import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { isNamed, type Fields } from "./merge-entry.ts";
 import type { SessionRow } from "./session-row.ts";
-import type { StoreEnvelope } from "./stored-line.ts";
+import type { StoreEnvelope } from "./store-envelope.ts";
 import { unreadableFinding } from "./transcript-findings.ts";
 
 export interface ForeignSearch {

@@ -2,7 +2,7 @@ import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessions } from "./agent-sessions.ts";
-import type { HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./held-session.ts";
 import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
@@ -11,7 +11,7 @@ import { locateSession } from "./session-access.ts";
 import { assertCanBegin, type ChangeScene } from "./session-changes.ts";
 import { removeAbandoned, transcriptNameOf } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
-import type { ForkSource } from "./stored-line.ts";
+import type { ForkSource } from "./store-envelope.ts";
 
 export interface ForkTarget {
   readonly ref: SessionRef;

@@ -4,19 +4,13 @@ import { throughlineKind } from "@throughline/core/internal";
 import { type SessionHead, type ThroughlineError } from "@throughline/core";
 import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
-import type { HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./held-session.ts";
 import { appendAll, fileError, openIfThere, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { readLine } from "./read-pages.ts";
+import { readLine } from "./read-line.ts";
 import type { StoreContext } from "./store-context.ts";
-import {
-  encodeStoredLine,
-  type LineOwner,
-  type LinePayload,
-  type ReadLine,
-  type StoredLine,
-  type StoreEnvelope,
-} from "./stored-line.ts";
+import { encodeStoredLine, type LineOwner, type LinePayload, type ReadLine, type StoredLine } from "./stored-line.ts";
+import type { StoreEnvelope } from "./store-envelope.ts";
 import type { Transcript } from "./transcript.ts";
 
 export interface ForkCopy {

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./held-session.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**

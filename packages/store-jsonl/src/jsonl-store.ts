@@ -24,7 +24,7 @@ import { createMaintenance } from "./maintenance.ts";
 import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
 import { forkSession } from "./fork-session.ts";
-import type { PageCursor } from "./read-forward.ts";
+import type { PageCursor } from "./record-page.ts";
 import { holdPage, type HeldPage } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
 import { saveSession, withRow } from "./session-access.ts";

@@ -1,5 +1,5 @@
 import { TranscriptFile } from "./transcript-file.ts";
-import type { TranscriptFileOptions } from "./transcript-base.ts";
+import type { TranscriptFileOptions } from "./find-base.ts";
 
 /** Each open transcript holds a file handle and the ids of its records. */
 const maxOpen = 64;

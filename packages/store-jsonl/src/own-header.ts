@@ -1,6 +1,6 @@
 import { attachEnvelope } from "@throughline/openclaw-format";
 import type { SessionRow } from "./session-row.ts";
-import type { ForkSource, StoreEnvelope } from "./stored-line.ts";
+import type { ForkSource, StoreEnvelope } from "./store-envelope.ts";
 
 /** What the header of a fork says beside. */
 export interface ForkHeader {

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import { readPlainEnvelope } from "@throughline/openclaw-format/internal";
-import type { StoreEnvelope } from "./stored-line.ts";
+import type { StoreEnvelope } from "./store-envelope.ts";
 
 /** A line without its envelope, as `detachEnvelope` gives it. */
 export interface OwnLine {

@@ -3,7 +3,8 @@ import { openIfThere, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import { framedLines } from "./framed-lines.ts";
 import { createSlices } from "./slices.ts";
-import { findBase, type TranscriptBase, type TranscriptFileOptions, type TranscriptLook } from "./transcript-base.ts";
+import { findBase, type TranscriptFileOptions, type TranscriptLook } from "./find-base.ts";
+import type { TranscriptBase } from "./transcript-base.ts";
 import { Transcript } from "./transcript.ts";
 
 /** An image of a transcript that was made beside the one its session is known by. */

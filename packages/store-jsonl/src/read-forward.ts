@@ -1,15 +1,9 @@
 import type { ReadPayload, RecordFor } from "@throughline/core";
-import type { HeldSession } from "./append-records.ts";
-import type { Page, PageBounds } from "./read-pages.ts";
+import type { HeldSession } from "./held-session.ts";
+import type { Page, PageBounds } from "./record-page.ts";
 import { decodeStoredLine, type StoredLine } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
-
-/** Where the line of a record begins that nobody knows the place of but who read the one before it. */
-export interface PageCursor {
-  readonly transcript: Transcript;
-  readonly seq: number;
-  readonly byteOffset: number;
-}
+import type { PageCursor } from "./record-page.ts";
 
 /**
  * A page of records that lie before those whose places are known, read from where the page before ended, from where the

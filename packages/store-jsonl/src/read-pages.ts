@@ -1,48 +1,18 @@
-import type {
-  ReadOptions,
-  ReadPayload,
-  RecordFor,
-  RecordHead,
-  SessionRecord,
-  SourcedRecord,
-  StoredRecord,
-} from "@throughline/core";
+import type { ReadOptions, ReadPayload, RecordFor, RecordHead, SourcedRecord, StoredRecord } from "@throughline/core";
 import { serializeRecord } from "@throughline/core/store";
-import { decodeLine } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
-import type { HeldSession } from "./append-records.ts";
-import type { FramedLine } from "./framed-lines.ts";
-import { ownLine } from "./own-line.ts";
-import { readForward, type PageCursor } from "./read-forward.ts";
+import type { HeldSession } from "./held-session.ts";
+import { readForward } from "./read-forward.ts";
+import type { PageCursor } from "./record-page.ts";
 import type { SessionRow } from "./session-row.ts";
-import { decodeStoredLine, foreignHead, renamedLine, type ReadLine } from "./stored-line.ts";
+import { foreignHead, type ReadLine } from "./stored-line.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
 import type { Transcript } from "./transcript.ts";
+import { readFramed, NeedsWholeTranscript } from "./read-line.ts";
+import type { PageSpan, PageBounds, Page } from "./record-page.ts";
 
 const lineFeed = 0x0a;
-
-interface PageSpan {
-  readonly fromSeq: number;
-  readonly toSeq: number;
-}
-
-export interface PageBounds {
-  readonly afterSeq: number;
-  readonly beforeSeq: number;
-  readonly left: number;
-  readonly step: 1 | -1;
-  readonly pageRecords: number;
-  readonly pageBytes: number;
-}
-
-export interface Page<Payload extends ReadPayload> {
-  readonly records: RecordFor<Payload>[];
-  readonly span: PageSpan;
-  readonly lastSeq: number;
-  /** For the page after it. */
-  readonly cursor: PageCursor | null;
-}
 
 /**
  * A page from `seq` on, in its order; null when there are no more records. Reads no more of the file than it needs.
@@ -197,33 +167,6 @@ function recordOf<Payload extends ReadPayload>(seq: number, line: ReadLine, payl
       : { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, record, source, isSourceCanonical };
   };
   return given() as RecordFor<Payload>;
-}
-
-/** What another program's line stands for depends on the lines before it, and those were not read. */
-class NeedsWholeTranscript extends Error {}
-
-/** As `readFramed`, of the bytes of a line. */
-export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array): ReadLine {
-  return readFramed(transcript, seq, { own: () => ownLine(bytes), bytes: () => bytes, sizeBytes: bytes.length });
-}
-
-/** One line of the file as the record it stands for. */
-export function readFramed(
-  transcript: Transcript,
-  seq: number,
-  line: Pick<FramedLine, "own" | "bytes" | "sizeBytes">,
-): ReadLine {
-  const { codec, owner } = transcript.options;
-  const read = line.own();
-  const own = read === null || read.envelope.seq === 0 ? null : decodeStoredLine(read, codec, owner);
-  const meaning = transcript.meanings.get(seq);
-  if (own !== null) return meaning === undefined ? own : renamedLine(own, meaning.id);
-  if (transcript.base !== null) throw new NeedsWholeTranscript();
-  const bytes = line.bytes();
-  const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);
-  const source = decodeLine(bytes);
-  const isSourceCanonical = meaning === undefined;
-  return { ...foreignHead(record, line.sizeBytes), payload: () => ({ record, source, isSourceCanonical }) };
 }
 
 /** Lines lie without a gap behind the header. */

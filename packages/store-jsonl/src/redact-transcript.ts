@@ -2,16 +2,17 @@ import { nextUpdatedAtMs, redactionTombstone, throughlineKind } from "@throughli
 import { type RedactOptions, type RedactResult } from "@throughline/core";
 import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import type { HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./held-session.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { afterCommit } from "./file-work.ts";
 import type { FramedLine } from "./framed-lines.ts";
-import { readFramed } from "./read-pages.ts";
+import { readFramed } from "./read-line.ts";
 import { decodePatch, encodeEntry, patchMembers } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { removeCopies } from "./session-copies.ts";
-import { encodeStoredLine, type ReadLine, type StoreEnvelope } from "./stored-line.ts";
+import { encodeStoredLine, type ReadLine } from "./stored-line.ts";
+import type { StoreEnvelope } from "./store-envelope.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 
 const partBytes = 1024 * 1024;

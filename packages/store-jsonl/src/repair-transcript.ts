@@ -5,7 +5,8 @@ import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { crc32 } from "node:zlib";
 import { ownHeaderLine } from "./own-header.ts";
-import { parseObject, type StoreEnvelope } from "./stored-line.ts";
+import { parseObject } from "./stored-line.ts";
+import type { StoreEnvelope } from "./store-envelope.ts";
 import { hasSeq, ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 
 /** One change of a repair. */

@@ -18,6 +18,7 @@ import { isUnfinished } from "./foreign-sessions.ts";
 import { withoutSealedChange } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
+import { finishPurge, activeFileName } from "./finish-purge.ts";
 
 /** What a change needs to know; every function here runs under the locks of its sessions and of the entries. */
 export interface ChangeScene {
@@ -126,27 +127,6 @@ function removedNames(agent: AgentSessions, row: SessionRow): readonly string[] 
   return name === row.sessionId || agent.log.twinOf(name) !== null ? [row.sessionId] : [row.sessionId, name];
 }
 
-/** What comes after the commit of a purge, also of one that another process did not live to finish. Under the same locks. */
-export function finishPurge(
-  { context, agent }: Pick<ChangeScene, "context" | "agent">,
-  removed: readonly string[],
-  rows: readonly SessionRow[] = [],
-): void {
-  const names = new Set(removed.map((name) => `${name}.jsonl`));
-  for (const row of rows)
-    names
-      .add(row.fileName)
-      .add(row.formerFileName ?? row.fileName)
-      .add(activeFileName(row));
-  for (const sessionId of removed) agent.forget(sessionId);
-  agent.removeBytes(names);
-  flushFolder(context.files, agent.folder.sessions);
-  // Those of others that were cut off, and are not finished here, stay purges.
-  agent.log.rewrite([...agent.log.removed].filter((name) => !removed.includes(name)));
-  agent.index.scrub(agent.updateIndex([]));
-  flushFolder(context.files, agent.folder.own);
-}
-
 /** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, KEY_INVALID */
 export function assertCanBegin({ context, agent }: ChangeScene, key: string, sessionId: string): void {
   assertSessionId(sessionId);
@@ -223,11 +203,6 @@ function renameFile({ context, agent, durability }: ChangeScene, row: SessionRow
       }),
     });
   }
-}
-
-function activeFileName({ fileName }: SessionRow): string {
-  const at = fileName.search(/\.jsonl\.(?:reset|deleted)\./);
-  return at === -1 ? fileName : fileName.slice(0, at + ".jsonl".length);
 }
 
 /** The file of a session with its header and nothing behind it. */

@@ -3,7 +3,8 @@ import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import { refused, type PayloadCoder } from "@throughline/core/store";
 import type { KeyedAppend, SessionKeys } from "./keyed-appends.ts";
 import { entryOf, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
-import { parseDecoded, parseObject, type LineCodec, type StoreEnvelope } from "./stored-line.ts";
+import { parseDecoded, parseObject, type LineCodec } from "./stored-line.ts";
+import type { StoreEnvelope } from "./store-envelope.ts";
 
 /** What is known of a session beside its records. */
 export interface SessionRow {

@@ -26,7 +26,7 @@ import {
   reachBack,
   type TranscriptFileOptions,
   type TranscriptLook,
-} from "./transcript-base.ts";
+} from "./find-base.ts";
 import { Transcript, type WrittenLine } from "./transcript.ts";
 
 /** Lines on their way to the file, which the image holds already. */

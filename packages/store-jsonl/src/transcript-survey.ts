@@ -19,13 +19,8 @@ import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { unlessSealed } from "./sealed-entry.ts";
 import { readOwnRow, wholeIfOurs } from "./transcript-lines.ts";
-import {
-  decodeStoredLine,
-  type LineCodec,
-  type LineOwner,
-  type StoredLine,
-  type StoreEnvelope,
-} from "./stored-line.ts";
+import { decodeStoredLine, type LineCodec, type LineOwner, type StoredLine } from "./stored-line.ts";
+import type { StoreEnvelope } from "./store-envelope.ts";
 
 export interface SurveyTarget {
   readonly files: Files;

@@ -3,14 +3,8 @@ import type { AppendedRecord, Finding, FindingCode, SessionHead, SessionRecord }
 import { nextUpdatedAtMs } from "@throughline/core/internal";
 import { RememberedAppends } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, type TranscriptReader } from "@throughline/openclaw-format";
-import {
-  decodeStoredLine,
-  type LineCodec,
-  type LineHead,
-  type LineOwner,
-  type StoredLine,
-  type StoreEnvelope,
-} from "./stored-line.ts";
+import { decodeStoredLine, type LineCodec, type LineHead, type LineOwner, type StoredLine } from "./stored-line.ts";
+import type { StoreEnvelope } from "./store-envelope.ts";
 import { endOf, isCompleteJson, type FramedLine } from "./framed-lines.ts";
 import { RecordIds } from "./record-ids.ts";
 import { readOwnRow } from "./transcript-lines.ts";

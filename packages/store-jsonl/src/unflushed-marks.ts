@@ -1,7 +1,13 @@
 import type { AgentFolder } from "./agent-folder.ts";
-import type { DoubtfulBytes } from "./doubtful-bytes.ts";
 import { readWhole } from "./file-work.ts";
 import type { Files } from "./files.ts";
+
+/** Bytes whose flush failed. */
+export interface DoubtfulBytes {
+  /** Of the file. */
+  readonly identity: string;
+  readonly from: number;
+}
 
 /**
  * Files whose flush failed, for every process that writes to them: the kernel tells only those that had the file open, and to

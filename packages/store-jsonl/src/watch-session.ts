@@ -10,10 +10,11 @@ import {
 import { systemClock } from "@throughline/core/node";
 import { sessionNotFound, watchBounds } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
-import type { HeldSession } from "./append-records.ts";
+import type { HeldSession } from "./held-session.ts";
 import { GivenRecords } from "./given-records.ts";
-import type { PageCursor } from "./read-forward.ts";
-import { readPage, type Page } from "./read-pages.ts";
+import type { PageCursor } from "./record-page.ts";
+import { readPage } from "./read-pages.ts";
+import type { Page } from "./record-page.ts";
 import { growingBytes } from "./transcript-findings.ts";
 
 export interface WatchScene {

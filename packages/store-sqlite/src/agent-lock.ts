@@ -3,7 +3,7 @@ import { type Clock, type StoreLockOptions, ThroughlineError } from "@throughlin
 import { holdLock, quote } from "@throughline/core/store";
 import { claim } from "./claim-file.ts";
 import { databasePath } from "./database-path.ts";
-import type { SqliteDriver } from "./open-connection.ts";
+import type { SqliteDriver } from "./sqlite-driver.ts";
 import { lockHolder } from "./store-file.ts";
 
 /** SQLite's bytes to lock begin here in every database file. */

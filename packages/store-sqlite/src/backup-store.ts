@@ -2,15 +2,8 @@ import { dirname } from "node:path";
 import { abortedBefore, refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
-import {
-  assertOurs,
-  closeDatabase,
-  defaultDriver,
-  pageBytes,
-  type Connection,
-  type OpenOptions,
-  type SqliteDriver,
-} from "./open-connection.ts";
+import { assertOurs, closeDatabase, pageBytes, type Connection, type OpenOptions } from "./open-connection.ts";
+import { defaultDriver, type SqliteDriver } from "./sqlite-driver.ts";
 import { inOneThread } from "@throughline/core/node";
 import { storeError } from "./sqlite-errors.ts";
 import { alone, claim, type Release } from "./claim-file.ts";

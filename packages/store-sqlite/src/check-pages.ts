@@ -1,7 +1,8 @@
 import type Database from "better-sqlite3";
 import { Worker } from "node:worker_threads";
 import { abortedBefore } from "@throughline/core/store";
-import { closeDatabase, defaultDriver, type SqliteDriver } from "./open-connection.ts";
+import { closeDatabase } from "./open-connection.ts";
+import { defaultDriver, type SqliteDriver } from "./sqlite-driver.ts";
 import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { sizeOf } from "./store-file.ts";
 import { threadUrl } from "./thread-url.ts";

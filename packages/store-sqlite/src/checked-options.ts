@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { assertMilliseconds } from "@throughline/core/internal";
 import { quote, refused } from "@throughline/core/store";
-import type { SqliteStoreOptions } from "./sqlite-store.ts";
+import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
 
 type Checked = Pick<SqliteStoreOptions, "path" | "lockTimeoutMs" | "backups">;
 

@@ -1,6 +1,6 @@
 import { refused } from "@throughline/core/store";
 import type Database from "better-sqlite3";
-import type { SqliteDriver } from "./open-connection.ts";
+import type { SqliteDriver } from "./sqlite-driver.ts";
 import { inOneThread } from "@throughline/core/node";
 import { isBusy, storeError } from "./sqlite-errors.ts";
 import { createPrivateFile, emptyFile, fileNumber, linkBeside, removeFile, sizeOf } from "./store-file.ts";

@@ -1,6 +1,6 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { databasePath } from "./database-path.ts";
-import type { SqliteDriver } from "./open-connection.ts";
+import type { SqliteDriver } from "./sqlite-driver.ts";
 import { storeError } from "./sqlite-errors.ts";
 import { backupsBeside, lookInto } from "./store-file.ts";
 import type { Session, SessionRow } from "./statements.ts";

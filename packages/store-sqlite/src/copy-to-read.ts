@@ -1,7 +1,7 @@
 import { refused } from "@throughline/core/store";
 import { basename, join } from "node:path";
 import { claim } from "./claim-file.ts";
-import type { SqliteDriver } from "./open-connection.ts";
+import type { SqliteDriver } from "./sqlite-driver.ts";
 import { nativeCode } from "./sqlite-errors.ts";
 import {
   copyDatabase,

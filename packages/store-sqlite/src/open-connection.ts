@@ -1,7 +1,7 @@
 import { type Finding, ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { dirname } from "node:path";
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
 import { assertKnown, migrateSchema } from "./migrate-schema.ts";
 import { applicationId, schemaSteps } from "./schema.ts";
 import { KnownSessions } from "./known-sessions.ts";
@@ -14,12 +14,7 @@ import { databasePath } from "./database-path.ts";
 import { inOneThread } from "@throughline/core/node";
 import { prepareFile, removeUnbegun } from "./prepare-file.ts";
 import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-file.ts";
-
-/** Opens databases as better-sqlite3 does; another build of it may take its place. */
-export type SqliteDriver = (
-  path: string,
-  options: { readonly fileMustExist?: boolean; readonly readonly?: boolean; readonly timeout?: number },
-) => Database.Database;
+import type { SqliteDriver } from "./sqlite-driver.ts";
 
 /** One open database with what is prepared on it. */
 export interface Connection {
@@ -75,8 +70,6 @@ const settings: readonly (readonly [name: string, value: string | number, read: 
   ["temp_store", "MEMORY", 2],
   ["mmap_size", 0, 0],
 ];
-
-export const defaultDriver: SqliteDriver = (path, options) => new Database(path, options);
 
 /**
  * One attempt to open the store. Nothing is written to a file that is no store of ours, or of a newer version.

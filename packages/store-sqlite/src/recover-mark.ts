@@ -1,7 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { claim } from "./claim-file.ts";
-import type { SqliteDriver } from "./open-connection.ts";
+import type { SqliteDriver } from "./sqlite-driver.ts";
 import { isThere } from "./store-file.ts";
 
 /** The file that is there, and locked, while a backup takes the place of a store. */

@@ -16,13 +16,14 @@ import {
 } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
-import { BackupKeeper, type BackupPolicy } from "./backup-keeper.ts";
-import { IndexFiller, type SearchFill } from "./index-filler.ts";
+import { BackupKeeper } from "./backup-keeper.ts";
+import { IndexFiller } from "./index-filler.ts";
 import { createEntriesMark } from "./entries-mark.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { checkedOptions } from "./checked-options.ts";
 import { listSessions } from "./list-sessions.ts";
-import { defaultDriver, type OpenOptions, type SqliteDriver } from "./open-connection.ts";
+import type { OpenOptions } from "./open-connection.ts";
+import { defaultDriver, type SqliteDriver } from "./sqlite-driver.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { catchUpSlice, isFarBehind } from "./record-ids.ts";
@@ -36,39 +37,7 @@ import { createFork } from "./fork-facet.ts";
 import { StoreHandle } from "./store-handle.ts";
 import { UncertainKeys } from "./uncertain-keys.ts";
 import { createWatch } from "./watch-session.ts";
-
-export interface SqliteStoreOptions {
-  /** The database file. Its folder is made when it is missing. */
-  readonly path: string;
-  /** False: a file that does not exist is STORE_NOT_FOUND. @default true */
-  readonly create?: boolean;
-  /** Around payloads and entries. Its name is kept in the store: another codec is refused. @default none */
-  readonly codec?: core.PayloadCodec;
-  /** @default the system's clock */
-  readonly clock?: core.Clock;
-  /** @default ids of this process */
-  readonly ids?: core.RecordIds;
-  /** @default the system's randomness */
-  readonly random?: core.RandomSource;
-  readonly onEvent?: core.SessionEventListener;
-  /** What a write gets that does not ask. @default "disk" */
-  readonly defaultDurability?: core.Durability;
-  /** How long an operation waits for other processes, in milliseconds. @default 10,000 */
-  readonly lockTimeoutMs?: number;
-  /** @default core's `defaultStoreLimits` */
-  readonly limits?: Partial<core.StoreLimits>;
-  /**
-   * Whether a file that can no longer be read makes room for the newest backup beside it (`<name>.….backup`); it is kept,
-   * and a finding says so. Without a backup nothing is touched. @default true
-   */
-  readonly recover?: boolean;
-  /** Copies of the store made beside it by whoever writes to it, and checked. @default none but before a migration */
-  readonly backups?: BackupPolicy;
-  /** When the indexes of words and of children are filled: behind the turns, or only when somebody searches. @default "background" */
-  readonly searchFill?: SearchFill;
-  /** Opens the database; another build of better-sqlite3, or one that fails on purpose. @default better-sqlite3 */
-  readonly driver?: SqliteDriver;
-}
+import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
 
 /**
  * A store in one SQLite file. Any number of processes of one host may write. Nothing is opened before the first

@@ -3,9 +3,10 @@ import { systemClock } from "@throughline/core/node";
 import { createHandleLife, lockedAgent } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
 import { checkedOptions } from "./checked-options.ts";
-import { defaultDriver } from "./open-connection.ts";
+import { defaultDriver } from "./sqlite-driver.ts";
 import { createWorkerLink, type WorkerLink } from "./worker-link.ts";
-import { sqliteCapabilities, type SqliteStoreOptions } from "./sqlite-store.ts";
+import { sqliteCapabilities } from "./sqlite-store.ts";
+import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
 
 /** What can be sent to another thread; clock, ids and randomness are the system's there. */
 export type SqliteWorkerStoreOptions = Pick<

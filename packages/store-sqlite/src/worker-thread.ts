@@ -1,6 +1,7 @@
 // The thread that owns a store's connection. Started by `createSqliteWorkerStore`; not to be imported.
 import { parentPort, workerData } from "node:worker_threads";
-import { createSqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
+import { createSqliteStore } from "./sqlite-store.ts";
+import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
 import { sentError, type WorkerReply, type WorkerRequest } from "./worker-messages.ts";
 
 const port = parentPort;

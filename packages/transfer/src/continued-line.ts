@@ -1,23 +1,6 @@
 import { createTranscriptReader, decodeLine, type SplitLine, type TranscriptLine } from "@throughline/openclaw-format";
-import type { ImportReceipt } from "./import-receipt.ts";
-
-/**
- * A line that had no line feed yet when it was imported, and went on afterwards: its program was in the middle of writing
- * it. The record made of its beginning stays in the log, which is append-only.
- */
-export interface ContinuedLine {
-  /** From 1. */
-  readonly line: number;
-  /** How much of it there was. */
-  readonly sizeBytes: number;
-  /** The record made of that. */
-  readonly id: string;
-  /**
-   * White space that came after a whole record: the record stands for the line as before, and an export adds this. Absent:
-   * another record stands for the whole line, and an export of the exact bytes leaves this one out.
-   */
-  readonly rest?: string;
-}
+import type { ImportReceipt } from "./receipt-types.ts";
+import type { ContinuedLine } from "./receipt-types.ts";
 
 /** Of white space behind a record so much is kept in the entry. */
 export const maxRestBytes = 1024;

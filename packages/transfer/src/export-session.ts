@@ -13,7 +13,8 @@ import { claw0Lines } from "./export-claw0.ts";
 import { workingDirectoryOf, type ExportOptions } from "./export-types.ts";
 import { supersededCount } from "./continued-line.ts";
 import { UnknownRows } from "./unknown-rows.ts";
-import { importedRecords, noteSeqs, receiptChain, type ImportReceipt } from "./import-receipt.ts";
+import { importedRecords, noteSeqs, receiptChain } from "./import-receipt.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 
 /** Bytes are handed out in pieces of about this size. */
 const pieceBytes = 64 * 1024;

@@ -1,6 +1,7 @@
 import { ThroughlineError, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { importedRecords, receiptOf, type ImportReceipt } from "./import-receipt.ts";
+import { importedRecords, receiptOf } from "./import-receipt.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 import { hashPrefixes, type PrefixHashes } from "./hash-prefix.ts";
 import type { MadeSession, SourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";

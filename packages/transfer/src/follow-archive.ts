@@ -1,6 +1,6 @@
 import { createFinding, type Finding, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { wentOn } from "./find-made-session.ts";
-import type { ImportReceipt } from "./import-receipt.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 import type { SessionWriter } from "./session-writer.ts";
 import type { SourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";

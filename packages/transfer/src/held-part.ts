@@ -3,7 +3,8 @@ import { createFinding, type Finding, type SessionState, type SessionStore, Thro
 import { shellWord } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
-import { importedRecords, type ImportReceipt } from "./import-receipt.ts";
+import { importedRecords } from "./import-receipt.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 

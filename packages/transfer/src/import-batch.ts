@@ -2,7 +2,7 @@ import type { AppendDraft, AppendOnceOptions, AppendOptions, RecordDraft, StoreL
 import { bulkBatchOf } from "@throughline/core/internal";
 import type { TranscriptLine } from "@throughline/openclaw-format";
 import { isBoundary } from "./context-window.ts";
-import type { ImportReceipt } from "./import-receipt.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 import type { ImportOptions } from "./import-types.ts";
 
 export interface BatchPlace {

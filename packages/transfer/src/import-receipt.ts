@@ -1,47 +1,6 @@
 import type { SessionEntry } from "@throughline/core";
-import { supersededCount, type ContinuedLine } from "./continued-line.ts";
-
-/**
- * What an entry says of the file its session came from, in the field `importedFrom`. Written in the same commit as the
- * records it counts, so that an import that was cut off goes on where it stopped.
- */
-export interface ImportReceipt {
-  /** Absolute. */
-  readonly path: string;
-  readonly format: string;
-  /** The session's id in the source; the store's may differ when that one was taken. */
-  readonly sessionId: string;
-  /** How much of the file has been read, and the SHA-256 of it, in hex. */
-  readonly sizeBytes: number;
-  readonly sha256: string;
-  readonly lineCount: number;
-  /** Records made of those lines. Less than `lineCount` by what was lost. */
-  readonly recordCount: number;
-  /** False when the last line had no line feed. */
-  readonly endsWithLineFeed: boolean;
-  /** True until the run that reads the file has come to its end. Absent: all of the file that was there has been imported. */
-  readonly isPartial?: true;
-  /** True when the file began with a header of ours, which is no record. */
-  readonly hasOwnHeader?: boolean;
-  /** Where those lines put the head. Absent in receipts of before it was kept. */
-  readonly headId?: string | null;
-  /** Where blobs of the entry lie: records that no line of the file stands for. @default none */
-  readonly notes?: { readonly fromSeq: number; readonly count: number };
-  /** Lines that went on after they had been imported. `recordCount` counts only what stands for a line now. @default none */
-  readonly continued?: readonly ContinuedLine[];
-  /** The transcript's path as the source's index stated it. */
-  readonly sessionFile?: string;
-  /** The key the source's index stated, when the session could not have it. */
-  readonly key?: string;
-  /** The key the source's index stated. Absent: none, and in receipts of before it was kept. */
-  readonly sourceKey?: string;
-  /** The key the session was asked to go by, whatever it goes by now. Absent: none was asked for. */
-  readonly askedKey?: string;
-  /** When the source had put the session aside, ISO 8601. */
-  readonly archivedAt?: string;
-  /** Where the session had been imported from before. */
-  readonly earlier?: ImportReceipt;
-}
+import { supersededCount } from "./continued-line.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 
 const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 

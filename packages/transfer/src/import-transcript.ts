@@ -16,9 +16,10 @@ import {
   type TranscriptLine,
   type TranscriptReader,
 } from "@throughline/openclaw-format";
-import { growthOf, maxRestBytes, supersededPieces, type ContinuedLine, type LineGrowth } from "./continued-line.ts";
+import { growthOf, maxRestBytes, supersededPieces, type LineGrowth } from "./continued-line.ts";
 import { followArchive } from "./follow-archive.ts";
-import { advanced, type ImportReceipt } from "./import-receipt.ts";
+import { advanced } from "./import-receipt.ts";
+import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
 import { ImportBatch } from "./import-batch.ts";
 import { heldPart } from "./held-part.ts";
 import { isPutAside, sourceChanged, sourceReplaced } from "./import-refusals.ts";

@@ -5,7 +5,8 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { emptyReceipt, readReceipt, type ImportReceipt } from "./import-receipt.ts";
+import { emptyReceipt, readReceipt } from "./import-receipt.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { firstTimeMs, type TranscriptSource } from "./transcript-source.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ImportReceipt } from "./import-receipt.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 
 /** What a source is known by when no session says it was imported. */
 export interface MarkedSource {

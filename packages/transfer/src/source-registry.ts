@@ -1,6 +1,7 @@
 import { type RandomSource, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { createImportedSources, type ImportedSources } from "./imported-sources.ts";
-import { receiptOf, type ImportReceipt } from "./import-receipt.ts";
+import { receiptOf } from "./import-receipt.ts";
+import type { ImportReceipt } from "./receipt-types.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 import { archivedMark, receiptMarks, sourceMarks, type MarkedSource } from "./source-marks.ts";
 

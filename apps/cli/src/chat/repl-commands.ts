@@ -1,29 +1,16 @@
-import type { CommandContext } from "../command.ts";
-import type { Conversation } from "./conversation.ts";
 import { showContext, showHistory } from "./repl-reports.ts";
 import { showStatus } from "./repl-status.ts";
 import { checkpointCurrent, compactCurrent, listTheCheckpoints } from "./repl-summaries.ts";
 import { acceptReset, recoverEarlier } from "./repl-replaced.ts";
 import { deleteSession, listTheSessions, newSession, resetCurrent, switchSession } from "./repl-sessions.ts";
-
-/** What a command of the conversation works with. */
-export interface ReplScene {
-  readonly context: CommandContext;
-  readonly conversation: Conversation;
-  /** A turn; null goes on with the last one. */
-  runTurn(text: string | null): Promise<void>;
-  /** Work that Ctrl-C ends. */
-  interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
-  /** Work that reports its own end: events of these names are not reported beside it. */
-  reportedAlone(names: ReadonlySet<string>, work: () => Promise<void>): Promise<void>;
-}
+import type { ReplContext } from "./repl-context.ts";
 
 export interface ReplCommand {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly usage: string;
   readonly help: string;
-  run(scene: ReplScene, argument: string): Promise<void>;
+  run(repl: ReplContext, argument: string): Promise<void>;
 }
 
 const help: ReplCommand = {
@@ -90,7 +77,7 @@ export const replCommands: readonly ReplCommand[] = [
     aliases: [],
     usage: "/continue",
     help: "go on with a turn that was interrupted, cancelled or failed",
-    run: (scene) => scene.runTurn(null),
+    run: (repl) => repl.runTurn(null),
   },
   {
     name: "compact",

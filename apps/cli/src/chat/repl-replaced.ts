@@ -3,12 +3,12 @@ import { systemRandom } from "@throughline/core/node";
 import { freeRef } from "@throughline/queries/internal";
 import { resolveSession } from "@throughline/queries";
 import { restoredText } from "./greeting.ts";
-import type { ReplScene } from "./repl-commands.ts";
+import type { ReplContext } from "./repl-context.ts";
 
 const noReset = "No other program has reset this session.";
 
 /** `/accept`: continues in the session that another program began under the key. */
-export async function acceptReset({ context: { output }, conversation }: ReplScene): Promise<void> {
+export async function acceptReset({ context: { output }, conversation }: ReplContext): Promise<void> {
   const { session } = conversation;
   if (session === null || (await conversation.replacement()) === null) return output.line(noReset);
   await session.acceptReset();
@@ -20,7 +20,7 @@ export async function acceptReset({ context: { output }, conversation }: ReplSce
 }
 
 /** `/recover`: continues in a copy of the session that another program reset. */
-export async function recoverEarlier({ context, conversation }: ReplScene): Promise<void> {
+export async function recoverEarlier({ context, conversation }: ReplContext): Promise<void> {
   const { output, scope, signal } = context;
   const { store } = conversation;
   const replacement = await conversation.replacement();

@@ -5,7 +5,7 @@ import { blocksText, isBoundary, withinMemory } from "@throughline/queries/inter
 import { readTail } from "@throughline/queries";
 import type { Piece } from "../output.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
-import type { ReplScene } from "./repl-commands.ts";
+import type { ReplContext } from "./repl-context.ts";
 
 const shownTextCharacters = 200;
 const shownResultCharacters = 100;
@@ -15,7 +15,7 @@ const usualMessages = 20;
  * `/history [N] [--all]`: the last messages of the window, each on a line: 200 characters of a text, 100 of a tool's result.
  * With `--all` what compactions and resets left behind too; all of it unless N says how many.
  */
-export async function showHistory({ context, conversation }: ReplScene, argument: string): Promise<void> {
+export async function showHistory({ context, conversation }: ReplContext, argument: string): Promise<void> {
   const { output, signal } = context;
   const { session, store } = conversation;
   const wanted = historyArguments(argument);
@@ -72,7 +72,7 @@ function shortened(given: string, most: number): string {
 }
 
 /** `/context`: the line, the bar, and where the number comes from. */
-export async function showContext({ context: { output }, conversation }: ReplScene): Promise<void> {
+export async function showContext({ context: { output }, conversation }: ReplContext): Promise<void> {
   if (conversation.session === null) {
     await output.line("Context usage: ~0 tokens (nothing was said yet)");
     return;

@@ -7,16 +7,16 @@ import { sessionLabel } from "@throughline/queries/internal";
 import { ageText } from "../time-text.ts";
 import { patience, waitForTurn } from "../wait-for-turn.ts";
 import { interruptedText, restoredText } from "./greeting.ts";
-import type { ReplScene } from "./repl-commands.ts";
+import type { ReplContext } from "./repl-context.ts";
 
 /** So many are listed; `throughline sessions` lists all. */
 const mostListed = 50;
 
 /** `/new [label]`: a further session; with `newResets` the current one begins anew. */
-export async function newSession(scene: ReplScene, label: string): Promise<void> {
-  const { context, conversation } = scene;
+export async function newSession(repl: ReplContext, label: string): Promise<void> {
+  const { context, conversation } = repl;
   const { output, scope, settings, signal } = context;
-  if (settings.find(({ key }) => key === "newResets")?.value === true) return resetCurrent(scene);
+  if (settings.find(({ key }) => key === "newResets")?.value === true) return resetCurrent(repl);
   const state = await createSession(conversation.store, scope, {
     label: label === "" ? null : label,
     key: null,
@@ -28,7 +28,7 @@ export async function newSession(scene: ReplScene, label: string): Promise<void>
 }
 
 /** `/sessions`: the newest first, the current one marked. */
-export async function listTheSessions({ context, conversation }: ReplScene): Promise<void> {
+export async function listTheSessions({ context, conversation }: ReplContext): Promise<void> {
   const { output, scope, signal } = context;
   const rows: (readonly string[])[] = [];
   const nowMs = Date.now();
@@ -57,7 +57,7 @@ export async function listTheSessions({ context, conversation }: ReplScene): Pro
 }
 
 /** `/switch`: to the session that is meant; when several are, they are listed and nothing happens. */
-export async function switchSession({ context, conversation }: ReplScene, text: string): Promise<void> {
+export async function switchSession({ context, conversation }: ReplContext, text: string): Promise<void> {
   const { output, scope, signal } = context;
   const state = await found(context, () => resolveSession(conversation.store, text, scope, { signal }));
   if (state === null) return;
@@ -75,7 +75,7 @@ export async function switchSession({ context, conversation }: ReplScene, text: 
 }
 
 /** `/delete`: archives another session. The current one and an agent's main one stay. */
-export async function deleteSession({ context, conversation }: ReplScene, text: string): Promise<void> {
+export async function deleteSession({ context, conversation }: ReplContext, text: string): Promise<void> {
   const { output, scope, signal } = context;
   const { store } = conversation;
   const state = await found(context, () => resolveSession(store, text, scope, { isExact: true, signal }));
@@ -92,7 +92,7 @@ export async function deleteSession({ context, conversation }: ReplScene, text: 
 }
 
 /** `/reset`: the key begins anew, the old session is archived. */
-export async function resetCurrent({ context, conversation }: ReplScene): Promise<void> {
+export async function resetCurrent({ context, conversation }: ReplContext): Promise<void> {
   const { output } = context;
   const { store, ref } = conversation;
   const old = await store.load(ref);
@@ -109,7 +109,7 @@ export async function resetCurrent({ context, conversation }: ReplScene): Promis
 
 /** The session, or null after saying why there is none. */
 async function found(
-  { output }: ReplScene["context"],
+  { output }: ReplContext["context"],
   look: () => Promise<SessionState>,
 ): Promise<SessionState | null> {
   try {

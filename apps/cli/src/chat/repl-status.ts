@@ -4,10 +4,10 @@ import type { BreakerStatus } from "@throughline/summarizer-providers/internal";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { shorten } from "../text-table.ts";
-import type { ReplScene } from "./repl-commands.ts";
+import type { ReplContext } from "./repl-context.ts";
 
 /** `/status`: the conversation in figures, and how what is around it fares. */
-export async function showStatus({ context: { output }, conversation }: ReplScene): Promise<void> {
+export async function showStatus({ context: { output }, conversation }: ReplContext): Promise<void> {
   const { chosen, ref, store, session } = conversation;
   const state = await store.load(ref);
   const status = session === null ? null : await session.status();

@@ -2,15 +2,15 @@ import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { compactionRow, compactionText } from "../agent/compaction-report.ts";
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { causeText } from "./event-note.ts";
-import type { ReplScene } from "./repl-commands.ts";
+import type { ReplContext } from "./repl-context.ts";
 
 const shownCheckpoints = 10;
 
 /** `/compact`: replaces the older part by a summary, or says why not. */
-export async function compactCurrent(scene: ReplScene): Promise<void> {
-  const { output } = scene.context;
-  if (scene.conversation.session === null) return nothingYet(output);
-  await scene.reportedAlone(compactionReports, () => scene.interruptible((signal) => compactNow(scene, signal)));
+export async function compactCurrent(repl: ReplContext): Promise<void> {
+  const { output } = repl.context;
+  if (repl.conversation.session === null) return nothingYet(output);
+  await repl.reportedAlone(compactionReports, () => repl.interruptible((signal) => compactNow(repl, signal)));
 }
 
 /** The line at the end says the same, of the plan that was carried out. */
@@ -21,7 +21,7 @@ const compactionReports = new Set([
   "compaction.superseded",
 ]);
 
-async function compactNow({ context: { output }, conversation }: ReplScene, signal: AbortSignal): Promise<void> {
+async function compactNow({ context: { output }, conversation }: ReplContext, signal: AbortSignal): Promise<void> {
   const session = await conversation.open();
   const result = await session.compact({ signal });
   if (result.kind === "busy") {
@@ -38,7 +38,7 @@ async function compactNow({ context: { output }, conversation }: ReplScene, sign
 }
 
 /** `/checkpoint`: writes down where the conversation stands, now. */
-export async function checkpointCurrent({ context: { output }, conversation }: ReplScene): Promise<void> {
+export async function checkpointCurrent({ context: { output }, conversation }: ReplContext): Promise<void> {
   if (conversation.session === null) return nothingYet(output);
   const session = await conversation.open();
   const result = await session.checkpoint();
@@ -57,7 +57,7 @@ export async function checkpointCurrent({ context: { output }, conversation }: R
 }
 
 /** `/checkpoints`: the newest of them. */
-export async function listTheCheckpoints({ context, conversation }: ReplScene): Promise<void> {
+export async function listTheCheckpoints({ context, conversation }: ReplContext): Promise<void> {
   const { output, signal } = context;
   if (conversation.session === null) return nothingYet(output);
   const session = await conversation.open();
@@ -70,6 +70,6 @@ export async function listTheCheckpoints({ context, conversation }: ReplScene): 
     await output.line({ text: `One is being made by ${status.running.owner}.`, style: "dim" });
 }
 
-async function nothingYet(output: ReplScene["context"]["output"]): Promise<void> {
+async function nothingYet(output: ReplContext["context"]["output"]): Promise<void> {
   await output.line("Nothing was said yet.");
 }

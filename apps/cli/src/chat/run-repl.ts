@@ -12,7 +12,7 @@ import { createInputHistory } from "./input-history.ts";
 import { createLineEditor } from "./line-editor.ts";
 import type { LineEditor } from "./line-editor.ts";
 import { replCommands } from "./repl-commands.ts";
-import type { ReplScene } from "./repl-commands.ts";
+import type { ReplContext } from "./repl-context.ts";
 import { sendDenied } from "./send-denied.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
 
@@ -37,7 +37,7 @@ export async function runRepl(
   const canMoveCursor = (host.environment["TERM"] ?? "dumb") !== "dumb";
   const editor = createLineEditor(host, { prompt: "> ", history, canMoveCursor });
   const runTurn = (said: string | null): Promise<void> => takeTurn(context, conversation, editor, said, options);
-  const interruptible: ReplScene["interruptible"] = async (work) => {
+  const interruptible: ReplContext["interruptible"] = async (work) => {
     const cancel = new AbortController();
     editor.onInterrupt(() => cancel.abort());
     try {
@@ -46,7 +46,7 @@ export async function runRepl(
       editor.onInterrupt(null);
     }
   };
-  const reportedAlone: ReplScene["reportedAlone"] = async (names, work) => {
+  const reportedAlone: ReplContext["reportedAlone"] = async (names, work) => {
     conversation.listen(besideTurns(editor, names));
     try {
       await work();
@@ -54,7 +54,7 @@ export async function runRepl(
       conversation.listen(besideTurns(editor));
     }
   };
-  const scene: ReplScene = { context, conversation, runTurn, interruptible, reportedAlone };
+  const repl: ReplContext = { context, conversation, runTurn, interruptible, reportedAlone };
   conversation.listen(besideTurns(editor));
   try {
     for (;;) {
@@ -64,7 +64,7 @@ export async function runRepl(
       const text = submission.text;
       if (text.trim() === "") continue;
       if (leaveWords.has(text.trim())) return await farewell(context, conversation, 0);
-      await answered(context, conversation, () => act(scene, text));
+      await answered(context, conversation, () => act(repl, text));
     }
   } finally {
     editor.close();
@@ -78,16 +78,16 @@ export async function runRepl(
 }
 
 /** A command, or a turn. What begins with a slash is never sent: whoever mistypes a command has not said anything. */
-async function act(scene: ReplScene, text: string): Promise<void> {
-  if (!text.startsWith("/")) return scene.runTurn(text);
+async function act(repl: ReplContext, text: string): Promise<void> {
+  if (!text.startsWith("/")) return repl.runTurn(text);
   const [, name = "", argument = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
   const command = replCommands.find((each) => each.name === name || each.aliases.includes(name));
-  if (command !== undefined) return command.run(scene, argument.trim());
+  if (command !== undefined) return command.run(repl, argument.trim());
   const near = nearestName(
     name,
     replCommands.map((each) => each.name),
   );
-  const { output } = scene.context;
+  const { output } = repl.context;
   const hint = near === null ? "/help lists the commands." : `did you mean /${near}?`;
   const message = `Unknown command /${name}: ${hint} Nothing was sent; to say it, begin with a space.`;
   await output.line({ text: message, style: "red" });

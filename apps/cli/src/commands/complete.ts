@@ -1,5 +1,4 @@
 import type { CommandContext, CommandDefinition, CommandInput, OptionDefinition } from "../command.ts";
-import { commandTable } from "../command-table.ts";
 import { openStore } from "../open-store.ts";
 import { globalOptions } from "../program.ts";
 import { listSessions } from "@throughline/queries";
@@ -24,27 +23,30 @@ async function candidates(
   before: readonly string[],
   typed: string,
 ): Promise<readonly string[]> {
-  const visible = commandTable.filter(({ isHidden }) => isHidden !== true);
-  const command = commandOf(before);
+  const { commands } = context;
+  const visible = commands.filter(({ isHidden }) => isHidden !== true);
+  const command = commandOf(commands, before);
   const options = [...(command?.options ?? []), ...globalOptions];
   const asked = options.find((option) => longName(option) === before.at(-1));
   if (asked !== undefined && takesValue(asked)) return asked.choices ?? [];
   if (typed.startsWith("-")) return [...options.map(longName), "--help"];
   if (command === undefined) return visible.map(({ name }) => name);
   if (command.name === "completion") return ["bash", "zsh", "fish"];
-  if (command.name === "entry" && operandsAfter(before, options) === 1) return ["get", "set", "unset"];
-  const wantsKey = /key/.test(command.arguments[0]?.name ?? "") && operandsAfter(before, options) === 0;
+  if (command.name === "entry" && operandsAfter(commands, before, options) === 1) return ["get", "set", "unset"];
+  const wantsKey = /key/.test(command.arguments[0]?.name ?? "") && operandsAfter(commands, before, options) === 0;
   if (wantsKey) return await sessionNames(context, before);
   return command.name === "restore" && asked !== undefined ? await sessionNames(context, before) : [];
 }
 
-function commandOf(words: readonly string[]): CommandDefinition | undefined {
-  return words.flatMap((word) => commandTable.find(({ name }) => name === word) ?? [])[0];
+type Commands = CommandContext["commands"];
+
+function commandOf(commands: Commands, words: readonly string[]): CommandDefinition | undefined {
+  return words.flatMap((word) => commands.find(({ name }) => name === word) ?? [])[0];
 }
 
 /** How many words that are no options stand after the command. */
-function operandsAfter(words: readonly string[], options: readonly OptionDefinition[]): number {
-  const at = words.findIndex((word) => commandTable.some(({ name }) => name === word));
+function operandsAfter(commands: Commands, words: readonly string[], options: readonly OptionDefinition[]): number {
+  const at = words.findIndex((word) => commands.some(({ name }) => name === word));
   return words.slice(at + 1).filter((word, index, rest) => {
     const earlier = options.find((option) => longName(option) === rest[index - 1]);
     return !word.startsWith("-") && !(earlier !== undefined && takesValue(earlier));

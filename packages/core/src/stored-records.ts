@@ -1,0 +1,48 @@
+import type { RecordSource } from "./record-draft.ts";
+import type { SessionRecord } from "./record.ts";
+
+/** `record`: the parsed record. `source`: also the exact line it came in. `head`: neither, only size and checksum. */
+export type ReadPayload = "record" | "source" | "head";
+
+export interface RecordHead {
+  readonly seq: number;
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly type: string;
+  readonly side: boolean;
+  /** The writer's claim; null when the line states no time. */
+  readonly tsMs: number | null;
+  /** The store's clock; null for lines another program wrote. */
+  readonly storedAtMs: number | null;
+  /** Of the record's line, without the line feed. */
+  readonly bytes: number;
+  /** CRC-32 of the bytes as they are kept (coded, under a codec); null for lines another program wrote. */
+  readonly crc: number | null;
+}
+
+export interface StoredRecord extends RecordHead {
+  readonly record: SessionRecord;
+}
+
+export interface SourcedRecord extends StoredRecord {
+  /**
+   * The line it was imported as; for records of our own the JSON they are kept as. Of another program's line that is too
+   * long to be read: the JSON of the record that stands for it; `bytes` says how long the line is.
+   */
+  readonly source: RecordSource;
+  /** True when the source's own JSON is the record: same id, parentId and fields. */
+  readonly isSourceCanonical: boolean;
+}
+
+export type RecordFor<Payload extends ReadPayload> = Payload extends "source"
+  ? SourcedRecord
+  : Payload extends "record"
+    ? StoredRecord
+    : RecordHead;
+
+export interface RecordPage<Payload extends ReadPayload = "record"> {
+  /** Never empty, never more than `capabilities.limits.pageRecords`. */
+  readonly records: readonly RecordFor<Payload>[];
+  /** The session's last seq when the page was read. */
+  readonly lastSeq: number;
+}

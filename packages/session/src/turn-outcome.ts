@@ -1,0 +1,15 @@
+/**
+ * How a turn ended. `failed` ones are thrown, with the outcome in the log. `denied`: the send policy denies answers in this
+ * session; the user's words are stored and the model was not asked.
+ */
+export type TurnOutcome = "done" | "aborted" | "failed" | "step-limit" | "denied";
+
+/** What a process left behind that ended in the middle of a turn. */
+export interface InterruptedTurn {
+  readonly turnId: string;
+  readonly owner: string;
+  /** When it began, by its writer's clock; null when the mark lies before the window. */
+  readonly sinceMs: number | null;
+  /** What the user had said; null when the turn was resumed, or the text lies before the window. */
+  readonly text: string | null;
+}

@@ -1,0 +1,33 @@
+import type { SessionRecord } from "@throughline/core";
+import { decodeLine } from "@throughline/openclaw-format";
+import type { FramedLine } from "./framed-lines.ts";
+import { ownLine } from "./own-line.ts";
+import { decodeStoredLine, foreignHead, renamedLine, type ReadLine } from "./stored-line.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** What another program's line stands for depends on the lines before it, and those were not read. */
+export class NeedsWholeTranscript extends Error {}
+
+/** As `readFramed`, of the bytes of a line. */
+export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array): ReadLine {
+  return readFramed(transcript, seq, { own: () => ownLine(bytes), bytes: () => bytes, sizeBytes: bytes.length });
+}
+
+/** One line of the file as the record it stands for. */
+export function readFramed(
+  transcript: Transcript,
+  seq: number,
+  line: Pick<FramedLine, "own" | "bytes" | "sizeBytes">,
+): ReadLine {
+  const { codec, owner } = transcript.options;
+  const read = line.own();
+  const own = read === null || read.envelope.seq === 0 ? null : decodeStoredLine(read, codec, owner);
+  const meaning = transcript.meanings.get(seq);
+  if (own !== null) return meaning === undefined ? own : renamedLine(own, meaning.id);
+  if (transcript.base !== null) throw new NeedsWholeTranscript();
+  const bytes = line.bytes();
+  const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);
+  const source = decodeLine(bytes);
+  const isSourceCanonical = meaning === undefined;
+  return { ...foreignHead(record, line.sizeBytes), payload: () => ({ record, source, isSourceCanonical }) };
+}
