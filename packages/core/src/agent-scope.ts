@@ -3,6 +3,7 @@ import { parseSessionKey } from "./session-key.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { ListQuery, SessionStore } from "./session-store.ts";
 import type { SearchQuery } from "./store-facets.ts";
+import { readWindow } from "./read-window.ts";
 import { refused } from "./refused.ts";
 
 export interface AgentScopeOptions {
@@ -57,6 +58,9 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
     // Async: a refusal is a rejection like every other, and not thrown past the caller's `catch`.
     append: async (ref, drafts, given) => store.append(inScope(ref), drafts, given),
     read: (ref, given) => store.read(inScope(ref), given),
+    ...(store.readWindow === undefined
+      ? {}
+      : { readWindow: async (ref, given) => readWindow(store, inScope(ref), given) }),
     load: async (ref, given) => store.load(inScope(ref), given),
     save: async (ref, entry, given) => store.save(inScope(ref), entry, given),
     list: async (query = {}) => store.list(scoped(query)),

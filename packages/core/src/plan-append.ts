@@ -1,4 +1,5 @@
 import { assertObjects } from "./assert-arguments.ts";
+import { assertOneOf } from "./assert-options.ts";
 import { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 import { isColumnText } from "./column-text.ts";
 import { assertNotArchived } from "./plan-move.ts";
@@ -49,6 +50,7 @@ export function prepareAppend(
     throw refused("INPUT_INVALID", "windowFromSeq is a whole number from 0 on.", { windowFromSeq });
   if (rewindTo !== undefined && rewindTo !== null && !isColumnText(rewindTo, 256))
     throw refused("INPUT_INVALID", `rewindTo is the id of a record, not ${quote(rewindTo)}.`, { rewindTo });
+  if (options.return !== undefined) assertOneOf({ return: options.return }, ["stored"]);
   const own = options.entry === undefined ? options : { ...options, entry: givenPatch(options.entry) };
   const digest = key === undefined ? "" : sha256Hex(draftsFingerprint(drafts));
   return { prepared, options: own, durability, limits, keyed: key === undefined ? null : { key, digest } };

@@ -23,10 +23,24 @@ export async function readWindow(
 ): Promise<RecordWindow> {
   // A store that a network lies in front of brings both at once.
   if (store.readWindow !== undefined) return store.readWindow(ref, options);
-  const state = await loadExisting(store, ref);
-  const { windowSeq } = state.head;
-  if (windowSeq === null) return { state, records: await readContextRecords(store, ref, state.head, options) };
+  for (;;) {
+    const state = await loadExisting(store, ref);
+    const records = await recordsOf(store, ref, state, options);
+    // A reset in between gives the key to another session: its records are not those of this state.
+    const isEmpty = records.length === 0 && state.head.lastSeq === 0;
+    const now = isEmpty ? state : await store.load(ref, options);
+    if (now?.sessionId === state.sessionId) return { state, records };
+  }
+}
+
+async function recordsOf(
+  store: SessionStore,
+  ref: SessionRef,
+  { head }: SessionState,
+  options: { readonly signal?: AbortSignal },
+): Promise<readonly StoredRecord[]> {
+  if (head.windowSeq === null) return readContextRecords(store, ref, head, options);
   const records: StoredRecord[] = [];
-  for await (const page of store.read(ref, { ...options, afterSeq: windowSeq - 1 })) records.push(...page.records);
-  return { state, records };
+  for await (const page of store.read(ref, { ...options, afterSeq: head.windowSeq - 1 })) records.push(...page.records);
+  return records;
 }

@@ -2,6 +2,7 @@ import type { PayloadCodec } from "./codec.ts";
 import { crc32 } from "./crc32.ts";
 import { createPayloadCoder, type PayloadOwner } from "./payload-coder.ts";
 import { lineBytes, serializeRecord, type LinkedRecord } from "./prepare-drafts.ts";
+import { noPromotedColumns, promotedColumns } from "./promoted-columns.ts";
 import type { SessionRecord } from "./record.ts";
 import type { RecordSource } from "./record-draft.ts";
 import { redactionTombstone } from "./redact-records.ts";
@@ -70,7 +71,9 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
       // Both are covered: the checksum is that of the text with the source behind it.
       const crc = source === null ? crc32(text) : crc32(source, crc32(text));
       const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes: lineBytes(item), crc };
-      return { ...head, text, source, isSourceText: typeof given === "string" };
+      const { role, toolName } =
+        type === "message" && codec === undefined ? promotedColumns(record["message"]) : noPromotedColumns;
+      return { ...head, role, toolName, text, source, isSourceText: typeof given === "string" };
     },
     decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload) {
       const { text, source, isSourceText } = row;
@@ -78,7 +81,7 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
       const { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = row;
       const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc };
       const read = (): RecordHead | StoredRecord | SourcedRecord => {
-        if (payload === "head") return head;
+        if (payload === "head") return { ...head, role: row.role ?? null, toolName: row.toolName ?? null };
         const owner = { ...place, id: row.id, part: "record" } as const;
         const line = textOf(text, owner);
         const stored = { ...head, record: parse(line, owner) as SessionRecord };

@@ -140,6 +140,11 @@ export interface AppendOptions {
   readonly rewindTo?: string | null;
   /** Opens, renews or closes a turn, or states that the append belongs to it. */
   readonly turn?: TurnRequest;
+  /**
+   * `stored`: the result has the records as a read gives them (`AppendResult.stored`), which costs the store no read unless
+   * an earlier append with the key is answered. @default they are not in the result
+   */
+  readonly return?: "stored";
   /** Ends the wait, not a write that has begun: that one says outcome "unknown" or completes. */
   readonly signal?: AbortSignal;
 }
@@ -161,6 +166,11 @@ export interface AppendResult {
   readonly durability: Durability;
   /** True when an earlier append with the same key gave this result. */
   readonly replayed: boolean;
+  /**
+   * What `read` gives for these records, in their order: where `return: "stored"` asked for it. Of an earlier append it is
+   * what the session holds now. Absent from stores made before it was part of the contract: `appendStored` reads then.
+   */
+  readonly stored?: readonly StoredRecord[];
 }
 
 export interface ReadOptions<Payload extends ReadPayload = "record"> {

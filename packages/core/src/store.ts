@@ -1,5 +1,6 @@
 // What every store shares, so that no rule of the contract is written twice. For implementers, not for users.
 export { assertObjects, assertRedaction, assertRef, forkBound } from "./assert-arguments.ts";
+export { storedRecord, withStored } from "./append-stored.ts";
 export { writeDurability } from "./check-append.ts";
 export { createCapabilities } from "./create-capabilities.ts";
 export { createHandleLife } from "./handle-life.ts";

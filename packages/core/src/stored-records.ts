@@ -18,6 +18,13 @@ export interface RecordHead {
   readonly bytes: number;
   /** CRC-32 of the bytes as they are kept (coded, under a codec); null for lines another program wrote. */
   readonly crc: number | null;
+  /**
+   * Of a message, as the record spells them, in what a read with `payload: "head"` gives: so an outline needs no payloads. Null
+   * for every other record, for text that fits no column (over 256 characters), and under a codec. Absent where a read gives
+   * the record, and from stores made before it was part of the contract.
+   */
+  readonly role?: string | null;
+  readonly toolName?: string | null;
 }
 
 export interface StoredRecord extends RecordHead {

@@ -1,10 +1,10 @@
-import { type AppendOptions, type AppendResult, type Clock, hasErrorCode, type RecordDraft } from "@throughline/core";
+import { type AppendOptions, type Clock, hasErrorCode, type RecordDraft } from "@throughline/core";
 import { isUnknown } from "@throughline/core/internal";
 import { keepLease } from "./keep-lease.ts";
 import type { Emit } from "./session-event.ts";
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import { forward } from "./turn-wait.ts";
-import type { WindowLog } from "./window-log.ts";
+import type { StoredAppend, WindowLog } from "./window-log.ts";
 
 export interface HeldTurnOptions {
   readonly log: WindowLog;
@@ -55,7 +55,7 @@ export class HeldTurn {
   }
 
   /** Appends as part of the turn. @throws why the turn was lost; what the store throws */
-  async append(drafts: readonly RecordDraft[], options: AppendOptions = {}): Promise<AppendResult> {
+  async append(drafts: readonly RecordDraft[], options: AppendOptions = {}): Promise<StoredAppend> {
     if (this.#lostBecause !== null) throw this.#lostBecause;
     try {
       return await this.#log.append(drafts, { turn: { action: "within", fence: this.fence }, ...options });
@@ -70,7 +70,7 @@ export class HeldTurn {
     drafts: readonly RecordDraft[],
     mark: Omit<TurnMark, "turnId">,
     entry?: Readonly<Record<string, unknown>>,
-  ): Promise<AppendResult> {
+  ): Promise<StoredAppend> {
     try {
       const end = turnMarkDraft({ turnId: this.turnId, ...mark });
       const result = await this.append([...drafts, end], {

@@ -23,7 +23,6 @@ import { processOwners } from "./process-owners.ts";
 import type { InterruptedTurn } from "./turn-outcome.ts";
 import type { UnplacedEvent } from "./session-event.ts";
 import type { SessionName } from "./sessions.ts";
-import { storedRecord } from "./stored-record.ts";
 import { TurnLog } from "./turn-log.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 import { abortedBefore, TurnWait } from "./turn-wait.ts";
@@ -236,8 +235,8 @@ class LoopTurn implements OpenedTurn {
   async append(drafts: readonly SessionDraft[]): Promise<readonly StoredRecord[]> {
     const held = this.#open();
     assertDrafts("append", drafts);
-    const { records } = await held.append(drafts);
-    return records.map((place, index) => storedRecord(drafts[index] as SessionDraft, place));
+    const { stored } = await held.append(drafts);
+    return stored;
   }
 
   async close(drafts: readonly SessionDraft[] = [], options: CloseTurnOptions = {}): Promise<readonly StoredRecord[]> {
@@ -247,8 +246,8 @@ class LoopTurn implements OpenedTurn {
     const { outcome = "done", entry } = options;
     this.#isEnding = true;
     try {
-      const { records } = await held.close(drafts, { state: outcome }, entry);
-      return drafts.map((draft, index) => storedRecord(draft, records[index] as (typeof records)[number]));
+      const { stored } = await held.close(drafts, { state: outcome }, entry);
+      return stored.slice(0, drafts.length);
     } catch (error) {
       // What was refused was not written: the program may close with something else.
       this.#isEnding = held.isCloseUnknown;

@@ -17,7 +17,7 @@ import {
   type TurnRequest,
 } from "@throughline/core";
 import { throughlineKind } from "@throughline/core/internal";
-import { storedRecord } from "./stored-record.ts";
+import { withStored } from "@throughline/core/store";
 import type { RedactDraft } from "./session-options.ts";
 import { WindowFacts } from "./window-facts.ts";
 
@@ -133,15 +133,16 @@ export class WindowLog {
    * unknown, it is repeated with the key until the store acknowledges it.
    * @throws {ThroughlineError} SESSION_REPLACED, and what the store throws
    */
-  append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
+  append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<StoredAppend> {
     return this.#exclusively(async () => {
       this.#assertCurrent();
       const redact = this.#redact;
       const written = redact === null ? drafts : drafts.map((draft) => redact(draft));
       const isKeyed = options.idempotencyKey !== undefined;
       const idempotencyKey = options.idempotencyKey ?? this.#random.uuid();
-      const result = await this.#appendHere(written, { ...options, idempotencyKey, isNewKey: !isKeyed });
-      await this.#takeAppended(written, result, options);
+      const keyed = { ...options, idempotencyKey, isNewKey: !isKeyed };
+      const result = await this.#appendHere(written, keyed);
+      await this.#takeAppended(result, options);
       // Only one call ever had a key that was made here: a repeat of its own is no news to the caller.
       return isKeyed ? result : { ...result, replayed: false };
     });
@@ -153,7 +154,8 @@ export class WindowLog {
       // A lease that a power cut takes is a lease of a process that is gone.
       const durability = this.store.capabilities.durabilities[0];
       const options = { turn, ...(durability === undefined ? {} : { durability }) };
-      await this.#takeAppended([], await this.store.append(this.ref, [], options), options);
+      const result = await this.store.append(this.ref, [], options);
+      await this.#takeAppended({ ...result, stored: [] }, options);
     });
   }
 
@@ -161,13 +163,14 @@ export class WindowLog {
   async #appendHere(
     drafts: readonly RecordDraft[],
     options: AppendOptions & { readonly idempotencyKey: string },
-  ): Promise<AppendResult> {
+  ): Promise<StoredAppend> {
     // A fence, and the head, are of one session only.
     const isPinned = options.turn !== undefined || options.expect !== undefined;
     for (let moves = 0; ; moves++) {
       const expect = isPinned ? {} : { expect: { head: this.#head.headId } };
       try {
-        return await appendOnce(this.store, this.ref, drafts, { ...options, ...expect });
+        const result = await appendOnce(this.store, this.ref, drafts, { ...options, ...expect, ...stored });
+        return (await withStored(this.store, this.ref, result, stored)) as StoredAppend;
       } catch (error) {
         if (isPinned || !hasErrorCode(error, "APPEND_CONFLICT") || moves >= maxMoves) throw error;
         await this.#catchUp();
@@ -264,13 +267,13 @@ export class WindowLog {
       for (const record of page.records) this.#take(record);
   }
 
-  async #takeAppended(drafts: readonly RecordDraft[], result: AppendResult, { entry }: AppendOptions): Promise<void> {
-    const { head, records } = result;
+  async #takeAppended(result: StoredAppend, { entry }: AppendOptions): Promise<void> {
+    const { head, records, stored } = result;
     // An empty session was replaced by another, or this was written before.
     if (head.sessionId !== this.sessionId || result.replayed) return this.#catchUp();
     const first = records[0]?.seq ?? head.lastSeq + 1;
     await this.#readFrom(this.#head.lastSeq, first - 1);
-    for (const [index, place] of records.entries()) this.#take(storedRecord(drafts[index] as RecordDraft, place));
+    for (const record of stored) this.#take(record);
     this.#head = head;
     if (entry !== undefined) this.#entry = patched(this.#entry, entry);
     this.#followHead(head.headId);
@@ -288,6 +291,11 @@ export class WindowLog {
     this.#onRecord(stored);
   }
 }
+
+const stored = { return: "stored" } as const;
+
+/** What was appended, with the records as they are stored. */
+export type StoredAppend = AppendResult & Required<Pick<AppendResult, "stored">>;
 
 interface ReloadOptions {
   /** The key may have another session by now. @default SESSION_REPLACED */

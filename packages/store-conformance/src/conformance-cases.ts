@@ -9,6 +9,7 @@ import { eventCases } from "./cases/events.ts";
 import { exclusivelyCases } from "./cases/exclusively.ts";
 import { expectCases, sidesCases } from "./cases/expect.ts";
 import { forkCases } from "./cases/fork.ts";
+import { headCases } from "./cases/heads.ts";
 import { idempotencyCases } from "./cases/idempotency.ts";
 import { isolationCases } from "./cases/isolation.ts";
 import { lifecycleCases } from "./cases/lifecycle.ts";
@@ -22,9 +23,11 @@ import { redactCases } from "./cases/redact.ts";
 import { refusalCases } from "./cases/refusals.ts";
 import { searchCases } from "./cases/search.ts";
 import { sourceCases } from "./cases/sources.ts";
+import { storedCases } from "./cases/stored.ts";
 import { textCopyCases } from "./cases/text-copies.ts";
 import { turnCases } from "./cases/turns.ts";
 import { watchCases } from "./cases/watch.ts";
+import { windowCases } from "./cases/window.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 
 /** Every case of the kit, group by group. */
@@ -33,6 +36,9 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...lifecycleCases,
   ...appendCases,
   ...sequenceCases,
+  ...storedCases,
+  ...headCases,
+  ...windowCases,
   ...expectCases,
   ...sidesCases,
   ...idempotencyCases,

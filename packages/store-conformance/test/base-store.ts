@@ -114,6 +114,7 @@ export function delegate(inner: SessionStore, members: Partial<SessionStore>): S
     remove: (ref, options) => inner.remove(ref, options),
     redact: (ref, ids, options) => inner.redact(ref, ids, options),
     ...(inner.exclusively === undefined ? {} : { exclusively: inner.exclusively.bind(inner) }),
+    ...(inner.readWindow === undefined ? {} : { readWindow: inner.readWindow.bind(inner) }),
     ...(inner.search === undefined ? {} : { search: inner.search }),
     ...(inner.fork === undefined ? {} : { fork: inner.fork }),
     ...(inner.watch === undefined ? {} : { watch: inner.watch }),

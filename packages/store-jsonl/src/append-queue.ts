@@ -1,4 +1,5 @@
 import {
+  type AppendedRecord,
   type AppendResult,
   hasErrorCode,
   type SessionEvent,
@@ -6,7 +7,7 @@ import {
   type ThroughlineError,
 } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
-import type { AppendPlan, AppendRequest } from "@throughline/core/store";
+import { type AppendPlan, type AppendRequest, storedRecord } from "@throughline/core/store";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { writeEntry } from "./append-entry.ts";
 import { planHeld, inFile, stageAppend, type StagedAppend } from "./append-records.ts";
@@ -17,6 +18,7 @@ import { withSession } from "./session-access.ts";
 import { lockAborted } from "./session-lock.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
+import type { EncodedLine } from "./stored-line.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 /** What was written for an append. It is acknowledged when `flushed` resolves, or at once where there is nothing to wait for. */
@@ -239,7 +241,8 @@ export class AppendQueue {
       const { request, resolve, reject } = waiting;
       try {
         const { result, events } = isInPlace ? plan : this.#planInFile(held, one, one === last);
-        resolve({ held, result, events, flushed: request.durability === "disk" ? flushed : null });
+        const answer = request.options.return === undefined ? result : withLines(result, one);
+        resolve({ held, result: answer, events, flushed: request.durability === "disk" ? flushed : null });
       } catch (error) {
         reject(error);
       }
@@ -314,4 +317,14 @@ function isWithoutRecords({ prepared }: AppendRequest): boolean {
 /** Whether an id or a key must be looked for among all records. A new key is in none of them. */
 function needsWhole({ prepared, keyed, options }: AppendRequest): boolean {
   return (keyed !== null && options.isNewKey !== true) || prepared.some(({ isIdGiven }) => isIdGiven);
+}
+
+/** The result with the records as they were written; without them where an earlier append is answered. */
+function withLines(result: AppendResult, { plan, staged }: Decided): AppendResult {
+  if (staged === null) return result;
+  const stored = plan.linked.map((item, index) => {
+    const place = result.records[index] as AppendedRecord;
+    return storedRecord(item, place, (staged.lines[index] as EncodedLine).stored);
+  });
+  return { ...result, stored };
 }

@@ -111,13 +111,13 @@ class JsonlStore implements core.SessionStore {
         if (hasRecords) this.#derived.announce(agent, row.sessionId);
       });
       if (flushed !== null) await flushed;
-      if (result.replayed) return { ...result, durability: request.durability };
+      if (result.replayed) return rules.withStored(this, ref, { ...result, durability: request.durability }, options);
       for (const event of events) this.#context.emit(event);
       this.#derived.schedule(agent);
       for (const notify of this.#followers) notify();
       // Without a flush there is no wait in which timers and signals have their turn.
       if (flushed === null) await this.#slices.next();
-      return result;
+      return rules.withStored(this, ref, result, options);
     }, true);
   }
 

@@ -2,7 +2,7 @@ import type { SessionRecord } from "@throughline/core";
 import { decodeLine } from "@throughline/openclaw-format";
 import type { FramedLine } from "./framed-lines.ts";
 import { ownLine } from "./own-line.ts";
-import { decodeStoredLine, foreignHead, renamedLine, type ReadLine } from "./stored-line.ts";
+import { decodeStoredLine, foreignHead, outlineOf, renamedLine, type ReadLine } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** What another program's line stands for depends on the lines before it, and those were not read. */
@@ -29,5 +29,9 @@ export function readFramed(
   const record = structuredClone(meaning) ?? (JSON.parse(Buffer.from(bytes).toString()) as SessionRecord);
   const source = decodeLine(bytes);
   const isSourceCanonical = meaning === undefined;
-  return { ...foreignHead(record, line.sizeBytes), payload: () => ({ record, source, isSourceCanonical }) };
+  return {
+    ...foreignHead(record, line.sizeBytes),
+    payload: () => ({ record, source, isSourceCanonical }),
+    outline: () => outlineOf(record),
+  };
 }

@@ -5,7 +5,7 @@ import type { HeldSession } from "./held-session.ts";
 import { readForward } from "./read-forward.ts";
 import type { PageCursor } from "./record-page.ts";
 import type { SessionRow } from "./session-row.ts";
-import { foreignHead, type ReadLine } from "./stored-line.ts";
+import { foreignHead, outlineOf, type ReadLine } from "./stored-line.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
 import type { Transcript } from "./transcript.ts";
@@ -121,6 +121,7 @@ function readLong(file: TranscriptFile, transcript: Transcript, seq: number): Re
     return {
       ...foreignHead(record, sizeBytes),
       payload: () => ({ record, source: serializeRecord(record), isSourceCanonical: true }),
+      outline: () => outlineOf(record),
     };
   }
   // Of a transcript that was read from its end on nobody has looked at this line yet.
@@ -160,7 +161,10 @@ function firstSeq(
 function recordOf<Payload extends ReadPayload>(seq: number, line: ReadLine, payload: Payload): RecordFor<Payload> {
   const { id, parentId, type, side, tsMs, storedAtMs, bytes, crc } = line;
   const given = (): RecordHead | StoredRecord | SourcedRecord => {
-    if (payload === "head") return { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc };
+    if (payload === "head") {
+      const { role, toolName } = line.outline();
+      return { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, role, toolName };
+    }
     const { record, source, isSourceCanonical } = line.payload();
     return payload === "record"
       ? { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, record }

@@ -1,7 +1,13 @@
 import { crc32 } from "node:zlib";
-import { isSideRecord, lineBytes } from "@throughline/core/internal";
 import { type RecordSource, type SessionRecord, ThroughlineError } from "@throughline/core";
-import { type LinkedRecord, type PayloadCoder, type PayloadOwner } from "@throughline/core/store";
+import {
+  isSideRecord,
+  lineBytes,
+  noPromotedColumns,
+  type PromotedColumns,
+  promotedColumns,
+} from "@throughline/core/internal";
+import type { LinkedRecord, PayloadCoder, PayloadOwner } from "@throughline/core/store";
 import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
 import type { OwnLine } from "./own-line.ts";
 import type { StoreEnvelope } from "./store-envelope.ts";
@@ -27,6 +33,8 @@ export interface LinePayload {
 /** A line, read. Content is decoded only when it is asked for. */
 export interface ReadLine extends LineHead {
   payload(): LinePayload;
+  /** What of a message an outline shows. */
+  outline(): PromotedColumns;
 }
 
 /** A line of ours, read. */
@@ -108,7 +116,13 @@ function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { r
     line,
     sizeBytes: isCounted ? head.bytes + line.length - text.length : Buffer.byteLength(line),
     text,
-    stored: { ...head, envelope, actualCrc: () => envelope.crc, payload: () => payload },
+    stored: {
+      ...head,
+      envelope,
+      actualCrc: () => envelope.crc,
+      payload: () => payload,
+      outline: () => (envelope.enc === undefined ? outlineOf(record) : noPromotedColumns),
+    },
   };
 }
 
@@ -171,6 +185,15 @@ class PlainLine implements StoredLine, LinePayload {
   payload(): LinePayload {
     return this;
   }
+
+  outline(): PromotedColumns {
+    return outlineOf(this.record);
+  }
+}
+
+/** Of a message, what is shown without its text. */
+export function outlineOf(record: SessionRecord): PromotedColumns {
+  return record.type === "message" ? promotedColumns(record["message"]) : noPromotedColumns;
 }
 
 function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCodec, owner: LineOwner): StoredLine {
@@ -187,6 +210,7 @@ function codedLine(record: SessionRecord, envelope: StoreEnvelope, codec: LineCo
     side: envelope.side ?? false,
     bytes: envelope.bytes ?? 0,
     actualCrc: () => crc32(coded),
+    outline: () => noPromotedColumns,
     payload() {
       const text = utf8(codec.coder.decode(coded, { ...owner, id, part: "record" }));
       const plain = parseDecoded(text, "record", id) as SessionRecord;
@@ -300,6 +324,7 @@ export function renamedLine(line: StoredLine, id: string): StoredLine {
     bytes,
     envelope,
     actualCrc: () => line.actualCrc(),
+    outline: () => line.outline(),
     payload() {
       const { record, source } = line.payload();
       return { record: { ...record, id }, source, isSourceCanonical: false };

@@ -24,6 +24,7 @@ import {
   type RecordRow,
   refused,
   type RowCoder,
+  withStored,
   seqsIn,
   sessionNotFound,
   sessionRefText,
@@ -96,7 +97,7 @@ class MemoryStore implements core.SessionStore {
     };
     const nowMs = this.#clock.nowMs();
     const { result, linked, frame, entry, events } = planAppend(request, target, nowMs);
-    if (result.replayed) return result;
+    if (result.replayed) return withStored(this, ref, result, options);
     const firstSeq = session.rows.length + 1;
     const rows = linked.map((item, index) =>
       this.#coder.encodeRecord(frame, item, { seq: firstSeq + index, storedAtMs: nowMs }),
@@ -107,7 +108,8 @@ class MemoryStore implements core.SessionStore {
     session.frame = frame;
     if (request.keyed !== null) session.remembered.remember(request.keyed.key, request.keyed.digest, result, nowMs);
     this.#life.announce(...events);
-    return result;
+    if (options.return === undefined) return result;
+    return { ...result, stored: rows.map((row) => this.#coder.decodeRecord(frame, row, "record")) };
   }
 
   read<Payload extends core.ReadPayload = "record">(

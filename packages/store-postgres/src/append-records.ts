@@ -1,4 +1,4 @@
-import type { AppendedRecord, AppendOptions, AppendResult, SessionEntry, SessionRef } from "@throughline/core";
+import type { AppendOptions, AppendResult, SessionEntry, SessionRef } from "@throughline/core";
 import { hasErrorCode, patchEntry, ThroughlineError } from "@throughline/core";
 import {
   type AppendRequest,
@@ -18,10 +18,11 @@ import {
   type BatchField,
   type RequestField,
 } from "./append-request.ts";
+import { applied, replayed } from "./append-result.ts";
 import { arrayLiteral } from "./array-literal.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
-import { batchColumns, columnText, fromColumnText, type BatchColumns } from "./record-columns.ts";
-import { entryColumns, fieldColumns, headOf, numberOrNull, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts";
+import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
 import type { JobLease, StoreScene } from "./store-scene.ts";
 
 /** How often an append is made anew that met its twin, or whose coded part has to be coded again. */
@@ -76,7 +77,7 @@ export async function appendRecords(
     });
     if (row === undefined) throw sessionNotFound(ref);
     scene.sessionIds.set(address.join("\0"), String(row["session_id"]));
-    if (row["verdict"] === "APPLIED") return applied(scene, ref, request, row);
+    if (row["verdict"] === "APPLIED") return applied(scene, ref, { request, columns }, row);
     if (row["verdict"] === "REPLAYED") return replayed(row);
     if (row["verdict"] !== "TWIN") refuse(scene, ref, request, row, lease);
     if (attempt >= maxAttempts)
@@ -171,48 +172,6 @@ function refuse(
   );
   if (!scene.rows.isCoded)
     throw refused("INTERNAL", "The database refused an append that the contract allows.", { verdict, ...head });
-}
-
-function applied(scene: StoreScene, ref: SessionRef, request: AppendRequest, row: DatabaseRow): AppendResult {
-  const { prepared, options, durability } = request;
-  const head = headOf(row);
-  const storedAtMs = Number(row["now_ms"]);
-  const firstSeq = head.lastSeq - prepared.length + 1;
-  let parent = textOrNull(row["prev_head_id"]);
-  const records = prepared.map((item, index): AppendedRecord => {
-    const parentId = item.parentId === undefined ? parent : item.parentId;
-    if (!item.side) parent = item.id;
-    return { seq: firstSeq + index, id: item.id, parentId, side: item.side, tsMs: item.tsMs, storedAtMs };
-  });
-  const claimedMs = options.entry?.["updatedAt"];
-  if (typeof claimedMs === "number" && claimedMs > storedAtMs + 5 * 60_000)
-    scene.announce({ name: "updated-at-clamped", ref, claimedMs, storedMs: Number(row["updated_at_ms"]) });
-  if (records.length > 0) {
-    scene.announce({ name: "records-appended", ref, fromSeq: firstSeq, toSeq: head.lastSeq });
-    scene.notify(String(row["session_no"]));
-  }
-  return { records, head, revision: Number(row["revision"]), durability, replayed: false };
-}
-
-/** The first result again, as it was. */
-function replayed(row: DatabaseRow): AppendResult {
-  const ids = listOf(row["first_ids"]) as readonly string[];
-  const parents = listOf(row["first_parents"]) as readonly (string | null)[];
-  const sides = listOf(row["first_sides"]) as readonly boolean[];
-  const times = listOf(row["first_ts"]) as readonly (number | null)[];
-  const head = headOf(row);
-  const storedAtMs = Number(row["first_at"]);
-  const records = ids.map((id, index): AppendedRecord => {
-    const parentId = fromColumnText(parents[index] ?? null);
-    const seq = head.lastSeq - ids.length + index + 1;
-    return { seq, id, parentId, side: sides[index] === true, tsMs: numberOrNull(times[index]), storedAtMs };
-  });
-  const durability = row["first_durability"] as AppendResult["durability"];
-  return { records, head, revision: Number(row["revision"]), durability, replayed: true };
-}
-
-function listOf(text: unknown): readonly unknown[] {
-  return typeof text === "string" ? (JSON.parse(text) as readonly unknown[]) : [];
 }
 
 /** Counted with the parent as null where it is the head, which only the database knows: a line may be longer by an id. */

@@ -13,6 +13,7 @@ import {
   lockedAgent,
   prepareAppend,
   refused,
+  withStored,
   writeDurability,
 } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
@@ -180,7 +181,8 @@ class PostgresSessionStore implements PostgresStore {
       try {
         await this.#ready(options.signal);
         this.#life.begin(options.signal);
-        return await appendRecords(this.#scene, ref, kept, options.lease);
+        const result = await appendRecords(this.#scene, ref, kept, options.lease);
+        return result.replayed ? await withStored(this, ref, result, options) : result;
       } catch (error) {
         throw keyedFailure(error, options);
       }

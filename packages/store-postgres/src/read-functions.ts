@@ -4,6 +4,17 @@ const headColumns = `r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored
 const headTypes = `seq bigint, id text, parent_id text, type text, side boolean, ts_ms bigint, stored_at_ms bigint,
   bytes integer, crc bigint`;
 
+/** How a step of the schema words the function that reads a page. */
+interface ReadForm {
+  readonly name: string;
+  /** Whether it gives the columns of messages that an outline is made of. */
+  readonly isOutlined: boolean;
+  /** Behind LANGUAGE and STABLE. */
+  readonly options: string;
+}
+
+const firstReadForm: ReadForm = { name: "read_page_1", isOutlined: false, options: "" };
+
 /**
  * One page of records and the session's last seq, from one call: one round trip. `p_content`: 0 columns only, 1 with the
  * record, 2 with the line it was imported as. `p_session_no` is the session the first page was of: a reset between two
@@ -12,14 +23,15 @@ const headTypes = `seq bigint, id text, parent_id text, type text, side boolean,
  * Always one row at least when the session is there; its `seq` is null when the page is empty. A page ends when it holds
  * `p_bytes`, with at least one record. `base_id` is the session id that the payload is bound to, for shared records.
  */
-export function readFunctions(schema: string): string {
+export function readFunctions(schema: string, { name, isOutlined, options }: ReadForm = firstReadForm): string {
+  const [outline, outlineTypes] = isOutlined ? [", r.role, r.tool_name", ", role text, tool_name text"] : ["", ""];
   return `
-CREATE FUNCTION ${schema}.read_page_1(p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_session_no bigint,
+CREATE FUNCTION ${schema}.${name}(p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_session_no bigint,
   p_is_window boolean, p_after bigint, p_before bigint, p_is_ascending boolean, p_limit integer, p_page_bytes bigint,
   p_content integer)
-RETURNS TABLE (session_no bigint, session_id text, session_last_seq bigint, base_id text, ${headTypes},
+RETURNS TABLE (session_no bigint, session_id text, session_last_seq bigint, base_id text, ${headTypes}${outlineTypes},
   form smallint, rest text, coded bytea, source bytea, rest_payload bytea, source_payload bytea)
-LANGUAGE plpgsql STABLE AS $read$
+LANGUAGE plpgsql STABLE${options} AS $read$
 #variable_conflict use_column
 DECLARE
   s record;
@@ -57,7 +69,7 @@ END $read$;
 `;
 
   function page(order: "ASC" | "DESC", from: string): string {
-    return `SELECT s.session_no, s.session_id, s.last_seq, r.base_id, ${headColumns}, r.form,
+    return `SELECT s.session_no, s.session_id, s.last_seq, r.base_id, ${headColumns}${outline}, r.form,
         CASE WHEN p_content > 0 THEN r.rest END, CASE WHEN p_content > 0 THEN r.coded END,
         CASE WHEN p_content > 1 THEN r.source END,
         CASE WHEN p_content > 0 AND r.rest_hash IS NOT NULL THEN

@@ -77,7 +77,7 @@ export async function fetchPage(
   if (address === null) throw sessionNotFound(ref);
   const { pageRecords, pageBytes } = scene.limits;
   const rows = await scene.pool.run(
-    `SELECT * FROM ${scene.schema}.read_page_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    `SELECT * FROM ${scene.schema}.read_page_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
       ...address,
       sessionNo,
@@ -130,7 +130,7 @@ export async function readWindowPage(
     .join(", ");
   const rows = await scene.pool.run(
     `SELECT r.*, ${state} FROM ${scene.schema}.sessions t
-     LEFT JOIN LATERAL ${scene.schema}.read_page_1($1, $2, $3, $4, NULL, true, 0, ${noSeq}, true, $5, $6, 1) WITH ORDINALITY r ON true
+     LEFT JOIN LATERAL ${scene.schema}.read_page_2($1, $2, $3, $4, NULL, true, 0, ${noSeq}, true, $5, $6, 1) WITH ORDINALITY r ON true
      WHERE t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4`,
     [...address, pageRecords, pageBytes],
     { signal: options.signal, isRead: true, isFrequent: true },

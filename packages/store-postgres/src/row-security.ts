@@ -18,7 +18,7 @@ export function rowSecurity(schema: string): string {
   // The policy of `sessions` says this, too; an index finds it.
   const isServed = `s.agent_id IN (SELECT a.agent_id FROM ${schema}.agent_roles a)`;
   const hanging = [
-    ...["records", "payloads", "keyed_appends"].map((table) =>
+    ...["records", "payloads", "keyed_appends", "partials"].map((table) =>
       policy(schema, table, "ALL", `${schema}.holds_1(session_no)`),
     ),
     // No operator that PostgreSQL lets run before a policy looks into words. A search meets many rows: the numbers are hashed once.
@@ -148,6 +148,7 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   records: ["rest", "coded", "source"],
   payloads: ["content"],
   keyed_appends: ["digest", "turn_id", "turn_owner"],
+  partials: ["turn_id", "content", "coded"],
   search_documents: ["words"],
 };
 

@@ -118,7 +118,7 @@ export function recordOf<Payload extends ReadPayload>(
       bytes: Number(row["bytes"]),
       crc: lineChecksum(rows, row),
     };
-    if (payload === "head") return head;
+    if (payload === "head") return { ...head, role: textOrNull(row["role"]), toolName: textOrNull(row["tool_name"]) };
     const sessionId = textOrNull(row["base_id"]) ?? String(row["session_id"]);
     const owner: PayloadOwner = { ref, sessionId, id: head.id, part: "record" };
     const form = numberOrNull(row["form"]);
@@ -147,7 +147,7 @@ export function wholeRecordOf(rows: RowCoder, ref: SessionRef, row: DatabaseRow)
 }
 
 /** What is kept is the line from its timestamp on, and its checksum; the checksum of the line follows from both parts. */
-function lineChecksum(rows: RowCoder, row: DatabaseRow): number {
+export function lineChecksum(rows: RowCoder, row: DatabaseRow): number {
   const kept = Number(row["crc"]);
   if (rows.isCoded || row["form"] !== null) return kept;
   const start = Buffer.from(

@@ -183,6 +183,40 @@ INSERT INTO ${schema}.search_state (caught_up_slot) VALUES (0);
 `;
 
 /**
+ * The open reply of a session, whole, as JSON; under a codec as `coded`. It goes with its session, and when the session is
+ * archived or reset, whichever program does that. Roles that may write sessions may write it: rights that were granted
+ * before this step was made name no table that did not exist.
+ */
+const partials = (schema: string): string => `
+CREATE TABLE ${schema}.partials (
+  session_no bigint PRIMARY KEY REFERENCES ${schema}.sessions (session_no) ON DELETE CASCADE,
+  fence bigint NOT NULL,
+  turn_id text NOT NULL,
+  content text,
+  coded bytea
+);
+CREATE FUNCTION ${schema}.drop_partial_1() RETURNS trigger LANGUAGE plpgsql ${ownNamesInside} AS $drop$
+BEGIN
+  DELETE FROM ${schema}.partials p WHERE p.session_no = NEW.session_no;
+  RETURN NULL;
+END $drop$;
+CREATE TRIGGER drop_partial AFTER UPDATE OF archive_id ON ${schema}.sessions
+  FOR EACH ROW WHEN (NEW.archive_id <> OLD.archive_id) EXECUTE FUNCTION ${schema}.drop_partial_1();
+DO $grants$
+DECLARE
+  v_grant record;
+BEGIN
+  FOR v_grant IN SELECT a.privilege_type AS privilege, coalesce(quote_ident(r.rolname), 'PUBLIC') AS role
+    FROM pg_catalog.pg_class c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) a
+    LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
+    WHERE c.oid = '${schema}.sessions'::regclass AND a.grantee <> c.relowner
+      AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') LOOP
+    EXECUTE format('GRANT %s ON ${schema}.partials TO %s', v_grant.privilege, v_grant.role);
+  END LOOP;
+END $grants$;
+`;
+
+/**
  * The store's clock: the database's, read when it is asked, not when the transaction began. A function, so that the
  * store's own tests can set it forward; PostgreSQL writes its body into the statements that call it.
  */
@@ -232,4 +266,13 @@ export const schemaSteps: readonly SchemaStep[] = [
       ].join("\n"),
   },
   { version: 3, oldestProgram: 1, sql: summaryViews },
+  {
+    version: 4,
+    oldestProgram: 1,
+    sql: (schema) =>
+      [
+        readFunctions(schema, { name: "read_page_2", isOutlined: true, options: ` ${ownNamesInside}` }),
+        partials(schema),
+      ].join("\n"),
+  },
 ];

@@ -300,16 +300,22 @@ describe.skipIf(url === "")(
       });
       const append = (path: number): string =>
         `SELECT ${s}.append_1(${path}, ARRAY[${request.join(", ")}], '{}', ${Array.from({ length: 22 }, () => "NULL").join(", ")})`;
-      const page = (number: string): string =>
-        `SELECT * FROM ${s}.read_page_1('', 'other', '${theirs.key}', '', ${number}, false, 0, 999, true, 100, 1000000, 2)`;
+      const page = (name: string, number: string): string =>
+        `SELECT * FROM ${s}.${name}('', 'other', '${theirs.key}', '', ${number}, false, 0, 999, true, 100, 1000000, 2)`;
       const save = (revision: string): string =>
         `SELECT * FROM ${s}.save_1('', 'other', '${theirs.key}', '', true, '1s', ${revision}, 'mine', true, '{}', '{}', NULL, NULL)`;
       const calls: Readonly<Record<string, readonly (readonly [sql: string, result: string])[]>> = {
         append_1: [0, 1, 2].map((path) => [append(path), "1 rows"] as const),
         read_page_1: [
-          [page("NULL"), "0 rows"],
-          [page(theirNumber), "0 rows"],
+          [page("read_page_1", "NULL"), "0 rows"],
+          [page("read_page_1", theirNumber), "0 rows"],
         ],
+        read_page_2: [
+          [page("read_page_2", "NULL"), "0 rows"],
+          [page("read_page_2", theirNumber), "0 rows"],
+        ],
+        // Of a trigger alone.
+        drop_partial_1: [[`SELECT ${s}.drop_partial_1()`, "0A000"]],
         save_1: [
           [save("1"), "1 rows"],
           [save("NULL"), "42501"],

@@ -1,5 +1,7 @@
-import type { AppendResult, SessionRef } from "@throughline/core";
-import { type AppendPlan, type AppendRequest, planAppend } from "@throughline/core/store";
+import { crc32 } from "node:zlib";
+import type { AppendedRecord, AppendResult, SessionRef } from "@throughline/core";
+import { type AppendPlan, type AppendRequest, planAppend, storedRecord } from "@throughline/core/store";
+import { lineBytes } from "@throughline/core/internal";
 import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";
 import { codedRecord, insertPlainRecord, insertRecord, isPlainRecord } from "./record-rows.ts";
@@ -45,7 +47,12 @@ export function appendRecords(
   if (isIdIndexed) known.forget();
   else known.put(row);
   scene.announce(...plan.events);
-  return plan.result;
+  if (request.options.return === undefined) return plan.result;
+  const stored = plan.linked.map((item, index) => {
+    const kept = coded[index]?.row ?? { bytes: lineBytes(item), crc: crc32(item.text) };
+    return storedRecord(item, plan.result.records[index] as AppendedRecord, kept);
+  });
+  return { ...plan.result, stored };
 }
 
 export function hasGivenIds({ prepared }: AppendRequest): boolean {

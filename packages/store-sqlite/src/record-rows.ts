@@ -33,8 +33,7 @@ export function codedRecord(
   at: { readonly seq: number; readonly storedAtMs: number },
 ): CodedRecord {
   const row = coder.encodeRecord(place, item, at);
-  const { role, toolName } = typeof row.text === "string" ? promoted(item.record) : noPromotedColumns;
-  return { row, role, toolName };
+  return { row, role: row.role ?? null, toolName: row.toolName ?? null };
 }
 
 /** Whether a record's text is all there is to keep of it, and stands in its row as it is: so it is with nearly all. */

@@ -12,6 +12,7 @@ import {
   lockedAgent,
   prepareAppend,
   readPages,
+  withStored,
   writeDurability,
 } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
@@ -145,8 +146,10 @@ class SqliteStore implements core.SessionStore {
         signal: options.signal,
         isAppend: true,
       });
-    if (request.keyed === null) return write();
-    return this.#uncertain.follow(ref, { key: request.keyed.key, isNew: options.isNewKey === true }, write);
+    const { keyed } = request;
+    if (keyed === null) return write();
+    const result = await this.#uncertain.follow(ref, { key: keyed.key, isNew: options.isNewKey === true }, write);
+    return result.replayed ? withStored(this, ref, result, options) : result;
   }
 
   read<Payload extends core.ReadPayload = "record">(

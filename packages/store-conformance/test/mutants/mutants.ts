@@ -21,13 +21,18 @@ import { copyMutants, limitMutants, sourceMutants } from "./payload-mutants.ts";
 import { pagingMutants } from "./paging-mutants.ts";
 import { refusalMutants } from "./refusal-mutants.ts";
 import { isolationMutants, listMutants } from "./place-mutants.ts";
+import { headMutants as outlineMutants, storedMutants } from "./stored-mutants.ts";
 import { textCopyMutants } from "./text-copy-mutants.ts";
+import { windowMutants } from "./window-mutants.ts";
 
 export const mutants: readonly Mutant[] = [
   ...manifestMutants,
   ...lifecycleMutants,
   ...appendMutants,
+  ...storedMutants,
   ...headMutants,
+  ...outlineMutants,
+  ...windowMutants,
   ...pagingMutants,
   ...idempotencyMutants,
   ...turnMutants,

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { readWindow, type RecordWindow, type SessionStore } from "@throughline/core";
+import {
+  abilityOf,
+  assertFails,
+  createSession,
+  noteDraft,
+  numbersTo,
+  readRecords,
+  refOf,
+  seqsOf,
+  userDraft,
+} from "../case-tools.ts";
+import type { ConformanceCase } from "../conformance-case.ts";
+
+/** A window is read so often while others write. */
+const races = 30;
+
+function textsOf({ records }: RecordWindow): unknown[] {
+  return records.map(({ record }) => (record["message"] as { readonly content?: unknown } | undefined)?.content);
+}
+
+/** Every record of the state is there, in order and without a gap, and the head is one of them. */
+function assertWhole({ state, records }: RecordWindow, fromSeq: number): void {
+  assert.deepEqual(
+    seqsOf(records),
+    numbersTo(records.length).map((number) => number + fromSeq - 1),
+    "no gap",
+  );
+  assert.ok((records.at(-1)?.seq ?? 0) >= state.head.lastSeq, "nothing of the state is missing");
+  assert.ok(
+    records.some(({ id }) => id === state.head.headId),
+    "the head is in the window",
+  );
+}
+
+export const windowCases: readonly ConformanceCase[] = [
+  {
+    id: "window/stated",
+    demand: "a window begins with the seq its last writer stated, and comes with the state",
+    async run({ store }) {
+      const ref = await createSession(store, "a", { entry: { label: "mine" } });
+      await store.append(ref, [userDraft("one"), userDraft("two"), userDraft("three")], { windowFromSeq: 2 });
+      await store.append(ref, [noteDraft("aside"), userDraft("four")]);
+      const window = await readWindow(store, ref);
+      assert.deepEqual(window.state, await store.load(ref));
+      assert.deepEqual(window.records, (await readRecords(store, ref)).slice(1));
+    },
+  },
+  {
+    id: "window/whole",
+    demand: "without a stated boundary and without a compaction a window is the whole session",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("one"), noteDraft("aside"), userDraft("two")]);
+      assert.deepEqual((await readWindow(store, ref)).records, await readRecords(store, ref));
+    },
+  },
+  {
+    id: "window/empty",
+    demand: "the window of a session without records is empty",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      const { state, records } = await readWindow(store, ref);
+      assert.deepEqual([state.head.lastSeq, records], [0, []]);
+    },
+  },
+  {
+    id: "window/compacted",
+    demand: "without a stated boundary a window has at least what the newest compaction keeps",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      const compaction = { type: "compaction", summary: "s", firstKeptEntryId: "r2", tokensBefore: 9 };
+      await store.append(ref, [userDraft("one", { id: "r1" }), userDraft("two", { id: "r2" }), compaction]);
+      const { records } = await readWindow(store, ref);
+      assert.deepEqual(records, (await readRecords(store, ref)).slice(-records.length));
+      assert.ok(records.length >= 2);
+    },
+  },
+  {
+    id: "window/over-pages",
+    demand: "a window of several pages is whole",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      const { pageRecords, batchRecords } = store.capabilities.limits;
+      const wanted = 2 * pageRecords + 3;
+      for (let count = 0; count < wanted; count += batchRecords)
+        await store.append(
+          ref,
+          numbersTo(Math.min(batchRecords, wanted - count)).map((each) => userDraft(`n${count + each}`)),
+        );
+      await store.append(ref, [userDraft("last")], { windowFromSeq: 3 });
+      const window = await readWindow(store, ref);
+      assertWhole(window, 3);
+      assert.equal(window.records.length, wanted - 1);
+    },
+  },
+  {
+    id: "window/one-moment",
+    demand: "while others append, a window is never short of its state",
+    needs: ["another"],
+    async run({ under, store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("first")], { windowFromSeq: 1 });
+      const other = await abilityOf(under, "another")();
+      const writing = (async (): Promise<void> => {
+        for (const each of numbersTo(races)) await other.append(ref, [userDraft(`n${each}`), noteDraft("aside")]);
+      })();
+      for (const _ of numbersTo(races)) assertWhole(await readWindow(store, ref), 1);
+      await writing;
+      assertWhole(await readWindow(store, ref), 1);
+    },
+  },
+  {
+    id: "window/reset",
+    demand: "while the key gets new sessions, a window holds the records of its own state alone",
+    needs: ["another"],
+    async run({ under, store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("session-a")], { windowFromSeq: 1 });
+      const other = await abilityOf(under, "another")();
+      const resetting = (async (): Promise<void> => {
+        for (const each of numbersTo(races)) {
+          const state = await other.load(ref);
+          const sessionId = `session-a${each}`;
+          await other.save(ref, { sessionId }, { ifRevision: state?.revision ?? null });
+          await other.append(ref, [userDraft(sessionId), userDraft(sessionId)], { windowFromSeq: 1 });
+        }
+      })();
+      for (const _ of numbersTo(races)) {
+        const window = await readWindow(store, ref);
+        const others = textsOf(window).filter((text) => text !== window.state.sessionId);
+        assert.deepEqual(others, [], `records of another session than ${window.state.sessionId}`);
+      }
+      await resetting;
+    },
+  },
+  {
+    id: "window/archived",
+    demand: "the window of an archived session is found by its archive address",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("one"), userDraft("two")], { windowFromSeq: 2 });
+      const archived = await store.move(ref, { kind: "archive" });
+      const window = await readWindow(store, archived.ref);
+      assert.deepEqual([textsOf(window), window.state.archived], [["two"], true]);
+      await assertMissing(store, ref);
+    },
+  },
+  {
+    id: "window/fork",
+    demand: "the window of a fork has shared records and its own",
+    requires: ({ fork }) => fork,
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("one"), userDraft("two"), userDraft("three")], { windowFromSeq: 2 });
+      await store.fork?.fork(ref, refOf("b"), { sessionId: "session-b", atSeq: 3 });
+      await store.append(refOf("b"), [userDraft("own")], { windowFromSeq: 2 });
+      await store.append(ref, [userDraft("not shared")]);
+      const window = await readWindow(store, refOf("b"));
+      assert.deepEqual(textsOf(window), ["two", "three", "own"]);
+      assert.equal(window.state.sessionId, "session-b");
+    },
+  },
+  {
+    id: "window/missing",
+    demand: "a window of a session that is not there fails",
+    async run({ store }) {
+      await assertMissing(store, refOf("none"));
+    },
+  },
+  {
+    id: "window/aborted",
+    demand: "a window whose signal is aborted is not read",
+    async run({ store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft("one")]);
+      await assertFails(readWindow(store, ref, { signal: AbortSignal.abort() }), "ABORTED");
+    },
+  },
+];
+
+async function assertMissing(store: SessionStore, ref: ReturnType<typeof refOf>): Promise<void> {
+  await assertFails(readWindow(store, ref), "SESSION_NOT_FOUND");
+}

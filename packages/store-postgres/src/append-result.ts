@@ -1,0 +1,81 @@
+import type { AppendedRecord, AppendResult, SessionRef } from "@throughline/core";
+import { type AppendRequest, type LinkedRecord, storedRecord } from "@throughline/core/store";
+import { lineBytes, linkRecords } from "@throughline/core/internal";
+import { columnText, fromColumnText, type BatchColumns } from "./record-columns.ts";
+import { headOf, lineChecksum, numberOrNull, textOrNull, type DatabaseRow } from "./row-values.ts";
+import type { StoreScene } from "./store-scene.ts";
+
+/** What an append that was written amounts to; announces it. */
+export function applied(
+  scene: StoreScene,
+  ref: SessionRef,
+  { request, columns }: { readonly request: AppendRequest; readonly columns: BatchColumns },
+  row: DatabaseRow,
+): AppendResult {
+  const { prepared, options, durability } = request;
+  const head = headOf(row);
+  const storedAtMs = Number(row["now_ms"]);
+  const firstSeq = head.lastSeq - prepared.length + 1;
+  let parent = textOrNull(row["prev_head_id"]);
+  const records = prepared.map((item, index): AppendedRecord => {
+    const parentId = item.parentId === undefined ? parent : item.parentId;
+    if (!item.side) parent = item.id;
+    return { seq: firstSeq + index, id: item.id, parentId, side: item.side, tsMs: item.tsMs, storedAtMs };
+  });
+  const claimedMs = options.entry?.["updatedAt"];
+  if (typeof claimedMs === "number" && claimedMs > storedAtMs + 5 * 60_000)
+    scene.announce({ name: "updated-at-clamped", ref, claimedMs, storedMs: Number(row["updated_at_ms"]) });
+  if (records.length > 0) {
+    scene.announce({ name: "records-appended", ref, fromSeq: firstSeq, toSeq: head.lastSeq });
+    scene.notify(String(row["session_no"]));
+  }
+  const result = { records, head, revision: Number(row["revision"]), durability, replayed: false };
+  if (options.return === undefined) return result;
+  const linked = linkRecords(prepared, textOrNull(row["prev_head_id"]));
+  const stored = linked.map((item, index) =>
+    storedRecord(item, records[index] as AppendedRecord, keptSizes(scene.rows, item, columns, index)),
+  );
+  return { ...result, stored };
+}
+
+/** As a read gives them: of a record that hangs on the head only the statement knew how long its line is. */
+function keptSizes(
+  rows: StoreScene["rows"],
+  { record, text, source }: LinkedRecord,
+  columns: BatchColumns,
+  index: number,
+): { readonly bytes: number; readonly crc: number } {
+  const form = (columns.forms as readonly (number | null)[] | null)?.[index] ?? null;
+  const bytes = lineBytes({ source, text });
+  const { type, id, parentId } = record;
+  const row = {
+    type,
+    id,
+    parent_id: columnText(parentId),
+    form,
+    bytes,
+    crc: (columns.crcs as readonly number[])[index],
+  };
+  return { bytes, crc: lineChecksum(rows, row) };
+}
+
+/** The first result again, as it was. */
+export function replayed(row: DatabaseRow): AppendResult {
+  const ids = listOf(row["first_ids"]) as readonly string[];
+  const parents = listOf(row["first_parents"]) as readonly (string | null)[];
+  const sides = listOf(row["first_sides"]) as readonly boolean[];
+  const times = listOf(row["first_ts"]) as readonly (number | null)[];
+  const head = headOf(row);
+  const storedAtMs = Number(row["first_at"]);
+  const records = ids.map((id, index): AppendedRecord => {
+    const parentId = fromColumnText(parents[index] ?? null);
+    const seq = head.lastSeq - ids.length + index + 1;
+    return { seq, id, parentId, side: sides[index] === true, tsMs: numberOrNull(times[index]), storedAtMs };
+  });
+  const durability = row["first_durability"] as AppendResult["durability"];
+  return { records, head, revision: Number(row["revision"]), durability, replayed: true };
+}
+
+function listOf(text: unknown): readonly unknown[] {
+  return typeof text === "string" ? (JSON.parse(text) as readonly unknown[]) : [];
+}
