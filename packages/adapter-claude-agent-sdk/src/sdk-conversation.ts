@@ -1,4 +1,11 @@
-import { linearExpression, throughlineDraft } from "@throughline/core/internal";
+import {
+  assertArgument,
+  assertKnownOptions,
+  linearExpression,
+  optionKinds,
+  type OptionTable,
+  throughlineDraft,
+} from "@throughline/core/internal";
 import {
   type Clock,
   hasErrorCode,
@@ -65,11 +72,28 @@ export interface SdkConversation {
   send(prompt: string, options?: SendOptions): Promise<SdkRun>;
 }
 
+const table: OptionTable<SdkConversationOptions> = {
+  store: optionKinds.required(optionKinds.objectWith("load", "append")),
+  ref: optionKinds.required(optionKinds.object),
+  query: optionKinds.callback,
+  queryOptions: optionKinds.object,
+  historyCharacters: optionKinds.integer({ min: 0 }),
+  leaseMs: optionKinds.integer({ min: 1 }),
+  owner: optionKinds.filledText,
+  clock: optionKinds.objectWith("nowMs", "sleep"),
+  random: optionKinds.objectWith("uuid"),
+};
+
+const sendTable: OptionTable<SendOptions> = { signal: optionKinds.signal, onMessage: optionKinds.callback };
+
 /** A session of ours and the SDK's own session behind it. The session is created by its first message. */
 export function createSdkConversation(options: SdkConversationOptions): SdkConversation {
+  assertKnownOptions<SdkConversationOptions>("createSdkConversation", options, table);
   const { store, ref, random = systemRandom, clock = systemClock } = options;
   return {
     async send(prompt, given = {}) {
+      assertArgument("send", "prompt", prompt, optionKinds.filledText);
+      assertKnownOptions<SendOptions>("send", given, sendTable);
       assertNotAborted(given.signal);
       const query = options.query ?? (await loadAgentQuery());
       await openSession(store, ref, { random });

@@ -1,4 +1,5 @@
 import type { AgentTool, Clock, RandomSource, SessionStore, SpawnLimits } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import type { SendPolicy } from "@throughline/policy";
 import { appendDelivery, type SessionDeliverer } from "./deliver-message.ts";
@@ -39,13 +40,37 @@ export interface SessionToolsOptions {
   readonly random?: RandomSource;
 }
 
+const count = optionKinds.integer({ min: 1 });
+
+const table: OptionTable<SessionToolsOptions> = {
+  store: optionKinds.required(optionKinds.objectWith("load", "append")),
+  visibility: optionKinds.oneOf(["self", "tree", "agent", "all"]),
+  spawnLimits: optionKinds.objectOf<SpawnLimits>({
+    maxDepth: optionKinds.integer({ min: 0 }),
+    maxChildren: optionKinds.integer({ min: 0 }),
+    maxTotal: optionKinds.integer({ min: 0 }),
+    idleMs: optionKinds.number({ min: 0 }),
+  }),
+  sendPolicy: optionKinds.orNull(optionKinds.object),
+  deliver: optionKinds.callback,
+  patienceMs: optionKinds.integer({ min: 0 }),
+  maxMessageLength: count,
+  maxHops: optionKinds.integer({ min: 0 }),
+  maxHistoryBytes: count,
+  maxHistoryText: count,
+  clock: optionKinds.objectWith("nowMs", "sleep"),
+  random: optionKinds.objectWith("uuid"),
+};
+
 /**
  * `sessions_spawn`, `sessions_list`, `sessions_history` and `sessions_send` for the agent whose session a call belongs
  * to. They reach what `visibility` allows and never another agent or namespace; what is out of reach is answered as if it
  * did not exist. A refusal is an answer to the model (`isError`, `details.reason`), never an exception.
- * @throws {ThroughlineError} from `run`: ABORTED, and what the store says
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown, of another type or out of range; from `run`: ABORTED,
+ *   and what the store throws
  */
 export function createSessionTools(options: SessionToolsOptions): readonly AgentTool[] {
+  assertKnownOptions<SessionToolsOptions>("createSessionTools", options, table);
   const { store, visibility = "tree", clock = systemClock, random = systemRandom } = options;
   const scene: SessionToolScene = {
     sessionsOf({ ref, signal }) {

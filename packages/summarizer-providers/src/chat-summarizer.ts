@@ -8,7 +8,15 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { type AuditProblem, auditSummary, Deadline, untilAborted } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  type AuditProblem,
+  auditSummary,
+  Deadline,
+  optionKinds,
+  type OptionTable,
+  untilAborted,
+} from "@throughline/core/internal";
 import { saysOverflow } from "./is-overflow.ts";
 import { parseSummary } from "./parse-summary.ts";
 import { shapeInput, type ShapeOptions } from "./shape-input.ts";
@@ -40,6 +48,28 @@ export interface ChatSummarizerOptions {
   readonly clock?: Clock;
 }
 
+const table: OptionTable<ChatSummarizerOptions> = {
+  model: optionKinds.required(optionKinds.object),
+  name: optionKinds.filledText,
+  style: optionKinds.oneOf(["sections", "concise"]),
+  deadlineMs: optionKinds.integer({ min: 1 }),
+  countText: optionKinds.callback,
+  isOverflow: optionKinds.callback,
+  messageChars: optionKinds.integer({ min: 1 }),
+  toolResults: optionKinds.oneOf(["marker", "keep"]),
+  clock: optionKinds.objectWith("nowMs", "sleep"),
+};
+
+/** What of a model counts here. */
+const modelTable: OptionTable<SessionModel> = {
+  chat: optionKinds.required(optionKinds.objectWith("chat")),
+  modelId: optionKinds.required(optionKinds.filledText),
+  windowTokens: optionKinds.orNull(optionKinds.integer({ min: 1 })),
+  assumedWindowTokens: optionKinds.any,
+  maxOutputTokens: optionKinds.any,
+  thinkingLevel: optionKinds.any,
+};
+
 /** Estimates may be off by a fifth before a request is too long. */
 const margin = 1.2;
 /** One part of a conversation takes so much of the window, and never less than the smaller share. */
@@ -58,6 +88,8 @@ const leastTokens = 500;
  * for the conversation, SUMMARY_FAILED after the deadline; else the model's own error
  */
 export function createChatSummarizer(options: ChatSummarizerOptions): Summarizer {
+  assertKnownOptions<ChatSummarizerOptions>("createChatSummarizer", options, table);
+  assertKnownOptions<SessionModel>("createChatSummarizer", options.model, modelTable, "model");
   const { chat, modelId, windowTokens: givenTokens } = options.model;
   let known: { readonly tokens: number | null } | null = null;
   // Asked once: a model's window stays what it is.

@@ -1,4 +1,5 @@
 import { ThroughlineError, type Summarizer } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { extractSections } from "./extract-sections.ts";
 import { fitSections } from "./fit-sections.ts";
 import { parseSummary } from "./parse-summary.ts";
@@ -12,13 +13,19 @@ export interface ExtractiveSummarizerOptions {
   readonly countText?: (text: string) => number;
 }
 
+const table: OptionTable<ExtractiveSummarizerOptions> = {
+  name: optionKinds.filledText,
+  countText: optionKinds.callback,
+};
+
 /**
- * A summariser without a model: what the user asked, in their words; what was decided; files, commands and failures; what
+ * A summarizer without a model: what the user asked, in their words; what was decided; files, commands and failures; what
  * is open. It takes and never rewords, gives the same text for the same conversation, and builds on the summary before
  * under the same headings.
  * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARY_REJECTED when there is nothing to take
  */
 export function createExtractiveSummarizer(options: ExtractiveSummarizerOptions = {}): Summarizer {
+  assertKnownOptions<ExtractiveSummarizerOptions>("createExtractiveSummarizer", options, table);
   const { name = "extractive", countText = (text): number => Math.ceil(text.length / 4) } = options;
   return {
     async summarize({ text, previousSummary, maxOutputTokens, signal }) {

@@ -1,4 +1,5 @@
 import { hasErrorCode, ThroughlineError, type Clock, type Summarizer } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemClock } from "@throughline/core/node";
 import { breakerSteps, type BreakerState, type BreakerStep } from "./breaker-steps.ts";
 
@@ -52,7 +53,16 @@ export interface SummarizerBreakers {
   status(): readonly BreakerStatus[];
 }
 
+const table: OptionTable<SummarizerBreakersOptions> = {
+  threshold: optionKinds.integer({ min: 1 }),
+  resetMs: optionKinds.number({ min: 0 }),
+  snapshot: optionKinds.any,
+  onChange: optionKinds.callback,
+  clock: optionKinds.objectWith("nowMs"),
+};
+
 export function createSummarizerBreakers(options: SummarizerBreakersOptions = {}): SummarizerBreakers {
+  assertKnownOptions<SummarizerBreakersOptions>("createSummarizerBreakers", options, table);
   const { threshold = 3, resetMs = 1_800_000, clock = systemClock, onChange } = options;
   const breakers = new Map<string, Breaker>();
   const changed = (): void => {

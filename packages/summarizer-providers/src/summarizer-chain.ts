@@ -1,5 +1,5 @@
 import { hasErrorCode, type Summarizer, ThroughlineError } from "@throughline/core";
-import { auditSummary } from "@throughline/core/internal";
+import { assertKnownOptions, auditSummary, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { SummarizerBreakers } from "./summarizer-breakers.ts";
 
 /** A summariser that gave no summary, and why. */
@@ -27,6 +27,21 @@ export interface SummarizerChainOptions {
   readonly countText?: (text: string) => number;
 }
 
+const table: OptionTable<SummarizerChainOptions> = {
+  summarizers: optionKinds.required(
+    optionKinds.listOf(
+      optionKinds.objectOf<ChainedSummarizer>({
+        name: optionKinds.required(optionKinds.filledText),
+        summarizer: optionKinds.required(optionKinds.objectWith("summarize")),
+        hasBreaker: optionKinds.flag,
+      }),
+    ),
+  ),
+  breakers: optionKinds.objectWith("guard"),
+  onFailed: optionKinds.callback,
+  countText: optionKinds.callback,
+};
+
 /**
  * The first summary that can be used, of whoever gives it: `source` of the reply says who did. A text that fails the
  * audit is a failure like any other, for the breaker too.
@@ -34,6 +49,7 @@ export interface SummarizerChainOptions {
  *   with `retryInMs` of the first that is tried again; SUMMARY_FAILED when nobody gave one, with every attempt in its details
  */
 export function createSummarizerChain(options: SummarizerChainOptions): Summarizer {
+  assertKnownOptions<SummarizerChainOptions>("createSummarizerChain", options, table);
   const { summarizers, breakers, onFailed, countText } = options;
   const members = summarizers.map(({ name, summarizer, hasBreaker = true }) => {
     const audited = audit(name, summarizer, countText);

@@ -1,4 +1,5 @@
 import type { AgentTool, RandomSource } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { createEditTool } from "./edit-tool.ts";
 import { createListTool } from "./list-tool.ts";
@@ -44,14 +45,32 @@ export interface WorkspaceToolsOptions {
   readonly random?: RandomSource;
 }
 
+const paths = optionKinds.listOf(optionKinds.filledText);
+const atLeastOne = optionKinds.integer({ min: 1 });
+
+const table: OptionTable<WorkspaceToolsOptions> = {
+  root: optionKinds.required(optionKinds.filledText),
+  readOnly: optionKinds.flag,
+  deny: paths,
+  denyFiles: paths,
+  allow: paths,
+  writable: paths,
+  maxReadBytes: atLeastOne,
+  maxWriteBytes: atLeastOne,
+  maxListEntries: atLeastOne,
+  maxListDepth: atLeastOne,
+  random: optionKinds.objectWith("uuid"),
+};
+
 /**
  * `read`, `list`, `write` and `edit` for an agent that must not leave its folder. Whatever path it gives, and whatever
  * links lie in the folder, nothing outside is read, listed or changed, and nothing that is denied or hidden. What is
  * refused is an answer to the model
  * (`isError`, and `details.reason` for programs), never an exception.
- * @throws {ThroughlineError} from `run`: ABORTED
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown, of another type or out of range; from `run`: ABORTED
  */
 export function createWorkspaceTools(options: WorkspaceToolsOptions): readonly AgentTool[] {
+  assertKnownOptions<WorkspaceToolsOptions>("createWorkspaceTools", options, table);
   const { readOnly = false, random = systemRandom } = options;
   const workspace: Workspace = {
     folder: createWorkspaceFolder({ ...options, random }),

@@ -1,5 +1,6 @@
 import type { AgentTool, AgentToolResult, SessionRef, SessionStore } from "@throughline/core";
 import { createAgentScope } from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import type { Episode } from "./episodes.ts";
 import { readMemoryFiles, type MemoryFileLimits, type MemoryPassage } from "./memory-files.ts";
@@ -67,6 +68,22 @@ export type MemoryHit =
       readonly snippet: string;
     };
 
+const paths = optionKinds.listOf(optionKinds.filledText);
+const count = optionKinds.integer({ min: 0 });
+
+const table: OptionTable<MemorySearchOptions> = {
+  root: optionKinds.required(optionKinds.filledText),
+  places: paths,
+  deny: paths,
+  denyFiles: paths,
+  allow: paths,
+  store: optionKinds.objectWith("load", "read"),
+  sessions: optionKinds.oneOf(["self", "agent"]),
+  scorer: optionKinds.objectWith("score"),
+  fileLimits: optionKinds.objectOf<Partial<MemoryFileLimits>>({ files: count, fileBytes: count, totalBytes: count }),
+  transcriptLimits: optionKinds.objectOf<Partial<TranscriptLimits>>({ records: count, bytes: count }),
+};
+
 const toolName = "memory_search";
 const usualPlaces = ["MEMORY.md", "memory"];
 const usualHits = 5;
@@ -79,9 +96,10 @@ const mostScored = 400;
 /**
  * `memory_search`: what memory files and past conversation say of something. By words that need not all occur, with a
  * scorer by meaning too. Never leaves the workspace and the agent; what it leaves out it says.
- * @throws {ThroughlineError} from `run`: ABORTED, and what the store says
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is missing, unknown, of another type or out of range; from `run`: ABORTED, and what the store throws
  */
 export function createMemorySearchTool(options: MemorySearchOptions): AgentTool {
+  assertKnownOptions<MemorySearchOptions>("createMemorySearchTool", options, table);
   const { root, deny, denyFiles, allow = [], places = usualPlaces } = options;
   const folder = createWorkspaceFolder({
     root,
