@@ -1,5 +1,5 @@
 import type { AssistantMessage, Message, Usage } from "@throughline/core";
-import { gaugeOf, type Gauge } from "@throughline/tokens";
+import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import { isAnswered, type KeyedTurn } from "./keyed-turn.ts";
@@ -44,11 +44,9 @@ function usageOf(calls: readonly CallFacts[]): Usage | null {
   return actuals.length === 0 ? null : { input: sum(0), output: sum(1), cacheRead: sum(2), cacheWrite: sum(3) };
 }
 
-function gaugeNow({ facts, entry }: SessionLog): Gauge {
+function gaugeNow(log: SessionLog): Gauge {
+  const { facts, entry } = log;
   const tokens = facts.measured?.occupancyTokens ?? 0;
   const source = facts.measured === null ? "heuristic" : "actual";
-  return gaugeOf(
-    { tokens, lowTokens: tokens, highTokens: tokens, source },
-    { windowTokens: entry.contextTokens ?? null },
-  );
+  return log.gauge({ tokens, lowTokens: tokens, highTokens: tokens, source }, entry.contextTokens ?? null);
 }

@@ -8,7 +8,7 @@ import { processOwners } from "./process-owners.ts";
 import { checkOptions } from "./check-arguments.ts";
 import { SessionDirectory } from "./session-directory.ts";
 import { openHandle, type OpenParts, type SessionHandle } from "./session-handle.ts";
-import { historyTarget, type SessionLog } from "./session-log.ts";
+import { historyTarget, type CompactionTokens, type SessionLog } from "./session-log.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type {
   DeleteSessionOptions,
@@ -38,15 +38,22 @@ export type CreateHandle<Handle> = (parts: OpenParts, log: SessionLog) => Handle
 export class OpenSessions<Handle extends SessionHandle> implements Sessions {
   readonly #options: SessionsOptions;
   readonly #createHandle: CreateHandle<Handle>;
+  readonly #compactionTokens: CompactionTokens;
   readonly #shared: SharedParts;
   readonly #directory: SessionDirectory;
   readonly #open = new Set<Handle>();
   #isClosed = false;
 
-  constructor(options: SessionsOptions, createHandle: CreateHandle<Handle>) {
+  /** @param compactionTokens the size at which a compaction is due. Default: none ever is */
+  constructor(
+    options: SessionsOptions,
+    createHandle: CreateHandle<Handle>,
+    compactionTokens: CompactionTokens = () => null,
+  ) {
     historyTarget(options.model.chat.api);
     this.#options = options;
     this.#createHandle = createHandle;
+    this.#compactionTokens = compactionTokens;
     this.#shared = new SharedParts({
       clock: options.clock ?? systemClock,
       random: options.random ?? systemRandom,
@@ -70,6 +77,7 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
     const parts = {
       options: this.#options,
       shared: this.#shared,
+      compactionTokens: this.#compactionTokens,
       onClose: () => void this.#open.delete(handle),
     };
     const handle = await openHandle(ref, parts, this.#createHandle, options.signal);

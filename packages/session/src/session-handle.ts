@@ -12,7 +12,7 @@ import {
 } from "@throughline/core";
 import { noteArchiving } from "@throughline/core/internal";
 import { applyChanges } from "@throughline/guard";
-import { gaugeOf, type Gauge } from "@throughline/tokens";
+import type { Gauge } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
@@ -30,7 +30,7 @@ import type {
 import type { InterruptedTurn } from "./turn-outcome.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
-import { historyTarget, SessionLog, targetOf } from "./session-log.ts";
+import { historyTarget, SessionLog, targetOf, type CompactionTokens } from "./session-log.ts";
 import type { Replacement } from "./window-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
@@ -57,6 +57,7 @@ export class SessionHandle implements Session, TurnHost {
   readonly #work = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   readonly #onClose: () => void;
+  readonly #compactionTokens: CompactionTokens;
   #summary: { readonly changes: number; readonly id: string | null } | null = null;
 
   constructor(parts: OpenParts, log: SessionLog) {
@@ -65,6 +66,7 @@ export class SessionHandle implements Session, TurnHost {
     this.shared = parts.shared;
     this.#model = parts.options.model;
     this.#onClose = parts.onClose;
+    this.#compactionTokens = parts.compactionTokens;
     this.#emit = createEmit({ ref: log.ref, turnId: null }, [parts.options.onEvent]);
     this.restored = { turns: log.facts.userMessages, messages: log.messageCount };
   }
@@ -168,7 +170,7 @@ export class SessionHandle implements Session, TurnHost {
       const isContinued = prompt.rendering.repairs.some(({ rule }) => rule === "continuation-added");
       const held = { ...prompt, messages: isContinued ? prompt.messages.slice(0, -1) : prompt.messages };
       const estimate = estimatePrompt(held, prefix.tools, { counter, calibration, actual });
-      const gauge = gaugeOf(estimate, { windowTokens });
+      const gauge = log.gauge(estimate, windowTokens);
       return { system: prompt.system, messages: prompt.messages, repairs: prompt.rendering.repairs, gauge };
     };
     const { system } = settings;
@@ -259,7 +261,7 @@ export class SessionHandle implements Session, TurnHost {
 
   async openOther(ref: SessionRef, signal?: AbortSignal): Promise<SessionHandle> {
     const { options, shared } = this;
-    const parts = { options, shared, onClose: () => {} };
+    const parts = { options, shared, compactionTokens: this.#compactionTokens, onClose: () => {} };
     const other = await openHandle(ref, parts, (given, log) => new SessionHandle(given, log), signal);
     await other.setModel(this.#model);
     return other;
@@ -294,6 +296,7 @@ function checkContent(input: SessionContent): void {
 export interface OpenParts {
   readonly options: SessionsOptions;
   readonly shared: SharedParts;
+  readonly compactionTokens: CompactionTokens;
   readonly onClose: () => void;
 }
 
@@ -311,6 +314,7 @@ export async function openHandle<Handle extends SessionHandle>(
       store,
       ref,
       target: targetOf(model),
+      compactionTokens: parts.compactionTokens,
       redact: redactBeforeAppend ?? null,
       random: parts.shared.random,
       onReplaced: (replacement) => handle?.onReplaced(replacement),

@@ -1,6 +1,7 @@
 import { loadExisting, type SessionState, type StoredRecord, ThroughlineError } from "@throughline/core";
 import { createHistory, type History, type HistoryTarget, historyTargets, type TargetName } from "@throughline/history";
 import type { ContextLimit, WindowCut } from "@throughline/history";
+import { gaugeOf, type ContextEstimate, type Gauge } from "@throughline/tokens";
 import type { SessionModel } from "./session-options.ts";
 import { isCycleStart } from "./window-facts.ts";
 import { WindowLog, type WindowLogOptions } from "./window-log.ts";
@@ -14,18 +15,24 @@ export interface LogTarget {
 
 export interface SessionLogOptions extends WindowLogOptions {
   readonly target: LogTarget;
+  /** The size at which a compaction is due in a window of so many tokens; null where none is. */
+  readonly compactionTokens: CompactionTokens;
 }
+
+export type CompactionTokens = (windowTokens: number | null) => number | null;
 
 /** A session's window, and the messages made of it for one model. */
 export class SessionLog extends WindowLog {
   #history: History;
   #target: LogTarget;
+  readonly #compactionTokens: CompactionTokens;
   #cut: WindowCut | null = null;
   /** Whether the head may have left what was cut. */
   #isCutUnsure = false;
 
   private constructor(options: SessionLogOptions, state: SessionState) {
     super(options, state);
+    this.#compactionTokens = options.compactionTokens;
     this.#target = options.target;
     this.#history = createHistory(historyTarget(options.target.api), { target: options.target });
   }
@@ -81,6 +88,11 @@ export class SessionLog extends WindowLog {
     if (!this.facts.hasThinkingLevel) return null;
     const { thinkingLevel, model } = this.#history.context();
     return { level: thinkingLevel, modelId: model?.modelId ?? null };
+  }
+
+  /** How full a window is, and how far it is from a compaction. */
+  gauge(estimate: ContextEstimate, windowTokens: number | null): Gauge {
+    return gaugeOf(estimate, { windowTokens, compactionTokens: this.#compactionTokens(windowTokens) });
   }
 
   get target(): LogTarget {

@@ -6,7 +6,6 @@ import {
   type CallUsage,
   type ContextEstimate,
   type Gauge,
-  gaugeOf,
   observe,
   type TokenCounter,
 } from "@throughline/tokens";
@@ -60,7 +59,7 @@ export class TurnLedger {
 
   /** Of the prompt that was estimated last. */
   prompt(): Gauge {
-    return gaugeOf(this.#estimate, { windowTokens: this.windowTokens });
+    return this.#log.gauge(this.#estimate, this.windowTokens);
   }
 
   /** Of what there is now: as measured by the newest call if it still holds. */
@@ -69,7 +68,7 @@ export class TurnLedger {
     if (measured === null) return this.prompt();
     const { occupancyTokens: tokens } = measured;
     const estimate: ContextEstimate = { tokens, lowTokens: tokens, highTokens: tokens, source: "actual" };
-    return gaugeOf(estimate, { windowTokens: this.windowTokens });
+    return this.#log.gauge(estimate, this.windowTokens);
   }
 
   /** A compaction or a reset begins a new cycle, whoever made it. */

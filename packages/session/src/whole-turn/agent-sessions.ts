@@ -65,6 +65,10 @@ class OpenAgentSessions implements AgentSessions {
     this.#sessions = new OpenSessions(
       { ...sessionOptions(given, this.#parts), clock, random, owners, estimator },
       (parts, log) => new AgentSessionHandle(parts, log, operations),
+      (windowTokens) =>
+        compaction.inAdvance === false
+          ? null
+          : this.#parts.compactor.need({ tokens: null, windowTokens, messages: 0 }).triggerTokens,
     );
     this.#retries = new SummaryRetries({
       store,
