@@ -12,6 +12,8 @@ export type {
 export type { InterruptedTurn, TurnOutcome } from "./turn-outcome.ts";
 export { explainCalls, readHistoryCut } from "./explain-calls.ts";
 export type { ExplainedCall, ExplainedChange } from "./explain-calls.ts";
+export { importMessages } from "./import-messages.ts";
+export type { ImportMessagesOptions } from "./import-messages.ts";
 export { openTurn } from "./open-turn.ts";
 export type { CloseTurnOptions, OpenedTurn, OpenTurnOptions } from "./open-turn.ts";
 export { readCalls } from "./read-calls.ts";
