@@ -6,7 +6,9 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { sessionRef, type StoredRecord } from "@throughline/core";
 import { createHistory } from "@throughline/history";
+import { recordsFromMessages } from "@throughline/history/anthropic";
 import { createProviderSimulator } from "@throughline/provider-simulator";
+import { importMessages } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findLoopProblems, killLoop } from "../../../tools/kill-loop.ts";
@@ -45,6 +47,30 @@ describe("the loop around Anthropic's SDK", () => {
     expect((await run()).stdout).toBe("It opens at six.\n");
     expect(provider.requests).toHaveLength(2);
     expect(provider.refusals).toEqual([]);
+  });
+
+  it("keeps a long conversation inside the window of the model", async () => {
+    const path = join(folder, "sessions.db");
+    const said = (index: number): string =>
+      `Part ${index}: ${"the harbor opens at six and closes at nine. ".repeat(10)}`;
+    const kept = Array.from({ length: 120 }, (_, index) => ({
+      role: index % 2 === 0 ? "user" : "assistant",
+      content: said(index),
+    }));
+    await using store = createSqliteStore({ path });
+    await importMessages(store, "home", recordsFromMessages(kept));
+    const models = { "*": { windowTokens: 16_000 } };
+    await using provider = createProviderSimulator({ models, replies: ["At six."] });
+    await provider.start();
+    const env = { ...process.env, ...environment(provider.url), WINDOW_TOKENS: "6000" };
+    const { stdout } = await promisify(execFile)(process.execPath, [program, "When?", "message-1", path], { env });
+    expect(stdout).toBe("At six.\n");
+    expect(provider.refusals).toEqual([]);
+    const sent = provider.requests[0]?.body as { readonly messages: readonly unknown[] } | undefined;
+    const messages = sent?.messages ?? [];
+    expect(messages.length).toBeGreaterThan(10);
+    expect(messages.length).toBeLessThan(60);
+    expect(JSON.stringify(messages.slice(-2))).toMatch(/Part 119: .*When\?/);
   });
 
   it("loses nothing and does nothing twice however often it is killed", { timeout: 1_800_000 }, async () => {
