@@ -30,6 +30,7 @@ export const layerTable: readonly LayerRow[] = [
   // The facade and the command line find, fork and rename sessions by the same functions.
   { layer: 2, name: "queries" },
   { layer: 1, name: "http-client" },
+  { layer: 2, name: "foreign-formats" },
   { layer: 2, name: "models" },
   { layer: 2, name: "summarizer-providers" },
   { layer: 2, name: "guard" },

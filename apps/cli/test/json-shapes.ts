@@ -135,6 +135,7 @@ const shapes: Readonly<Record<string, Shape>> = {
       sessionId: or(text),
       state: one("imported", "grown", "unchanged", "skipped", "refused"),
       records: count,
+      derived: count,
       repaired: count,
       lost: listOf(lostLine),
     }),

@@ -132,8 +132,7 @@ describe("a transcript that is none of ours", () => {
   const claude = { type: "user", uuid, parentUuid: null, sessionId: uuid, message: { role: "user", content: "x" } };
   it.each([
     ["returns.jsonl", transcript("returns").replaceAll("\n", "\r"), "carriage returns alone", "tr '\\r' '\\n'"],
-    ["claude.jsonl", `${JSON.stringify(claude)}\n`, "of Claude Code", "whatever --from says"],
-    ["codex.jsonl", '{"type":"session_meta","payload":{"id":"x"}}\n', "of Codex", "whatever --from says"],
+    ["codex.jsonl", '{"type":"session_meta","payload":{"id":"x"}}\n', "of Codex", "throughline import FILE"],
   ])("is refused as what it is, and checked and repaired as nothing else: %s", async (name, text, what, remedy) => {
     const folder = join(home, "others");
     mkdirSync(folder, { recursive: true });
@@ -153,6 +152,19 @@ describe("a transcript that is none of ours", () => {
     expect(objects(checked.stdout)[0]?.["remedy"]).toContain(remedy);
     expect(readdirSync(folder)).not.toContain(`${name}.repaired.jsonl`);
     expect(readFileSync(path, "utf8")).toBe(text);
+  });
+
+  it("is imported where its program is known, and checked and repaired as nothing else", async () => {
+    const path = join(home, "claude.jsonl");
+    const text = `${JSON.stringify(claude)}\n`;
+    writeFileSync(path, text);
+    const checked = await runHere(home, ["doctor", path, "--repair", "--json"]);
+    expect([checked.code, ...codes(checked)]).toEqual([3, "TRANSCRIPT_FOREIGN", undefined]);
+    expect(objects(checked.stdout)[0]?.["remedy"]).toContain("throughline import FILE");
+    const run = await runHere(home, ["import", path, "--json"]);
+    expect([run.code, objects(run.stdout)[0]?.["totals"]]).toEqual([0, expect.objectContaining({ imported: 1 })]);
+    expect(readFileSync(path, "utf8")).toBe(text);
+    expect(existsSync(`${path}.repaired.jsonl`)).toBe(false);
   });
 });
 

@@ -96,9 +96,9 @@ export class TurnAssembly {
     this.baseCount--;
     const copy: ReplayTurn =
       last.role === "user"
-        ? { role: "user", results: [...last.results], blocks: [...last.blocks] }
+        ? { ...last, results: [...last.results], blocks: [...last.blocks] }
         : last.role === "assistant"
-          ? { role: "assistant", blocks: [...last.blocks] }
+          ? { ...last, blocks: [...last.blocks] }
           : last;
     this.ownTurns.push(copy);
     if (last.role === "assistant") this.itemsOf?.set(copy as AssistantTurn, [...(this.itemsOf.get(last) ?? [])]);
@@ -126,7 +126,7 @@ export class TurnAssembly {
 
   private takeSystem(item: SystemItem): void {
     this.close();
-    this.ownTurns.push({ role: "system", text: item.text });
+    this.ownTurns.push({ role: "system", recordId: item.recordId, text: item.text });
     this.isAfterSummary = false;
     this.lastItem = item;
   }
@@ -135,7 +135,7 @@ export class TurnAssembly {
     this.close();
     const last = this.lastTurn();
     if (last?.role === "user") this.followUser(item, last);
-    else this.pushUser(item.blocks);
+    else this.pushUser(item.blocks, item.recordId);
     this.isAfterSummary = item.isSummary && !this.hasBegun;
     this.isAfterSignedSummary = false;
     this.hasBegun = true;
@@ -146,13 +146,13 @@ export class TurnAssembly {
     if (this.rules.repliesAfterResults && last.results.length > 0) {
       this.pushReply(madeUpTexts.replyAfterResults);
       this.report("reply-added", item, null, madeUpTexts.replyAfterResults);
-      this.pushUser(item.blocks);
+      this.pushUser(item.blocks, item.recordId);
     } else if (!this.rules.mergesUsers) {
-      this.pushUser(item.blocks);
+      this.pushUser(item.blocks, item.recordId);
     } else if (this.isAfterSummary) {
       this.pushReply(madeUpTexts.acknowledgement);
       this.report("acknowledgement-added", this.lastItem, null, madeUpTexts.acknowledgement);
-      this.pushUser(item.blocks);
+      this.pushUser(item.blocks, item.recordId);
     } else {
       const own = this.ownLastTurn() as UserTurn;
       for (const block of item.blocks) own.blocks.push(block);
@@ -160,19 +160,21 @@ export class TurnAssembly {
     }
   }
 
-  private pushUser(blocks: readonly ReplayUserBlock[]): void {
-    this.ownTurns.push({ role: "user", results: [], blocks: [...blocks] });
+  private pushUser(blocks: readonly ReplayUserBlock[], recordId: string | null): void {
+    this.ownTurns.push({ role: "user", recordId, results: [], blocks: [...blocks] });
   }
 
   private pushReply(text: string): void {
-    this.ownTurns.push({ role: "assistant", blocks: [{ type: "text", text }] });
+    const madeUp = { recordId: null, lastRecordId: null };
+    this.ownTurns.push({ role: "assistant", ...madeUp, blocks: [{ type: "text", text }] });
   }
 
   private takeReply(item: AssistantItem): void {
     if (this.open !== null && !this.belongsToOpen(item)) this.close();
     if (this.open === null) {
       if (!item.isSummary) this.begin(item);
-      const turn: AssistantTurn = { role: "assistant", blocks: [] };
+      const { recordId } = item;
+      const turn: AssistantTurn = { role: "assistant", recordId, lastRecordId: recordId, blocks: [] };
       this.ownTurns.push(turn);
       this.open = { turn, calls: [], last: item, lastResultPlace: -1 };
       this.itemsOf?.set(turn, [item]);
@@ -181,6 +183,7 @@ export class TurnAssembly {
       this.report("assistant-merged", item, null, this.open.last.recordId);
       const isAnother = this.open.last.stopReason !== null && !continuesReply(item, this.open.last);
       this.open.last = item;
+      this.open.turn.lastRecordId = item.recordId;
       this.itemsOf?.get(this.open.turn)?.push(item);
       this.addBlocks(this.open, item, isAnother ? this.withoutBound(item) : item.kept);
     }
@@ -205,12 +208,13 @@ export class TurnAssembly {
       blocks[at] = this.sentCall(step, block, null, isFirstCall);
       isFirstCall = false;
     }
-    const turn: AssistantTurn = { role: "assistant", blocks };
+    const { recordId } = step;
+    const turn: AssistantTurn = { role: "assistant", recordId, lastRecordId: recordId, blocks };
     this.ownTurns.push(turn);
     this.itemsOf?.set(turn, [step]);
     if (!isFirstCall) {
       const results = stepResults(step, blocks, this.rules.resultsInCallOrder);
-      this.ownTurns.push({ role: "user", results, blocks: [] });
+      this.ownTurns.push({ role: "user", recordId: null, results, blocks: [] });
     }
     this.hasBegun = true;
     this.isAfterSummary = false;
@@ -252,7 +256,7 @@ export class TurnAssembly {
   }
 
   private addBootstrap(item: RepairedItem): void {
-    this.ownTurns.push({ role: "user", results: [], blocks: [{ type: "text", text: madeUpTexts.bootstrap }] });
+    this.pushUser([{ type: "text", text: madeUpTexts.bootstrap }], null);
     this.report("bootstrap-added", item, null, madeUpTexts.bootstrap);
   }
 
@@ -306,7 +310,7 @@ export class TurnAssembly {
       const { result } = call.site;
       results.push(result === null ? this.synthesize(call) : this.resultOf(call, result, blocks));
     }
-    this.ownTurns.push({ role: "user", results, blocks });
+    this.ownTurns.push({ role: "user", recordId: null, results, blocks });
   }
 
   /** In the order the results came in, and what never came last; or as the calls stand. */
@@ -341,7 +345,7 @@ export class TurnAssembly {
       this.report("empty-result-filled", item, null, text);
       inside = [{ type: "text", text }];
     }
-    return { callId: call.id, name: call.name, content: inside, isError: item.isError };
+    return { recordId: item.recordId, callId: call.id, name: call.name, content: inside, isError: item.isError };
   }
 
   /** A block that a user message may hold too; what may stand in a result alone becomes a line. */
@@ -356,7 +360,7 @@ export class TurnAssembly {
   private synthesize({ site, id, name }: OpenReply["calls"][number]): ReplayResult {
     const text = site.owner.stopReason === "length" ? madeUpTexts.resultNotRun : madeUpTexts.resultMayHaveRun;
     this.report("result-synthesized", site.owner, site.call.id, text);
-    return { callId: id, name, content: [{ type: "text", text }], isError: true };
+    return { recordId: null, callId: id, name, content: [{ type: "text", text }], isError: true };
   }
 
   private finishTrailing(wanted: TrailingAssistant): void {
@@ -374,7 +378,7 @@ export class TurnAssembly {
         return;
       }
       case "continue":
-        this.pushUser([{ type: "text", text: madeUpTexts.continuation }]);
+        this.pushUser([{ type: "text", text: madeUpTexts.continuation }], null);
         this.report("continuation-added", this.lastItem, null, madeUpTexts.continuation);
         return;
       case "keep": {

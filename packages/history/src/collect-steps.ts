@@ -165,6 +165,7 @@ export function stepResults(step: StepItem, sent: AssistantTurn["blocks"], inCal
   const ordered = isSorted ? results.toSorted((one, other) => callPlace(one) - callPlace(other)) : results;
   return ordered.map((result) => {
     const call = sent[callPlace(result)] as ReplayCall;
-    return { callId: call.id, name: call.name, content: result.content as ReplayText[], isError: result.isError };
+    const { recordId, isError } = result;
+    return { recordId, callId: call.id, name: call.name, content: result.content as ReplayText[], isError };
   });
 }

@@ -4,3 +4,15 @@ export type { HistoryWindow } from "./growing-window.ts";
 export { summaryPrefixes } from "./message-texts.ts";
 export type { OmitReason } from "./omitted-ranges.ts";
 export type { Truncation } from "./truncate-results.ts";
+export { renderWith } from "./replay-history.ts";
+export type { ProviderMapping } from "./replay-history.ts";
+export type { ProviderRules } from "./replay-rules.ts";
+export type {
+  AssistantTurn,
+  ReplayResult,
+  ReplaySource,
+  ReplayTurn,
+  ReplayUserBlock,
+  UserTurn,
+} from "./replay-turn.ts";
+export { providerMappings } from "./provider-mappings.ts";

@@ -3,6 +3,8 @@ export type ReplayTurn = UserTurn | AssistantTurn | SystemTurn;
 
 export interface UserTurn {
   readonly role: "user";
+  /** The record that its blocks came from, the first of several; null for what was made up, and for results alone. */
+  readonly recordId: string | null;
   /** One for each call of the turn before; they come before the blocks. */
   readonly results: ReplayResult[];
   readonly blocks: ReplayUserBlock[];
@@ -10,12 +12,16 @@ export interface UserTurn {
 
 export interface AssistantTurn {
   readonly role: "assistant";
+  /** The first and the last record that it came from; null for what was made up. */
+  readonly recordId: string | null;
+  lastRecordId: string | null;
   readonly blocks: (ReplayText | ReplayThinking | ReplayCall | ReplayRaw)[];
 }
 
 /** Instructions that were given in the middle of the conversation. */
 interface SystemTurn {
   readonly role: "system";
+  readonly recordId: string | null;
   readonly text: string;
 }
 
@@ -68,6 +74,8 @@ export interface ReplayCall {
 }
 
 export interface ReplayResult {
+  /** Null where the log holds no result and one was made up. */
+  readonly recordId: string | null;
   readonly callId: string;
   /** The name the call goes by. */
   readonly name: string;

@@ -53,7 +53,7 @@ export function parseLine(source: RecordSource, sizeBytes: number, limits: Parse
     remarks.push({ code: "BYTE_ORDER_MARK", message: "The line begins with a byte order mark.", repaired: true });
   if (isBlank(text)) return { value: null, reason: "blank", isExact: false, remarks };
   const parsed = parseJson(text);
-  if (parsed === undefined) return readAround(text, remarks);
+  if (parsed === undefined) return readAround(text, remarks, limits.maxDepth);
   if (hasReplacements) {
     const message = "Bytes that are not UTF-8 are read as replacement characters; the line itself is kept.";
     remarks.push({ code: "LINE_MALFORMED", message, repaired: true });
@@ -62,7 +62,7 @@ export function parseLine(source: RecordSource, sizeBytes: number, limits: Parse
 }
 
 /** A crash can leave a run of NULs where bytes never reached the disk; a line appended after it is whole. */
-function readAround(text: string, remarks: readonly LineRemark[]): ParsedLine {
+function readAround(text: string, remarks: readonly LineRemark[], maxDepth: number): ParsedLine {
   const rest = trimNuls(text);
   if (rest === "") {
     return unparsed(
@@ -80,12 +80,7 @@ function readAround(text: string, remarks: readonly LineRemark[]): ParsedLine {
     );
   }
   const message = `${text.length - rest.length} NUL characters beside the record are skipped.`;
-  return checkValue(
-    parsed.value,
-    false,
-    [...remarks, { code: "LINE_MALFORMED", message, repaired: true }],
-    maxRecordDepth,
-  );
+  return checkValue(parsed.value, false, [...remarks, { code: "LINE_MALFORMED", message, repaired: true }], maxDepth);
 }
 
 function checkValue(value: unknown, isExact: boolean, remarks: readonly LineRemark[], maxDepth: number): ParsedLine {

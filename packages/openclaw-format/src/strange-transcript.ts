@@ -13,7 +13,7 @@ export interface StrangeTranscript {
 /** So many lines at most are looked at; other programs begin with notes of their own. */
 const mostLines = 20;
 
-const otherProgram = "Nothing of it can be imported or checked here, whatever --from says; the file was not changed.";
+const otherProgram = "Import it: `throughline import FILE`. Only lines of ours are checked; the file was not changed.";
 
 /**
  * Tells by the first bytes of a file, some kilobytes or more, that it is a transcript and not one of ours: of a program

@@ -1,6 +1,7 @@
-import { createTranscriptReader, decodeLine, type SplitLine, type TranscriptLine } from "@throughline/openclaw-format";
-import type { ImportReceipt } from "./receipt-types.ts";
-import type { ContinuedLine } from "./receipt-types.ts";
+import { decodeLine, type SplitLine } from "@throughline/openclaw-format";
+import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
+import { createSourceReader, type SourceLine } from "./source-reader.ts";
+import type { TranscriptSource } from "./transcript-source.ts";
 
 /** Of white space behind a record so much is kept in the entry. */
 export const maxRestBytes = 1024;
@@ -30,21 +31,27 @@ export interface LineGrowth {
 }
 
 /** Looks at the last line of a receipt as it is now. Null when it is what it was, its line feed aside. */
-export function growthOf(split: SplitLine, line: number, receipt: ImportReceipt, maxBytes: number): LineGrowth | null {
+export function growthOf(
+  source: TranscriptSource,
+  split: SplitLine,
+  line: number,
+  { receipt, maxBytes }: { readonly receipt: ImportReceipt; readonly maxBytes: number },
+): LineGrowth | null {
   const importedBytes = receipt.sizeBytes - split.byteOffset;
   const isGrown = line === receipt.lineCount && !receipt.endsWithLineFeed && split.sizeBytes > importedBytes;
   if (!isGrown) return null;
   const kept = receipt.continued?.find((one) => one.line === line && one.rest !== undefined);
   const sizeBytes = kept?.sizeBytes ?? importedBytes;
   if (sizeBytes > maxBytes) return { sizeBytes, hasRecord: false, rest: null };
-  const before = glance(split.bytes.subarray(0, sizeBytes));
-  const isRecord = before.unparsed === null && split.sizeBytes <= maxBytes && glance(split.bytes).unparsed === null;
+  const before = glance(source, split.bytes.subarray(0, sizeBytes));
+  const isWhole = split.sizeBytes <= maxBytes && glance(source, split.bytes).unparsed === null;
+  const isRecord = before.unparsed === null && isWhole;
   // Behind a whole JSON object only white space leaves it one.
   const rest = isRecord ? Buffer.from(split.bytes.subarray(sizeBytes)).toString("latin1") : null;
   return { sizeBytes, hasRecord: before.envelope?.seq !== 0, rest };
 }
 
 /** The line by itself: what it refers to does not matter. */
-function glance(bytes: Uint8Array): TranscriptLine {
-  return createTranscriptReader({ maxLineBytes: Infinity }).push(decodeLine(bytes), { line: 1, byteOffset: 0 });
+function glance(source: TranscriptSource, bytes: Uint8Array): SourceLine {
+  return createSourceReader(source, { maxLineBytes: Infinity }).push(decodeLine(bytes), { line: 1, byteOffset: 0 });
 }

@@ -16,6 +16,13 @@ import {
   transcriptFileNameOf,
 } from "@throughline/openclaw-format/internal";
 import { classifySessionFile, sessionsJsonPieces } from "@throughline/openclaw-format";
+import {
+  foreignFormats,
+  isUuid,
+  uuidOf,
+  type ForeignFormat,
+  type ForeignFormatName,
+} from "@throughline/foreign-formats";
 import { exportSession } from "./export-session.ts";
 import { workingDirectoryOf, type ExportFormat, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";
@@ -177,7 +184,21 @@ const openclawLayout: ExportLayout = {
     state.archived ? null : [state.ref.key, await exportedEntry(store, state, path)],
 };
 
+/** Below a directory as below the program's own folder. */
+const foreignLayout: ExportLayout = {
+  path: ({ state, directory, options }) => {
+    const { writer } = foreignFormats.get(options.to as ForeignFormatName) as ForeignFormat;
+    const { sessionId, entry, createdAtMs } = state;
+    const cwd = workingDirectoryOf(null, entry, options);
+    const parts = writer?.path({ sessionId: isUuid(sessionId) ? sessionId : uuidOf(sessionId), cwd, createdAtMs });
+    return joinPath(directory, ...(parts ?? [`${sessionId}.jsonl`]));
+  },
+  indexPath: null,
+  member: () => Promise.resolve(null),
+};
+
 const layouts: Readonly<Record<ExportFormat, ExportLayout>> = {
+  "claude-code": foreignLayout,
   jsonl: openclawLayout,
   openclaw: openclawLayout,
   pi: { path: piPath, indexPath: null, member: () => Promise.resolve(null) },

@@ -9,7 +9,9 @@ import {
 import { isBlobNote, throughlineKind } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
+import { foreignFormats, type ForeignFormatName } from "@throughline/foreign-formats";
 import { claw0Lines } from "./export-claw0.ts";
+import { foreignParts } from "./export-foreign.ts";
 import { workingDirectoryOf, type ExportOptions } from "./export-types.ts";
 import { supersededCount } from "./continued-line.ts";
 import { UnknownRows } from "./unknown-rows.ts";
@@ -30,9 +32,7 @@ export async function* exportSession(
 ): AsyncGenerator<Uint8Array> {
   let piece: Uint8Array[] = [];
   let sizeBytes = 0;
-  for await (const part of options.to === "claw0"
-    ? claw0Parts(store, ref, options)
-    : exportedParts(store, ref, options)) {
+  for await (const part of partsOf(store, ref, options)) {
     piece.push(part);
     sizeBytes += part.length;
     if (sizeBytes < pieceBytes) continue;
@@ -44,6 +44,12 @@ export async function* exportSession(
 }
 
 const lineFeed = encodeLine("\n");
+
+function partsOf(store: SessionStore, ref: SessionRef, options: ExportOptions): AsyncGenerator<Uint8Array> {
+  const foreign = foreignFormats.get(options.to as ForeignFormatName);
+  if (foreign !== undefined) return foreignParts(store, ref, foreign, options);
+  return options.to === "claw0" ? claw0Parts(store, ref, options) : exportedParts(store, ref, options);
+}
 
 async function* claw0Parts(store: SessionStore, ref: SessionRef, options: ExportOptions): AsyncGenerator<Uint8Array> {
   for await (const line of claw0Lines(store, ref, options)) yield* withLineFeed(line);
@@ -67,7 +73,8 @@ async function* exportedParts(
   while (notes.has(lastLineSeq)) lastLineSeq -= 1;
   // The bytes of an imported file are all there is to it; a session of ours gets the header its own file has.
   const oldest = receipts.at(-1);
-  let needsHeader = !isExact || oldest === undefined || oldest.hasOwnHeader === true;
+  const isOwn = oldest === undefined || oldest.hasOwnHeader === true || isForeignName(oldest.format);
+  let needsHeader = !isExact || isOwn;
   const read = {
     payload: "source",
     beforeSeq: lastSeq + 1,
@@ -83,19 +90,29 @@ async function* exportedParts(
         options.onRemark?.({ seq: stored.seq, id: stored.id, what: "left-out", reason });
         continue;
       }
-      const line = isExact ? stored.source : versionThreeLine(stored, state, { options, needsHeader, unknown });
+      const line = isExact ? exactLine(stored) : versionThreeLine(stored, state, { options, needsHeader, unknown });
       if (line === null) continue;
       if (needsHeader && stored.record.type !== "session") yield* addedHeader(state, options);
       needsHeader = false;
       yield encodeLine(line);
-      if (growth?.rest !== undefined) yield encodeLine(growth.rest);
-      if (!isExact || stored.seq < lastLineSeq || !hasOpenEnd(receipts, lastLineSeq)) yield lineFeed;
+      if (growth?.rest !== undefined && !isForeign(stored)) yield encodeLine(growth.rest);
+      const mayEndOpen = isExact && stored.seq >= lastLineSeq && !isForeign(stored);
+      if (!mayEndOpen || !hasOpenEnd(receipts, lastLineSeq)) yield lineFeed;
     }
   }
   if (needsHeader) yield* addedHeader(state, options);
   const shownHeadId = unknown?.linked(headId) ?? headId;
   if (tracker.needsLeaf(headId))
     yield* addedLeaf(state, options, { headId: shownHeadId, lastTimestamp: tracker.lastTimestamp });
+}
+
+/** A line of another program stands for records that are lines of ours. */
+function exactLine(stored: SourcedRecord): RecordSource {
+  return isForeign(stored) ? serializeRecord(stored.record) : stored.source;
+}
+
+function isForeign({ record, isSourceCanonical }: SourcedRecord): boolean {
+  return typeof record["sourceFormat"] === "string" && !isSourceCanonical;
 }
 
 /** Whether the imported file ended at this record without a line feed, and nothing came after it. */
@@ -105,6 +122,10 @@ function hasOpenEnd(receipts: readonly ImportReceipt[], lastLineSeq: number): bo
     const linesSeq = receipt.recordCount + supersededCount(receipt) + notesBefore;
     return !receipt.endsWithLineFeed && linesSeq === lastLineSeq;
   });
+}
+
+function isForeignName(format: string): boolean {
+  return (foreignFormats as ReadonlyMap<string, unknown>).has(format);
 }
 
 function signalOf({ signal }: ExportOptions): { readonly signal?: AbortSignal } {

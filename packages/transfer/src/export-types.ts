@@ -1,8 +1,10 @@
+import type { WritableFormatName } from "@throughline/foreign-formats";
+
 /**
- * `jsonl`: the exact lines. `openclaw`, `pi`: version 3 as those programs read it. `claw0`: the context as flat lines, which
- * claw0 replays.
+ * `jsonl`: the exact lines; of lines of other programs the records they stand for. `openclaw`, `pi`: version 3 as those
+ * programs read it. `claw0`: the context as flat lines, which claw0 replays. The others: as that program keeps its sessions.
  */
-export type ExportFormat = "jsonl" | "openclaw" | "pi" | "claw0";
+export type ExportFormat = "jsonl" | "openclaw" | "pi" | "claw0" | WritableFormatName;
 
 /** A record that is not in the export as it is in the store. */
 export interface ExportRemark {
@@ -15,6 +17,8 @@ export interface ExportRemark {
    */
   readonly what: "left-out" | "added" | "changed";
   readonly reason: string;
+  /** What it is in a word or two, the same for all of its kind; only where the format is that of another program. */
+  readonly kind?: string;
   /** How many records it speaks of. @default 1 */
   readonly records?: number;
 }
@@ -28,6 +32,8 @@ export interface ExportOptions {
    * resumes a session in that folder. @default none
    */
   readonly workingDirectory?: string;
+  /** The id of the session in the file of another program. @default the session's own, or one made of it */
+  readonly sessionId?: string;
   readonly signal?: AbortSignal;
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { isAgentId } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
+import { foreignFormats } from "@throughline/foreign-formats";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
 import { classifySessionFile } from "@throughline/openclaw-format";
@@ -11,6 +12,7 @@ import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
 import type { ImportFormat, SourceFormat } from "./import-types.ts";
 import { marksNamespace } from "./imported-sources.ts";
 import { indexedFolder, isRenamed } from "./indexed-folder.ts";
+import { foreignBeginning, foreignFolder, foreignSource, type ForeignBeginning } from "./foreign-sources.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
 import { isFile, openSource } from "./node/source-files.ts";
 import { isOwnPlace } from "./foreign/own-place.ts";
@@ -57,7 +59,16 @@ async function* findForeign(path: string, search: Search): AsyncGenerator<FoundS
 /** Whether something is a database and not a transcript, or of another program's, when the other one was asked for. */
 function isOtherKind(from: Search["from"], format: SourceFormat): boolean {
   if (from === "auto" || from === format) return false;
-  return databaseFormats.has(from) || databaseFormats.has(format);
+  return isDistinct(from) || isDistinct(format);
+}
+
+/** Whether nothing else can be read as this: a database, or lines of another program. */
+function isDistinct(format: string): boolean {
+  return databaseFormats.has(format) || isForeignName(format);
+}
+
+function isForeignName(format: string): boolean {
+  return (foreignFormats as ReadonlyMap<string, unknown>).has(format);
 }
 
 /** One session of a database, named as reports name it. */
@@ -95,6 +106,12 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
     return;
   }
   const { layout, folders } = survey;
+  let isForeign = false;
+  for await (const found of foreignFolder(path, survey)) {
+    isForeign = true;
+    yield found;
+  }
+  if (isForeign) return;
   switch (layout) {
     case "state":
       yield* agentsIn(joinPath(path, "agents"), search);
@@ -204,9 +221,22 @@ async function* plainFile(
     yield { ...(await loneFile(path, search)), isArchived, isCopy: isArchived && !isRenamed(name, names), archivedAt };
 }
 
+/** @throws {ThroughlineError} FORMAT_UNKNOWN where another format was asked for */
+function foreignFile(path: string, beginning: ForeignBeginning, { from }: Search): TranscriptSource {
+  const { name, program } = beginning.format;
+  if (from === "auto" || from === name) return foreignSource(path, beginning);
+  throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} is a transcript of ${program}, not of ${from}.`, {
+    details: { path, from, format: name },
+    remedy: `Import it without \`--from\`, or with \`--from ${name}\`.`,
+  });
+}
+
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */
 async function loneFile(path: string, search: Search): Promise<TranscriptSource> {
   const { format: detected, header, sizeBytes } = await peekTranscript(path);
+  const beginning = detected === "unknown" ? await foreignBeginning(path) : null;
+  if (beginning !== null) return foreignFile(path, beginning, search);
+  if (isForeignName(search.from)) throw otherKind(path, search.from);
   const agentId = agentOfSessionsDir(path);
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;
   const isStated = search.from !== "auto" && !databaseFormats.has(search.from);

@@ -2,10 +2,12 @@ import { createHash } from "node:crypto";
 import { createFinding, type Finding, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
-import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
+import { decodeLine } from "@throughline/openclaw-format";
 import { importedRecords } from "./import-receipt.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import type { SourceFile } from "./node/source-files.ts";
+import { createSourceReader } from "./source-reader.ts";
+import { createUnitSplitter } from "./source-units.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 interface ImportedPart {
@@ -55,24 +57,31 @@ async function receiptOfHeldPart(lost: LostTail): Promise<ImportReceipt> {
   const isCountable = wanted === 0 ? lastSeq === 0 : (receipt.notes?.fromSeq ?? 0) + noteCount <= lastSeq;
   if (state.archived || receipt.continued !== undefined || wanted < 0 || !isCountable) throw cannotResume(lost);
   const { notes: _lost, ...fields } = receipt;
-  const reader = createTranscriptReader({ path: source.path, sessionId: source.nameSessionId, maxLineBytes });
-  const splitter = createLineSplitter({ maxLineBytes });
+  const reader = createSourceReader(source, { maxLineBytes });
+  const splitter = createUnitSplitter(maxLineBytes);
   const hash = createHash("sha256");
-  let place = { sizeBytes: 0, lineCount: 0, recordCount: 0 };
+  let place = { sizeBytes: 0, lineCount: 0, recordCount: 0, derivedCount: 0 };
   let chunkStart = 0;
   for await (const chunk of wanted === 0 ? [] : file.chunks({ toBytes: receipt.sizeBytes })) {
     let hashedTo = 0;
     for (const line of splitter.push(chunk)) {
-      const end = line.byteOffset + line.sizeBytes + 1;
-      hash.update(chunk.subarray(hashedTo, end - chunkStart));
-      hashedTo = end - chunkStart;
-      const { envelope } = reader.push(decodeLine(line.bytes), {
+      hash.update(chunk.subarray(hashedTo, line.endBytes - chunkStart));
+      hashedTo = line.endBytes - chunkStart;
+      const { envelope, derived = [] } = reader.push(decodeLine(line.bytes), {
         line: place.lineCount + 1,
         byteOffset: line.byteOffset,
       });
       const isRecord = envelope?.seq !== 0 && line.sizeBytes <= maxLineBytes;
-      place = { sizeBytes: end, lineCount: place.lineCount + 1, recordCount: place.recordCount + (isRecord ? 1 : 0) };
-      if (place.recordCount < wanted) continue;
+      place = {
+        sizeBytes: line.endBytes,
+        lineCount: place.lineCount + 1,
+        recordCount: place.recordCount + (isRecord ? 1 : 0),
+        derivedCount: place.derivedCount + derived.length,
+      };
+      const count = place.recordCount + place.derivedCount;
+      if (count < wanted) continue;
+      // A line of several records is imported whole or not at all.
+      if (count > wanted) throw cannotResume(lost);
       return { ...receipt, ...place, sha256: hash.digest("hex"), endsWithLineFeed: true, headId: reader.headId };
     }
     hash.update(chunk.subarray(hashedTo));

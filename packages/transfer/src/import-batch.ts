@@ -1,9 +1,10 @@
-import type { AppendDraft, AppendOnceOptions, AppendOptions, RecordDraft, StoreLimits } from "@throughline/core";
-import { bulkBatchOf } from "@throughline/core/internal";
-import type { TranscriptLine } from "@throughline/openclaw-format";
+import type { SessionRecord, StoreLimits } from "@throughline/core";
+import type { AppendDraft, AppendOnceOptions, AppendOptions, RecordDraft } from "@throughline/core";
+import { bulkBatchOf, isSideRecord } from "@throughline/core/internal";
 import { isBoundary } from "./context-window.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import type { ImportOptions } from "./import-types.ts";
+import type { SourceLine } from "./source-reader.ts";
 
 export interface BatchPlace {
   readonly headBefore: string | null;
@@ -26,6 +27,8 @@ export interface BatchPlace {
 /** The lines of one append, and what they say beside their records. */
 export class ImportBatch {
   drafts: AppendDraft[] = [];
+  /** How many lines they stand for. */
+  lineCount = 0;
   /** Those of them that are no lines. */
   notes: readonly RecordDraft[] = [];
   /** Whether lines of another program, of any batch, may have moved the beginning of the context. */
@@ -63,17 +66,21 @@ export class ImportBatch {
     this.sizeBytes += Buffer.byteLength(JSON.stringify(notes));
   }
 
-  /** `withheld`: what is written in the line's place. */
-  add(line: TranscriptLine, sizeBytes: number, withheld: RecordDraft | null = null): void {
+  /** @param withheld what is written in the place of the line's records; null: they are */
+  add(line: SourceLine, sizeBytes: number, withheld: readonly RecordDraft[] | null = null): void {
     const sourced = line.isSourceCanonical ? { source: line.source } : { source: line.source, record: line.record };
-    const draft = withheld ?? sourced;
+    const derived = line.derived ?? [];
+    const [draft = sourced, ...others] = withheld ?? [sourced, ...derived];
     const isFirst = this.drafts.length === this.notes.length && !this.isHeaderFirst;
     if (isFirst && line.record.type === "session") {
       this.drafts.unshift(draft);
       this.isHeaderFirst = true;
     } else this.drafts.push(draft);
+    this.drafts.push(...others);
+    this.lineCount++;
     this.sizeBytes += sizeBytes;
-    if (!line.side) this.addMain(line);
+    if (!line.side) this.addMain(line.record);
+    for (const record of derived) this.addDerived(record);
     if (line.envelope === null) {
       const { record, side } = line;
       this.movesWindow ||= isBoundary({ type: record.type, record, side });
@@ -103,6 +110,7 @@ export class ImportBatch {
 
   clear(): void {
     this.drafts = [];
+    this.lineCount = 0;
     this.notes = [];
     this.isHeaderFirst = false;
     this.sizeBytes = 0;
@@ -112,7 +120,13 @@ export class ImportBatch {
     this.entryPatch = {};
   }
 
-  private addMain({ record: { id, parentId } }: TranscriptLine): void {
+  private addDerived(record: SessionRecord): void {
+    const side = isSideRecord(record);
+    if (!side) this.addMain(record);
+    this.movesWindow ||= isBoundary({ type: record.type, record, side });
+  }
+
+  private addMain({ id, parentId }: SessionRecord): void {
     if (this.lastMainId === null) this.firstParentId = parentId;
     else this.isInLine &&= parentId === this.lastMainId;
     this.lastMainId = id;
@@ -129,7 +143,7 @@ export class ImportBatch {
   }
 
   /** What appends of ours wrote into the entry after the entries log had it last. */
-  private addEntryPatch(envelope: NonNullable<TranscriptLine["envelope"]> & { readonly revision?: unknown }): void {
+  private addEntryPatch(envelope: NonNullable<SourceLine["envelope"]> & { readonly revision?: unknown }): void {
     if (typeof envelope.revision === "number" && envelope.revision <= this.entryRevision) return;
     for (const [field, value] of Object.entries(envelope.entry ?? {})) {
       if (field !== "sessionId" && field !== "importedFrom") this.entryPatch[field] = value;

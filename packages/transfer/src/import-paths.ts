@@ -127,7 +127,7 @@ async function importGuarded(
   }
 }
 
-const nothing = { lines: 0, records: 0, repaired: 0, lost: [] } as const;
+const nothing = { lines: 0, records: 0, derived: 0, repaired: 0, lost: [] } as const;
 
 function otherResult({ kind, path, findings, error }: OtherSource): ImportSource {
   return {

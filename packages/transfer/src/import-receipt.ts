@@ -47,13 +47,16 @@ export function receiptChain(entry: SessionEntry): readonly ImportReceipt[] {
 
 /** How many records an import has made, those included that stand for no line, or for none any more. */
 export function importedRecords(receipt: ImportReceipt): number {
-  return receipt.recordCount + noteSeqs(receipt).length + supersededCount(receipt);
+  return receipt.recordCount + (receipt.derivedCount ?? 0) + noteSeqs(receipt).length + supersededCount(receipt);
 }
 
 /** The receipt when so much has been read of a source of `sourceBytes`. */
 export function advanced(
   { isPartial: _before, ...receipt }: ImportReceipt,
-  read: Pick<ImportReceipt, "sizeBytes" | "sha256" | "lineCount" | "recordCount" | "endsWithLineFeed" | "headId">,
+  read: Pick<
+    ImportReceipt,
+    "sizeBytes" | "sha256" | "lineCount" | "recordCount" | "derivedCount" | "endsWithLineFeed" | "headId"
+  >,
   sourceBytes: number,
 ): ImportReceipt {
   return { ...receipt, ...read, ...(read.sizeBytes < sourceBytes ? { isPartial: true } : {}) };

@@ -6,7 +6,7 @@ import type { ImportSource } from "./import-types.ts";
 /** The part of a source that {@link ImportResults} keeps. */
 export type ImportResult = Pick<
   ImportSource,
-  "path" | "format" | "key" | "sessionId" | "state" | "records" | "repaired" | "lost"
+  "path" | "format" | "key" | "sessionId" | "state" | "records" | "derived" | "repaired" | "lost"
 >;
 
 /** The most results in memory at a time. */
@@ -28,8 +28,8 @@ export class ImportResults implements Disposable {
   private readonly pageBytes: number[] = [];
 
   /** Adds a result behind the others. */
-  add({ path, format, key, sessionId, state, records, repaired, lost }: ImportSource): void {
-    this.held.push({ path, format, key, sessionId, state, records, repaired, lost });
+  add({ path, format, key, sessionId, state, records, derived, repaired, lost }: ImportSource): void {
+    this.held.push({ path, format, key, sessionId, state, records, derived, repaired, lost });
     if (this.held.length === pageSources) this.spill();
   }
 

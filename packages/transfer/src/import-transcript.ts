@@ -8,14 +8,7 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import { splitBlobs, type SplitEntry } from "@throughline/core/internal";
-import {
-  createLineSplitter,
-  createTranscriptReader,
-  decodeLine,
-  type SplitLine,
-  type TranscriptLine,
-  type TranscriptReader,
-} from "@throughline/openclaw-format";
+import { decodeLine } from "@throughline/openclaw-format";
 import { growthOf, maxRestBytes, supersededPieces, type LineGrowth } from "./continued-line.ts";
 import { followArchive } from "./follow-archive.ts";
 import { advanced } from "./import-receipt.ts";
@@ -25,12 +18,15 @@ import { heldPart } from "./held-part.ts";
 import { isPutAside, sourceChanged, sourceReplaced } from "./import-refusals.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
 import { createImportedSession, firstReceipt } from "./imported-session.ts";
-import { redactCopies, redactionsIn, redactionsOfWhole, withheldDraft, type Redactions } from "./kept-redactions.ts";
+import { redactCopies, redactionsIn, redactionsOfWhole, withheldDrafts, type Redactions } from "./kept-redactions.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { SessionWriter, withNotes } from "./session-writer.ts";
+import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
 import type { SourceRegistry } from "./source-registry.ts";
+import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
-import { toldFinding } from "./told-finding.ts";
+import { newFindings } from "./told-finding.ts";
+import { spawnFields, takenOver } from "./stated-entry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** What sources are imported into. */
@@ -75,7 +71,7 @@ class ImportRun {
   private readonly source: TranscriptSource;
   private readonly target: ImportTarget;
   private readonly options: ImportOptions;
-  private readonly reader: TranscriptReader;
+  private readonly reader: SourceReader;
   private readonly hash: Hash = createHash("sha256");
   private ref: SessionRef;
   private state: SessionState | null;
@@ -92,10 +88,12 @@ class ImportRun {
   private sourceBytes = 0;
   private lines = 0;
   private records = 0;
+  private derived = 0;
   private repaired = 0;
   private readonly lost: LostLine[] = [];
   private lineCount = 0;
   private recordCount: number;
+  private derivedCount: number;
   /** Lines an earlier run has read. */
   private knownLines: number;
   /** The last of those goes on: what is found in it from this finding on is new. */
@@ -119,15 +117,11 @@ class ImportRun {
     this.isBegunBefore = target.found !== null;
     this.writer = this.newWriter();
     this.recordCount = this.receipt.recordCount;
+    this.derivedCount = this.receipt.derivedCount ?? 0;
     this.knownLines = this.receipt.lineCount;
     const { limits } = store.capabilities;
     this.batch = new ImportBatch(limits, source.own?.revision ?? 0);
-    this.reader = createTranscriptReader({
-      path: source.path,
-      key: target.ref.key,
-      sessionId: source.nameSessionId,
-      maxLineBytes: limits.recordBytes,
-    });
+    this.reader = createSourceReader(source, { key: target.ref.key, maxLineBytes: limits.recordBytes });
     const updatedAt = source.entry?.["updatedAt"];
     this.updatedAtMs = typeof updatedAt === "number" ? updatedAt : 0;
   }
@@ -173,7 +167,7 @@ class ImportRun {
     const held = await heldPart({ store, source, file, state, receipt });
     if (held === null) return;
     this.receipt = held.receipt;
-    ({ lineCount: this.knownLines, recordCount: this.recordCount } = held.receipt);
+    ({ lineCount: this.knownLines, recordCount: this.recordCount, derivedCount: this.derivedCount = 0 } = held.receipt);
     this.findings.push(held.finding);
   }
 
@@ -189,7 +183,8 @@ class ImportRun {
     await this.registry.begin();
     if (this.sourceBytes > 0) this.receipt = { ...this.receipt, isPartial: true };
     const { store, registry, source, ref, receipt } = this;
-    const begun = { entryFields: this.split.entry, receipt, file };
+    const entryFields = { ...(await spawnFields(registry, source, ref)), ...this.split.entry };
+    const begun = { entryFields, receipt, file };
     this.state = await createImportedSession(store, ref, source, begun);
     this.writer = this.newWriter();
     registry.claim(ref.agentId, this.state.sessionId, source);
@@ -207,37 +202,40 @@ class ImportRun {
 
   private async readFile(file: SourceFile): Promise<void> {
     const pieces = supersededPieces(this.receipt);
-    const splitter = createLineSplitter({ maxLineBytes: this.store.capabilities.limits.recordBytes });
+    const splitter = createUnitSplitter(this.store.capabilities.limits.recordBytes);
     let chunkStart = 0;
     for await (const chunk of file.chunks()) {
       this.assertNotAborted();
       // The hash stands at the end of a line whenever a batch is written.
       let hashedTo = 0;
-      for (const line of splitter.push(chunk)) {
-        const end = line.byteOffset + line.sizeBytes + 1;
-        this.hash.update(chunk.subarray(hashedTo, end - chunkStart));
-        hashedTo = end - chunkStart;
-        await this.take(line, end, pieces.get(this.lineCount + 1));
+      for (const unit of splitter.push(chunk)) {
+        this.hash.update(chunk.subarray(hashedTo, unit.endBytes - chunkStart));
+        hashedTo = unit.endBytes - chunkStart;
+        await this.take(unit, pieces.get(this.lineCount + 1));
       }
       this.hash.update(chunk.subarray(hashedTo));
       chunkStart += chunk.length;
     }
-    const last = splitter.end();
-    if (last !== null) await this.take(last, file.sizeBytes, pieces.get(this.lineCount + 1));
+    const rest = splitter.end();
+    for (const unit of rest) await this.take(unit, pieces.get(this.lineCount + 1));
     this.reader.finish();
-    await this.flush(file.sizeBytes, last === null);
+    await this.flush(
+      file.sizeBytes,
+      rest.every(({ isTerminated }) => isTerminated),
+    );
     if (this.batch.movesWindow && this.options.dryRun !== true) await this.writer.stateWindow(this.reader.headId);
     this.progress(file.sizeBytes);
   }
 
-  private async take(split: SplitLine, endBytes: number, pieces: readonly ContinuedLine[] = []): Promise<void> {
+  private async take(split: SourceUnit, pieces: readonly ContinuedLine[] = []): Promise<void> {
     this.lineCount++;
-    const { sizeBytes, isTerminated } = split;
+    const { sizeBytes, endBytes, isTerminated } = split;
     const { recordBytes } = this.store.capabilities.limits;
     // Each claimed an id when it was imported.
     for (const piece of pieces) this.read(split, piece.sizeBytes);
     if (this.lineCount <= this.knownLines) {
-      const growth = growthOf(split, this.lineCount, this.receipt, recordBytes);
+      const told = { receipt: this.receipt, maxBytes: recordBytes };
+      const growth = growthOf(this.source, split, this.lineCount, told);
       if (growth === null) return this.passOver(this.read(split));
       if (!(await this.isTakenAgain(split, growth))) return;
     }
@@ -256,22 +254,23 @@ class ImportRun {
     const isOdd = this.reader.findings.slice(known).some(({ code }) => !ordinary.has(code));
     if (isOdd || (line.unparsed !== null && line.unparsed !== "blank")) this.repaired++;
     const redaction = this.redactions.get(line.record.id);
-    this.batch.add(line, sizeBytes, redaction === undefined ? null : withheldDraft(line, redaction, sizeBytes));
+    this.batch.add(line, sizeBytes, redaction === undefined ? null : withheldDrafts(line, redaction, sizeBytes));
     this.recordCount++;
+    this.derivedCount += line.derived?.length ?? 0;
     const isTimeKnown = typeof this.source.entry?.["updatedAt"] === "number";
     if (line.tsMs !== null && !isTimeKnown) this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
     if (this.batch.isFull) await this.flush(endBytes, isTerminated);
   }
 
   /** Reads the line, or its beginning as it was when it was imported. */
-  private read({ bytes, byteOffset, isTerminated, ...whole }: SplitLine, sizeBytes = whole.sizeBytes): TranscriptLine {
+  private read({ bytes, byteOffset, isTerminated, ...whole }: SourceUnit, sizeBytes = whole.sizeBytes): SourceLine {
     const isWhole = sizeBytes === whole.sizeBytes;
     const place = { line: this.lineCount, byteOffset, sizeBytes, isTerminated: isTerminated && isWhole };
     return this.reader.push(decodeLine(isWhole ? bytes : bytes.subarray(0, sizeBytes)), place);
   }
 
   /** A line an earlier run has read: only the reader needs it. */
-  private passOver(line: TranscriptLine): void {
+  private passOver(line: SourceLine): void {
     // A store of ours may have moved the head without a record, which the lines do not show.
     this.headBefore = this.source.own === null ? line.headId : (this.state?.head.headId ?? null);
   }
@@ -281,7 +280,7 @@ class ImportRun {
    * its beginning; false when that record stands for it still.
    * @throws {ThroughlineError} SOURCE_CHANGED
    */
-  private async isTakenAgain(split: SplitLine, { sizeBytes, hasRecord, rest }: LineGrowth): Promise<boolean> {
+  private async isTakenAgain(split: SourceUnit, { sizeBytes, hasRecord, rest }: LineGrowth): Promise<boolean> {
     const { lineCount: line } = this;
     const others = (this.receipt.continued ?? []).filter((one) => one.line !== line || one.rest === undefined);
     if (hasRecord && rest !== null) {
@@ -296,7 +295,8 @@ class ImportRun {
       this.passOver(piece);
       this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: piece.record.id }] };
       this.recordCount--;
-      const redactions = await redactionsOfWhole(this.store, this.ref, piece.record.id, split, line);
+      const grown = { source: this.source, split, line };
+      const redactions = await redactionsOfWhole(this.store, this.ref, piece.record.id, grown);
       this.redactions = redactions ?? this.redactions;
     }
     this.findingsOfRest = this.reader.findings.length;
@@ -307,19 +307,22 @@ class ImportRun {
 
   private async flush(endBytes: number, endsWithLineFeed: boolean): Promise<void> {
     this.assertNotAborted();
-    const { batch, lineCount, recordCount } = this;
+    const { batch, lineCount, recordCount, derivedCount } = this;
     if (endBytes === this.receipt.sizeBytes && batch.drafts.length === 0) return;
     const sha256 = this.hash.copy().digest("hex");
     const { headId } = this.reader;
-    const read = { sizeBytes: endBytes, sha256, lineCount, recordCount, endsWithLineFeed, headId };
+    const counts = { lineCount, recordCount, ...(derivedCount === 0 ? {} : { derivedCount }) };
+    const read = { sizeBytes: endBytes, sha256, ...counts, endsWithLineFeed, headId };
     const now = advanced(this.receipt, read, this.sourceBytes);
     const receipt = withNotes(now, batch, (this.state?.head.lastSeq ?? 0) + 1);
     const { headBefore, updatedAtMs } = this;
-    const lines = { headBefore, headAfter: headId, updatedAtMs, isComplete: this.lost.length === 0 };
+    const entry = takenOver(this.reader.entry, this.isBegunBefore ? this.state : null);
+    const lines = { headBefore, headAfter: headId, updatedAtMs, isComplete: this.lost.length === 0, entry };
     if (this.options.dryRun === true && this.records === 0 && batch.drafts.length > 0)
       await this.writer.assertNotGoneOn(headBefore);
     this.receipt = this.options.dryRun === true ? receipt : await this.writer.write(batch, receipt, lines);
-    this.records += batch.drafts.length - batch.notes.length;
+    this.records += batch.lineCount;
+    this.derived += batch.drafts.length - batch.notes.length - batch.lineCount;
     this.headBefore = this.reader.headId;
     batch.clear();
     this.progress(endBytes);
@@ -346,15 +349,10 @@ class ImportRun {
   private result(state: ImportSource["state"]): ImportSource {
     const { path, format } = this.source;
     const isArchived = this.ref.archiveId !== undefined || (this.options.dryRun === true && this.source.isArchived);
-    // What an earlier run has read it has also reported.
-    const found = this.reader.findings.filter(
-      ({ line }, at) =>
-        line === null || line > this.knownLines || (line === this.knownLines && at >= this.findingsOfRest),
-    );
-    const told = found.map(toldFinding);
+    const told = newFindings(this.reader.findings, { knownLines: this.knownLines, fromFinding: this.findingsOfRest });
     const findings = [...this.source.findings, ...this.target.findings, ...this.findings, ...told];
     const sessionId = this.state?.sessionId ?? this.source.sessionId;
-    const { lines, records, repaired, lost } = this;
+    const { lines, records, derived, repaired, lost } = this;
     return {
       path,
       format,
@@ -365,6 +363,7 @@ class ImportRun {
       archived: isArchived,
       lines,
       records,
+      derived,
       repaired,
       lost,
       findings,

@@ -1,8 +1,9 @@
 import type { Durability, Finding, ThroughlineError } from "@throughline/core";
+import type { ForeignFormatName } from "@throughline/foreign-formats";
 import type { TranscriptFormat } from "@throughline/openclaw-format";
 
 /** What a source is: a transcript of one of the formats, or a database that holds sessions. */
-export type SourceFormat = TranscriptFormat | "openclaw-sqlite" | "goclaw" | "clawcode";
+export type SourceFormat = TranscriptFormat | "openclaw-sqlite" | "goclaw" | "clawcode" | ForeignFormatName;
 
 export type ImportFormat = Exclude<SourceFormat, "unknown">;
 
@@ -71,9 +72,11 @@ export interface ImportSource {
   readonly archived: boolean;
   /** Lines read that had not been imported before: `records` plus the number of lost ones. */
   readonly lines: number;
-  /** Records appended; with `dryRun`, that would be. */
+  /** Lines whose record was appended; with `dryRun`, would be. */
   readonly records: number;
-  /** Of those, how many stand for a line that had to be put right or could not be read. The line itself is kept. */
+  /** Further records of lines that hold several, such as the second and third of three tool results. */
+  readonly derived: number;
+  /** Of `records`, how many stand for a line that had to be put right or could not be read. The line itself is kept. */
   readonly repaired: number;
   readonly lost: readonly LostLine[];
   readonly findings: readonly Finding[];

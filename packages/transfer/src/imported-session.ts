@@ -50,7 +50,7 @@ function headerTimeMs({ header }: TranscriptSource): number | null {
 
 /** When the session of a source began, as its header, its first lines or its entry say; null when none of them does. */
 async function startOf(source: TranscriptSource, file: SourceFile | null): Promise<number | null> {
-  const statedMs = headerTimeMs(source) ?? (file === null ? null : await firstTimeMs(file));
+  const statedMs = headerTimeMs(source) ?? (file === null ? null : await firstTimeMs(source, file));
   const given = statedMs ?? source.entry?.["sessionStartedAt"];
   return typeof given === "number" && Number.isSafeInteger(given) && given > 0 ? given : null;
 }
@@ -67,7 +67,7 @@ export async function createImportedSession(
 ): Promise<SessionState> {
   const createdAtMs = await startOf(source, file);
   const { sessionFile: _moved, importedFrom: _earlier, ...fields } = entryFields;
-  const startedAtMs = headerTimeMs(source);
+  const startedAtMs = headerTimeMs(source) ?? (source.foreign === undefined ? null : createdAtMs);
   const updatedAt = fields["updatedAt"] === undefined && startedAtMs !== null ? { updatedAt: startedAtMs } : {};
   for (let suffix = 1; ; suffix++) {
     const sessionId = suffix === 1 ? source.sessionId : `${source.sessionId.slice(0, 120)}-${suffix}`;

@@ -6,8 +6,10 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { redactionTombstone, throughlineKind } from "@throughline/core/internal";
-import { createTranscriptReader, decodeLine, type SplitLine, type TranscriptLine } from "@throughline/openclaw-format";
+import { isSideRecord, redactionTombstone, throughlineKind } from "@throughline/core/internal";
+import { decodeLine, type SplitLine } from "@throughline/openclaw-format";
+import { createSourceReader, type SourceLine } from "./source-reader.ts";
+import type { TranscriptSource } from "./transcript-source.ts";
 
 /** Records of a source that were redacted in a session it was imported into, by their ids. */
 export type Redactions = ReadonlyMap<string, SessionRecord>;
@@ -32,11 +34,19 @@ async function redactionOf(store: SessionStore, ref: SessionRef, id: string): Pr
   return null;
 }
 
-/** The tombstone that stands for a line, as for the record that was redacted. */
-export function withheldDraft(line: TranscriptLine, redaction: SessionRecord, sizeBytes: number): RecordDraft {
+/** The tombstones that stand for the records of a line, as for the record that was redacted. */
+export function withheldDrafts(
+  { record, derived = [] }: SourceLine,
+  redaction: SessionRecord,
+  sizeBytes: number,
+): readonly RecordDraft[] {
+  return [record, ...derived].map((withheld) => withheldDraft(withheld, redaction, sizeBytes));
+}
+
+function withheldDraft(withheld: SessionRecord, redaction: SessionRecord, sizeBytes: number): RecordDraft {
   const { reason, redactedAtMs } = redaction["data"] as { readonly reason?: unknown; readonly redactedAtMs?: unknown };
-  return redactionTombstone(line.record, {
-    side: line.side,
+  return redactionTombstone(withheld, {
+    side: isSideRecord(withheld),
     bytes: sizeBytes,
     reason: String(reason),
     redactedAtMs: Number(redactedAtMs),
@@ -61,11 +71,10 @@ export async function redactionsOfWhole(
   store: SessionStore,
   ref: SessionRef,
   beginningId: string,
-  split: SplitLine,
-  line: number,
+  { source, split, line }: { readonly source: TranscriptSource; readonly split: SplitLine; readonly line: number },
 ): Promise<Redactions | null> {
   const redaction = await redactionOf(store, ref, beginningId);
   if (redaction === null) return null;
-  const whole = createTranscriptReader().push(decodeLine(split.bytes), { line, byteOffset: 0 });
-  return new Map([[whole.record.id, redaction]]);
+  const { record, derived = [] } = createSourceReader(source).push(decodeLine(split.bytes), { line, byteOffset: 0 });
+  return new Map([record, ...derived].map(({ id }) => [id, redaction]));
 }

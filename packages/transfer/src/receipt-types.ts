@@ -14,6 +14,8 @@ export interface ImportReceipt {
   readonly lineCount: number;
   /** Records made of those lines. Less than `lineCount` by what was lost. */
   readonly recordCount: number;
+  /** Further records of those lines. @default 0 */
+  readonly derivedCount?: number;
   /** False when the last line had no line feed. */
   readonly endsWithLineFeed: boolean;
   /** True until the run that reads the file has come to its end. Absent: all of the file that was there has been imported. */

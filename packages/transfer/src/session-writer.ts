@@ -27,6 +27,8 @@ export interface WrittenLines {
   readonly updatedAtMs: number;
   /** Whether every line so far has a record. */
   readonly isComplete: boolean;
+  /** Fields of the entry that the lines state. */
+  readonly entry: Readonly<Record<string, unknown>>;
 }
 
 interface WriterOptions {
@@ -114,9 +116,9 @@ export class SessionWriter {
 
   async #append(batch: ImportBatch, receipt: ImportReceipt, lines: WrittenLines): Promise<AppendResult> {
     const { ref, options } = this.#given;
-    const { headBefore, headAfter, updatedAtMs, isComplete } = lines;
+    const { headBefore, headAfter, updatedAtMs, isComplete, entry } = lines;
     const isSeqKept = isComplete && receipt.notes === undefined && supersededCount(receipt) === 0;
-    const patch = this.#blobPlaces(batch, receipt);
+    const patch = { ...entry, ...this.#blobPlaces(batch, receipt) };
     const heads = { headBefore, headAfter, updatedAtMs };
     const hasWindow = (this.#given.state?.head.windowSeq ?? 1) > 1;
     const [storedReceipt, heldSeq] = [this.#storedReceipt, this.#heldSeq];

@@ -13,8 +13,18 @@ const remedies: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A finding of the reader as an import tells it: what becomes of the line here, and what helps here. */
-export function toldFinding(finding: Finding): Finding {
+function toldFinding(finding: Finding): Finding {
   const remedy = remedies.get(finding.code) ?? finding.remedy;
   if (finding.code !== "LINE_TOO_LONG") return { ...finding, remedy };
   return { ...finding, message: `${finding.message} It stays in the source; nothing of it is in the store.`, remedy };
+}
+
+/** What was found in lines that no earlier run has read: what it has read it has also reported. */
+export function newFindings(
+  findings: readonly Finding[],
+  { knownLines, fromFinding }: { readonly knownLines: number; readonly fromFinding: number },
+): readonly Finding[] {
+  const isNew = ({ line }: Finding, at: number): boolean =>
+    line === null || line > knownLines || (line === knownLines && at >= fromFinding);
+  return findings.filter(isNew).map(toldFinding);
 }

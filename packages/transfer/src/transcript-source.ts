@@ -10,9 +10,11 @@ import {
   detectLineFormat,
   type TranscriptFormat,
 } from "@throughline/openclaw-format";
+import type { ForeignFormat } from "@throughline/foreign-formats";
 import type { SourceFormat } from "./import-types.ts";
 import { openSource, type SourceFile } from "./node/source-files.ts";
 import type { OwnEntry } from "./own-entries.ts";
+import { createSourceReader } from "./source-reader.ts";
 
 /** A transcript that was found, with all that its place says of it. */
 export interface TranscriptSource {
@@ -36,6 +38,10 @@ export interface TranscriptSource {
   readonly entry: Readonly<Record<string, unknown>> | null;
   /** Of a store of ours. */
   readonly own: OwnEntry | null;
+  /** The format of another program's lines. Absent: lines of ours, of OpenClaw, pi or the tutorials. */
+  readonly foreign?: ForeignFormat;
+  /** The session that spawned this one, by its id in the source. Absent: none did. */
+  readonly spawnedBy?: string;
   readonly isArchived: boolean;
   /** Whether what it was put aside from is still there: then it is a session of its own. @default false */
   readonly isCopy?: boolean;
@@ -71,10 +77,10 @@ export async function peekTranscript(path: string): Promise<Peek> {
 }
 
 /** The first time that a transcript states, in milliseconds since 1970; null when its first lines state none. */
-export async function firstTimeMs(source: SourceFile): Promise<number | null> {
-  const reader = createTranscriptReader();
+export async function firstTimeMs(source: TranscriptSource, file: SourceFile): Promise<number | null> {
+  const reader = createSourceReader(source);
   let count = 0;
-  for await (const line of firstLines(source)) {
+  for await (const line of firstLines(file)) {
     const { tsMs } = reader.push(line, { line: ++count, byteOffset: 0 });
     // Lines that state none are of 1970.
     if (tsMs !== null && tsMs > 0) return tsMs;

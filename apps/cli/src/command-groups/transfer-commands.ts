@@ -1,6 +1,25 @@
+import { foreignFormatNames, writableFormatNames } from "@throughline/foreign-formats/names";
 import type { CommandDefinition } from "../command.ts";
 import { allAgents, archived, exactKeyArgument, optionalKeyArgument } from "../common-options.ts";
 import { parseCount } from "../option-values.ts";
+
+const importFormats: readonly string[] = [
+  "auto",
+  "openclaw",
+  "openclaw-sqlite",
+  "pi",
+  "claw0",
+  "goclaw",
+  "clawcode",
+  ...foreignFormatNames,
+  "jsonl",
+];
+
+const exportFormats: readonly string[] = ["jsonl", "openclaw", "pi", "claw0", ...writableFormatNames];
+
+function choiceText(choices: readonly string[]): string {
+  return `${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`;
+}
 
 /** What brings records in and out. */
 export const transferCommands: readonly CommandDefinition[] = [
@@ -32,8 +51,8 @@ export const transferCommands: readonly CommandDefinition[] = [
     options: [
       {
         flags: "--from <format>",
-        description: "auto, openclaw, openclaw-sqlite, pi, claw0, goclaw, clawcode or jsonl (default: auto)",
-        choices: ["auto", "openclaw", "openclaw-sqlite", "pi", "claw0", "goclaw", "clawcode", "jsonl"],
+        description: `${choiceText(importFormats)} (default: auto)`,
+        choices: importFormats,
       },
       { flags: "--key <key>", description: "the key of a single file's session" },
       { flags: "--dry-run", description: "say what would be done, change nothing" },
@@ -50,8 +69,8 @@ export const transferCommands: readonly CommandDefinition[] = [
       { flags: "--all", description: "every session of the agent" },
       {
         flags: "--to <format>",
-        description: "jsonl, openclaw, pi or claw0 (default: jsonl)",
-        choices: ["jsonl", "openclaw", "pi", "claw0"],
+        description: `${choiceText(exportFormats)} (default: jsonl)`,
+        choices: exportFormats,
       },
       { flags: "-o, --output <path>", description: "file, or directory with --all (default: stdout)" },
       allAgents,

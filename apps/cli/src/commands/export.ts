@@ -6,6 +6,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
+import { ExportLosses } from "../export-losses.ts";
 import { namedPath } from "../named-path.ts";
 import { isFolder } from "@throughline/config/internal";
 import { resolveSession } from "@throughline/queries";
@@ -52,10 +53,14 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   // A transcript holds whatever somebody wrote into it, and an export may change none of it.
   if (output.isTerminal)
     throw usageError("An export is not written to a terminal; name a file with -o or redirect it.");
-  const onRemark = (remark: ExportRemark): void => output.note(remarkText(remark));
+  const losses = new ExportLosses();
+  const onRemark = (remark: ExportRemark): void => {
+    if (!losses.take(remark)) output.note(remarkText(remark));
+  };
   for await (const chunk of exportSession(store, state.ref, { to, signal, workingDirectory, onRemark }))
     await output.bytes(chunk);
-  return 0;
+  for (const text of losses.texts()) output.note(text);
+  return losses.isConversationLeftOut ? findingsExitCode : 0;
 }
 
 async function printFiles(
@@ -74,7 +79,10 @@ async function printFiles(
       continue;
     }
     count += 1;
-    for (const remark of remarks) output.note(`${path}: ${remarkText(remark)}`);
+    const losses = new ExportLosses();
+    for (const remark of remarks) if (!losses.take(remark)) output.note(`${path}: ${remarkText(remark)}`);
+    for (const text of losses.texts()) output.note(`${path}: ${text}`);
+    isIncomplete ||= losses.isConversationLeftOut;
     if (output.isJson) await output.object({ kind: "export", key, sessionId, format, path, records, sizeBytes });
     else await output.line(`${path}\t${key ?? "index"}\t${counted(records, "record")}\t${counted(sizeBytes, "byte")}`);
     await output.flush();

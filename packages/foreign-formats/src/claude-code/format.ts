@@ -1,0 +1,62 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
+import { firstObjects } from "../sample-lines.ts";
+import { createClaudeCodeReader } from "./read-claude-code.ts";
+import { claudeCodeWriter } from "./write-claude-code.ts";
+
+const sessionFile = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\.jsonl$/i;
+const agentFile = /^agent-[A-Za-z0-9_-]{1,64}\.jsonl$/;
+const anyName = /./;
+
+/** Claude Code's sessions: `projects/<folder of the project>/<session id>.jsonl`, and those of its sub-agents below. */
+export const claudeCodeFormat: ForeignFormat = {
+  name: "claude-code",
+  program: "Claude Code",
+  unit: "line",
+  places: [
+    {
+      variables: ["CLAUDE_CONFIG_DIR"],
+      home: ".claude",
+      files: [
+        ["projects", anyName, sessionFile],
+        ["projects", anyName, agentFile],
+        ["projects", anyName, anyName, "subagents", agentFile],
+        ["projects", anyName, anyName, "subagents", anyName, agentFile],
+        ["projects", anyName, anyName, "subagents", anyName, anyName, agentFile],
+      ],
+    },
+  ],
+  detect: (sample) => {
+    let best: FormatMatch | null = null;
+    for (const line of firstObjects(sample)) {
+      const match = matchOf(line);
+      if (match === "certain") return match;
+      best ??= match;
+    }
+    return best;
+  },
+  createReader: createClaudeCodeReader,
+  writer: claudeCodeWriter,
+};
+
+/** Lines that no other program writes, by the fields they all have. */
+const factTypes: ReadonlyMap<unknown, string> = new Map([
+  ["summary", "leafUuid"],
+  ["file-history-snapshot", "messageId"],
+  ["queue-operation", "operation"],
+  ["ai-title", "aiTitle"],
+  ["custom-title", "customTitle"],
+  ["last-prompt", "lastPrompt"],
+]);
+
+function matchOf(line: JsonFields): FormatMatch | null {
+  const { type, uuid, sessionId, message } = line;
+  if (typeof uuid === "string" && typeof sessionId === "string" && ("parentUuid" in line || "isSidechain" in line))
+    return "certain";
+  const needed = factTypes.get(type);
+  if (needed !== undefined && line[needed] !== undefined) return "certain";
+  if (type !== "user" && type !== "assistant") return null;
+  // Copies made by other tools leave fields out; a flat line of claw0 has its content beside its type.
+  const isMessage = isJsonFields(message) && message["content"] !== undefined && line["content"] === undefined;
+  return isMessage ? (typeof uuid === "string" && typeof sessionId === "string" ? "certain" : "likely") : null;
+}

@@ -1,0 +1,53 @@
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+
+/** Types of lines that `parentUuid` links to each other. */
+export const chainTypes: ReadonlySet<unknown> = new Set(["user", "assistant", "system", "attachment", "progress"]);
+
+/** Fields that every line of the tree repeats: a record keeps them where they changed. */
+const repeatedFields: readonly string[] = [
+  "sessionId",
+  "cwd",
+  "version",
+  "gitBranch",
+  "userType",
+  "entrypoint",
+  "slug",
+  "isSidechain",
+  "permissionMode",
+  "promptId",
+];
+
+/** What a record states by itself, or by its place. */
+const statedFields: ReadonlySet<string> = new Set([
+  "type",
+  "uuid",
+  "parentUuid",
+  "timestamp",
+  "message",
+  "toolUseResult",
+  "sourceToolAssistantUUID",
+]);
+
+/** Keeps of each line what no record says of it, without what the line before said too. */
+export class NativeFields {
+  readonly #last = new Map<string, unknown>();
+
+  /** The field `native` of a record; nothing where there is nothing to keep. */
+  of(line: JsonFields): { readonly native?: JsonFields } {
+    const kept = Object.entries(line).filter(([name, value]) => !statedFields.has(name) && this.#isNews(name, value));
+    return kept.length === 0 ? {} : { native: Object.fromEntries(kept) };
+  }
+
+  #isNews(name: string, value: unknown): boolean {
+    if (!repeatedFields.includes(name)) return true;
+    if (this.#last.get(name) === value) return false;
+    this.#last.set(name, value);
+    return true;
+  }
+}
+
+/** The type of a line in the name of a record; other programs may write anything there. */
+export function customTypeOf(type: unknown): string {
+  const isName = typeof type === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(type);
+  return `claude-code.${isName ? type : "unknown"}`;
+}

@@ -1,0 +1,307 @@
+import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
+import { LineChain, type ChainLink, type ChainPlace, type Reply } from "./line-chain.ts";
+import { chainTypes, customTypeOf, NativeFields } from "./line-types.ts";
+import { answeredIds, replyMessage, textOf, userMessages } from "./line-messages.ts";
+import { SessionFacts } from "./session-facts.ts";
+
+/** Creates a reader of a session's lines, or of those of a sub-agent. */
+export function createClaudeCodeReader(options: ForeignReaderOptions): ForeignReader {
+  return new ClaudeCodeReader(options);
+}
+
+/** A line of type `compact_boundary` that no summary has followed yet. */
+interface OpenBoundary {
+  readonly id: string;
+  readonly line: number;
+  readonly metadata: JsonFields;
+}
+
+/** A call of the model's that was not answered yet. */
+interface OpenCall {
+  readonly name: string;
+  readonly reply: Reply;
+}
+
+class ClaudeCodeReader implements ForeignReader {
+  readonly #records: UnitRecords;
+  readonly #chain: LineChain;
+  readonly #native = new NativeFields();
+  readonly #facts: SessionFacts;
+  readonly #calls = new Map<string, OpenCall>();
+  #boundary: OpenBoundary | null = null;
+  /** Whether the file is a sub-agent's own. Its first line of the tree decides. */
+  #isSidechain: boolean | null = null;
+
+  constructor(options: ForeignReaderOptions) {
+    this.#records = new UnitRecords("claude-code", options);
+    this.#chain = new LineChain(this.#records);
+    this.#facts = new SessionFacts(options.path ?? null);
+  }
+
+  get findings(): readonly Finding[] {
+    return this.#records.log.findings;
+  }
+
+  get headId(): string | null {
+    return this.#chain.headId;
+  }
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return this.#facts.entry;
+  }
+
+  get sessionId(): string | null {
+    return this.#facts.sessionId;
+  }
+
+  get spawnedBy(): string | null {
+    return this.#facts.spawnedBy;
+  }
+
+  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+    const { value, reason } = this.#records.parse(unit, place);
+    if (value === null) {
+      if (reason !== "blank") this.#chain.noteGap();
+      return this.#records.unparsed(reason ?? "malformed", place, this.headId);
+    }
+    this.#facts.take(value, (uuid) => this.#chain.has(uuid));
+    const type = value["type"];
+    if (isBoundary(value)) return this.#boundaryLine(value, place);
+    if (!chainTypes.has(type)) return this.#otherLine(value, place);
+    if (this.#chain.has(value["uuid"])) return this.#repeatedLine(value, place);
+    this.#isSidechain ??= value["isSidechain"] === true;
+    if (type === "user") return this.#userLine(value, place);
+    if (type === "assistant") return this.#replyLine(value, place);
+    const prompt = queuedPrompt(value);
+    return prompt === null ? this.#noteLine(value, place) : this.#promptLine(value, prompt, "aside", place);
+  }
+
+  finish(): readonly Finding[] {
+    this.#closeBoundary();
+    this.#records.log.finish();
+    return this.findings;
+  }
+
+  #userLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+    const content = contentOf(value["message"]);
+    if (value["isCompactSummary"] === true) return this.#summaryLine(value, textOf(content), place);
+    if (value["isVisibleInTranscriptOnly"] === true) return this.#noteLine(value, place);
+    const ids = answeredIds(content);
+    if (ids.length === 0) return this.#promptLine(value, content, value["isMeta"] === true ? "aside" : "prompt", place);
+    const reply = this.#answeredReply(value, ids);
+    const link = this.#link(value, { kind: "result", messageId: null, answered: reply });
+    const bodies = userMessages(content, {
+      details: value["toolUseResult"],
+      nameOf: (id) => this.#calls.get(id)?.name ?? null,
+    });
+    for (const id of ids) this.#calls.delete(id);
+    if (bodies === null) return this.#unreadable(value, link, place);
+    return this.#unit(bodies, value, this.#place(link, value, place));
+  }
+
+  /** What a person, or the program in a person's place, said to the model. */
+  #promptLine(value: JsonFields, content: unknown, kind: "prompt" | "aside", place: UnitPlace): ForeignUnit {
+    const link = this.#link(value, { kind, messageId: null, answered: null });
+    const bodies = userMessages(content, { details: undefined, nameOf: () => null });
+    if (bodies === null) return this.#unreadable(value, link, place);
+    const isMeta = value["isMeta"] === true;
+    const said = isMeta ? bodies.map(asideBody) : bodies;
+    if (!isMeta) this.#closeBoundary();
+    return this.#unit(said, value, this.#place(link, value, place));
+  }
+
+  #replyLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+    const { message } = value;
+    const messageId = isJsonFields(message) && typeof message["id"] === "string" ? message["id"] : null;
+    const link = this.#link(value, { kind: "reply", messageId, answered: null });
+    const read = replyMessage(message, { isError: value["isApiErrorMessage"] === true });
+    if (read === null) return this.#unreadable(value, link, place);
+    this.#closeBoundary();
+    const { chainPlace, timestamp } = this.#place(link, value, place);
+    const { reply, isFurtherPart } = chainPlace;
+    const bodies: RecordBody[] = [{ type: "message", message: read.messageOf(isFurtherPart) }];
+    if (reply !== null) {
+      const rest = read.usageBeyond(isFurtherPart ? reply.outputTokens : null);
+      reply.outputTokens = Math.max(reply.outputTokens, read.outputTokens);
+      if (rest !== null) bodies.push({ type: "usage", kind: "claude-code.reply", usage: rest, ...read.identity });
+      for (const { id, name } of read.calls) this.#calls.set(id, { name, reply });
+    }
+    return this.#unit(bodies, value, { chainPlace, timestamp });
+  }
+
+  #noteLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+    const link = this.#link(value, { kind: "note", messageId: null, answered: null });
+    return this.#customUnit(value, this.#place(link, value, place));
+  }
+
+  /** A line that says of itself that it is a message, and is not in a form that can be one. */
+  #unreadable(value: JsonFields, link: ChainLink, place: UnitPlace): ForeignUnit {
+    const placed = this.#place({ ...link, kind: "note" }, value, place);
+    const message = `The message of the line cannot be read; the line is kept and left out of the context.`;
+    const at = { line: place.line, byteOffset: place.byteOffset, recordId: placed.chainPlace.id };
+    this.#records.log.add("RECORD_INVALID", message, at);
+    return this.#customUnit(value, placed);
+  }
+
+  /** Where a compacted context begins. The summary follows in a line of its own; what came before stays on the branch. */
+  #boundaryLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+    if (this.#chain.has(value["uuid"])) return this.#repeatedLine(value, place);
+    this.#closeBoundary();
+    const above = [value["logicalParentUuid"], value["parentUuid"]].find((uuid) => this.#chain.has(uuid));
+    const link = this.#link(value, { kind: "boundary", messageId: null, answered: null });
+    const placed = this.#place({ ...link, parentUuid: above ?? null }, value, place);
+    const { compactMetadata } = value;
+    const metadata = isJsonFields(compactMetadata) ? compactMetadata : {};
+    this.#boundary = { id: placed.chainPlace.id, line: place.line, metadata };
+    const data = fieldsWithout(value, new Set(["type", "uuid", "parentUuid", "timestamp"]));
+    return this.#unit([{ type: "custom", customType: "claude-code.compact_boundary", data }], null, placed);
+  }
+
+  #summaryLine(value: JsonFields, summary: string, place: UnitPlace): ForeignUnit {
+    const boundary = this.#boundary;
+    const metadata: JsonFields = boundary?.metadata ?? {};
+    this.#boundary = null;
+    const link = this.#link(value, { kind: "prompt", messageId: null, answered: null });
+    const placed = this.#place(link, value, place);
+    const { preTokens, trigger } = metadata;
+    const body = {
+      type: "compaction",
+      summary,
+      // Its own id: nothing from before it is kept.
+      firstKeptEntryId: this.#firstKept(metadata) ?? boundary?.id ?? placed.chainPlace.id,
+      tokensBefore: typeof preTokens === "number" ? preTokens : 0,
+      details: { source: "claude-code", ...(typeof trigger === "string" ? { trigger } : {}) },
+    };
+    return this.#unit([body], value, placed);
+  }
+
+  /** Messages that the compaction kept stand before the boundary, and the context continues from the first of them. */
+  #firstKept({ preservedMessages, preservedSegment }: JsonFields): string | null {
+    const listed = isJsonFields(preservedMessages) ? preservedMessages["uuids"] : null;
+    const first: unknown = Array.isArray(listed)
+      ? (listed as readonly unknown[])[0]
+      : isJsonFields(preservedSegment)
+        ? preservedSegment["headUuid"]
+        : null;
+    return this.#chain.has(first) ? first : null;
+  }
+
+  /** Nothing is taken out of the context for a boundary without a summary. */
+  #closeBoundary(): void {
+    if (this.#boundary === null) return;
+    const { id, line } = this.#boundary;
+    this.#boundary = null;
+    const message = "No summary follows the line that begins a compacted context: all of it counts.";
+    this.#records.log.add("COMPACTION_DANGLING", message, { line, recordId: id });
+  }
+
+  /** A line that is written a second time. The first one counts. */
+  #repeatedLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+    const id = this.#records.claim(undefined, place);
+    const timestamp = this.#records.timestamp(value["timestamp"]);
+    const body = { type: "custom", customType: "claude-code.repeated", data: { uuid: value["uuid"] } };
+    const at = { id, parentId: this.headId, timestamp };
+    return { records: [this.#records.record({ ...body, appendMode: "side" }, at)], unparsed: null };
+  }
+
+  /** What the program notes beside the conversation, and what no version known here writes. */
+  #otherLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+    const timestamp = this.#records.timestamp(value["timestamp"]);
+    const id = this.#chain.pass(value["uuid"], value["parentUuid"], place);
+    const data = fieldsWithout(value, new Set(["type", "uuid", "timestamp"]));
+    const body = { type: "custom", customType: customTypeOf(value["type"]), appendMode: "side", data };
+    return { records: [this.#records.record(body, { id, parentId: this.headId, timestamp })], unparsed: null };
+  }
+
+  #link(value: JsonFields, fields: Pick<ChainLink, "kind" | "messageId" | "answered">): ChainLink {
+    const isSidechain = value["isSidechain"] === true;
+    const { uuid, parentUuid, type, teamName, attachment } = value;
+    const isBriefing = isJsonFields(attachment) && attachment["type"] === "fork_briefing";
+    const isAside = isSidechain && this.#isSidechain !== true;
+    const mayEnd = !isAside && teamName === undefined && type !== "progress" && !isBriefing;
+    return { ...fields, uuid, parentUuid, isSidechain, mayEnd };
+  }
+
+  #answeredReply({ sourceToolAssistantUUID }: JsonFields, ids: readonly string[]): Reply | null {
+    const named = this.#chain.replyOf(sourceToolAssistantUUID);
+    return named ?? ids.map((id) => this.#calls.get(id)?.reply).find((reply) => reply !== undefined) ?? null;
+  }
+
+  #place(link: ChainLink, value: JsonFields, place: UnitPlace): PlacedLine {
+    const chainPlace = this.#chain.add(link, place);
+    if (chainPlace.isOrphan) {
+      const message = `The parent ${JSON.stringify(String(link.parentUuid).slice(0, 100))} is nowhere in the file before it.`;
+      const at = { line: place.line, byteOffset: place.byteOffset, recordId: chainPlace.id };
+      // A continued session begins with lines whose parents are in the file of the earlier one.
+      if (chainPlace.parentId !== null || this.#facts.hasBegun) this.#records.log.add("ORPHAN_PARENT", message, at);
+    }
+    this.#facts.begin(value);
+    return { chainPlace, timestamp: this.#records.timestamp(value["timestamp"]) };
+  }
+
+  #customUnit(value: JsonFields, placed: PlacedLine): ForeignUnit {
+    const data = fieldsWithout(value, dataOmits);
+    return this.#unit([{ type: "custom", customType: customTypeOf(value["type"]), data }], null, placed);
+  }
+
+  /** The first body gets the line as its source; what hangs on the line hangs on the last main record of it. */
+  #unit(bodies: readonly RecordBody[], value: JsonFields | null, { chainPlace, timestamp }: PlacedLine): ForeignUnit {
+    const { id, parentId } = chainPlace;
+    const [first = { type: "custom", customType: "claude-code.user" }, ...others] = bodies;
+    const native = value === null ? {} : this.#native.of(value);
+    const record = this.#records.record({ ...first, ...native }, { id, parentId, timestamp });
+    const records: [SessionRecord, ...SessionRecord[]] = [record];
+    let lastId = id;
+    for (const [index, body] of others.entries()) {
+      const ownId = derivedId(id, index + 1);
+      records.push(this.#records.derived(body, { id: ownId, parentId: lastId, timestamp }, id, index + 1));
+      if (body.type !== "usage") lastId = ownId;
+    }
+    if (lastId !== id) this.#chain.extend(lastId);
+    return { records, unparsed: null };
+  }
+}
+
+interface PlacedLine {
+  readonly chainPlace: ChainPlace;
+  readonly timestamp: string;
+}
+
+const dataOmits: ReadonlySet<string> = new Set([
+  "type",
+  "uuid",
+  "parentUuid",
+  "timestamp",
+  "sessionId",
+  "cwd",
+  "version",
+  "gitBranch",
+  "userType",
+  "entrypoint",
+]);
+
+function isBoundary({ type, subtype }: JsonFields): boolean {
+  return type === "compact_boundary" || (type === "system" && subtype === "compact_boundary");
+}
+
+/** What a person typed while the model was at work: the program hands it over with the next request. */
+function queuedPrompt({ attachment }: JsonFields): unknown {
+  if (!isJsonFields(attachment) || attachment["type"] !== "queued_command" || attachment["isMeta"] === true)
+    return null;
+  const { prompt } = attachment;
+  return typeof prompt === "string" || Array.isArray(prompt) ? prompt : null;
+}
+
+function contentOf(message: unknown): unknown {
+  return isJsonFields(message) ? message["content"] : undefined;
+}
+
+/** Words of the program that the model sees and a reader of the conversation does not. */
+function asideBody(body: RecordBody): RecordBody {
+  const message = body["message"] as { readonly role: string; readonly content: unknown };
+  if (message.role !== "user") return body;
+  return { type: "custom_message", customType: "claude-code.meta", content: message.content, display: false };
+}

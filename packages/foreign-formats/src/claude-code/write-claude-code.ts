@@ -1,0 +1,321 @@
+import type { StoredRecord, Usage } from "@throughline/core";
+import {
+  providerMappings,
+  type AssistantTurn,
+  type ProviderRules,
+  type ReplayResult,
+  type ReplayTurn,
+  type ReplayUserBlock,
+} from "@throughline/history/internal";
+import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
+import { isUuid, uuidOf } from "../made-ids.ts";
+import { WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
+import { LossLog } from "../write-losses.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The version whose lines these are. */
+const writtenVersion = "2.1.274";
+
+export const claudeCodeWriter: FormatWriter = {
+  writesHistory: true,
+  *write(session, options) {
+    for (const line of new ClaudeCodeLines(session, options).all()) yield `${JSON.stringify(line)}\n`;
+  },
+  path: ({ sessionId, cwd }) => {
+    const folder = projectFolder(cwd);
+    // Of a longer one the program keeps the beginning, with a hash of its own behind it.
+    return folder.length > longestFolder ? null : ["projects", folder, `${sessionId}.jsonl`];
+  },
+  resume: (sessionId) => ["claude", "--resume", sessionId],
+};
+
+/** The folder of a project: its path with a hyphen for every character that is no letter or digit. */
+function projectFolder(cwd: string): string {
+  const name = cwd.replace(/[^A-Za-z0-9]/g, "-");
+  return name === "" ? "-" : name;
+}
+
+const longestFolder = 200;
+
+const anthropic = providerMappings.anthropic({}).rules;
+
+/** The program itself joins lines and answers what begins a request; the lines stay what they are in the log. */
+const rules: ProviderRules = {
+  ...anthropic,
+  mergesUsers: false,
+  mergesReplies: false,
+  beginsWithUser: false,
+  trailingAssistant: () => "keep",
+};
+
+const stopReasons: ReadonlyMap<unknown, string> = new Map([
+  ["stop", "end_turn"],
+  ["toolUse", "tool_use"],
+  ["length", "max_tokens"],
+]);
+
+/** Roles of messages that nobody typed. */
+const programRoles: ReadonlySet<unknown> = new Set(["custom", "system"]);
+
+class ClaudeCodeLines {
+  readonly #session: WrittenSession;
+  readonly #losses: LossLog;
+  readonly #conversation: WrittenConversation;
+  /** The line of each record, by its id here. */
+  readonly #uuids = new Map<string, string>();
+  readonly #callLines = new Map<string, string>();
+  #parentUuid: string | null;
+  #timestamp: string;
+  #madeCount = 0;
+
+  constructor(session: WrittenSession, { onLoss }: WriteOptions) {
+    this.#session = session;
+    this.#losses = new LossLog(onLoss);
+    this.#conversation = new WrittenConversation(session, rules, this.#losses);
+    this.#timestamp = new Date(session.createdAtMs).toISOString();
+    for (const { seq, id } of session.records) if (seq <= (session.writtenSeq ?? 0)) this.#uuids.set(id, id);
+    this.#parentUuid = this.#lastOfFile();
+  }
+
+  *all(): Generator<Fields> {
+    yield* this.#names();
+    for (const part of this.#conversation.wholeBranch()) {
+      if (part.kind === "turn") yield* this.#turn(part.turn);
+      else if (part.kind === "reset") this.#parentUuid = null;
+      else yield* this.#compaction(part.stored, part.keptIds);
+    }
+  }
+
+  /** The line of the file that ours come behind. */
+  #lastOfFile(): string | null {
+    const { records, headId, writtenSeq = 0 } = this.#session;
+    const byId = new Map(records.map((stored) => [stored.id, stored]));
+    let stored = headId === null ? undefined : byId.get(headId);
+    while (stored !== undefined && (stored.seq > writtenSeq || !isUuidLine(stored)))
+      stored = stored.parentId === null ? undefined : byId.get(stored.parentId);
+    return stored?.id.replace(/~d\d{1,9}$/, "") ?? null;
+  }
+
+  *#names(): Generator<Fields> {
+    const { sessionId, label, title, writtenSeq } = this.#session;
+    if (writtenSeq !== undefined) return;
+    if (label !== null) yield { type: "custom-title", customTitle: label, sessionId };
+    if (title !== null) yield { type: "ai-title", aiTitle: title, sessionId };
+  }
+
+  *#turn(turn: ReplayTurn): Generator<Fields> {
+    const origin = this.#conversation.originOf(turn.recordId);
+    if (turn.role === "assistant") return yield this.#reply(turn, origin);
+    if (turn.role === "system")
+      return yield this.#user([{ type: "text", text: turn.text }], origin, { isProgram: true });
+    for (const result of turn.results) yield this.#result(result);
+    if (turn.blocks.length > 0) {
+      const isProgram = programRoles.has(origin?.message?.role);
+      yield this.#user(turn.blocks, origin, { isProgram });
+    }
+  }
+
+  #user(
+    blocks: readonly ReplayUserBlock[],
+    origin: TurnOrigin | null,
+    { isProgram }: { readonly isProgram: boolean },
+  ): Fields {
+    const [only] = blocks;
+    const isText = blocks.length === 1 && only?.type === "text";
+    const content = isText ? only.text : blocks.map(userBlock);
+    if (origin !== null) this.#tellRole(origin);
+    return this.#line("user", origin, {
+      message: { role: "user", content },
+      ...(isProgram ? { isMeta: true } : {}),
+    });
+  }
+
+  #reply(turn: AssistantTurn, origin: TurnOrigin | null): Fields {
+    const message = origin?.message?.role === "assistant" ? origin.message : null;
+    const { model = null, responseId = null, stopReason = null } = message ?? {};
+    if (message !== null && message.provider !== null && message.provider !== "anthropic")
+      this.#tell("changed", "provider of a reply", origin);
+    if (model === null) this.#tell("made", "model of a reply", origin);
+    const id = responseId ?? `throughline_${uuidOf(this.#session.sessionId, origin?.stored.id ?? this.#nextMade())}`;
+    const line = this.#line("assistant", origin, {
+      message: {
+        model: model ?? "<synthetic>",
+        id,
+        type: "message",
+        role: "assistant",
+        content: turn.blocks.map(replyBlock),
+        stop_reason: stopReasons.get(stopReason) ?? null,
+        stop_sequence: null,
+        usage: usageOf(message?.usage ?? null),
+      },
+    });
+    for (const block of turn.blocks) if (block.type === "toolCall") this.#callLines.set(block.id, String(line["uuid"]));
+    if (turn.lastRecordId !== null) this.#uuids.set(turn.lastRecordId, String(line["uuid"]));
+    return line;
+  }
+
+  #result(result: ReplayResult): Fields {
+    const origin = this.#conversation.originOf(result.recordId);
+    const { details, own } = detailsOf(origin?.stored);
+    if (details !== undefined && !own) this.#tell("left-out", "details of a result", origin);
+    const source = this.#callLines.get(result.callId);
+    const [only] = result.content;
+    const isText = result.content.length === 1 && only?.type === "text";
+    return this.#line("user", origin, {
+      message: {
+        role: "user",
+        content: [
+          {
+            tool_use_id: result.callId,
+            type: "tool_result",
+            content: isText ? only.text : result.content.map(userBlock),
+            ...(result.isError ? { is_error: true } : {}),
+          },
+        ],
+      },
+      ...(own ? { toolUseResult: details } : {}),
+      ...(source === undefined ? {} : { sourceToolAssistantUUID: source }),
+    });
+  }
+
+  *#compaction(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields> {
+    const { summary, tokensBefore } = stored.record;
+    const logicalParentUuid = this.#parentUuid;
+    const summaryUuid = this.#uuidOf(stored.id);
+    const uuids = [...new Set(keptIds.flatMap((id) => this.#uuids.get(id) ?? []))];
+    const preserved = uuids.length === 0 ? {} : { preservedMessages: { anchorUuid: summaryUuid, uuids } };
+    const boundary = uuidOf(this.#session.sessionId, stored.id, "boundary");
+    const place = { sessionId: this.#session.sessionId, timestamp: this.#timeOf(stored) };
+    yield {
+      parentUuid: null,
+      logicalParentUuid,
+      ...this.#envelope(),
+      type: "system",
+      subtype: "compact_boundary",
+      content: "Conversation compacted",
+      isMeta: false,
+      level: "info",
+      compactMetadata: {
+        trigger: "auto",
+        preTokens: typeof tokensBefore === "number" ? tokensBefore : 0,
+        ...preserved,
+      },
+      uuid: boundary,
+      ...place,
+    };
+    this.#parentUuid = summaryUuid;
+    yield {
+      parentUuid: boundary,
+      ...this.#envelope(),
+      type: "user",
+      message: { role: "user", content: String(summary) },
+      isVisibleInTranscriptOnly: true,
+      isCompactSummary: true,
+      uuid: summaryUuid,
+      ...place,
+    };
+  }
+
+  #line(type: string, origin: TurnOrigin | null, fields: Fields): Fields {
+    const uuid = origin === null ? this.#uuidOf(this.#nextMade()) : this.#uuidOf(origin.stored.id);
+    const timestamp = origin === null ? this.#timestamp : this.#timeOf(origin.stored);
+    const line = {
+      parentUuid: this.#parentUuid,
+      ...this.#envelope(),
+      type,
+      ...fields,
+      uuid,
+      timestamp,
+      sessionId: this.#session.sessionId,
+    };
+    this.#parentUuid = uuid;
+    return line;
+  }
+
+  #envelope(): Fields {
+    const { cwd } = this.#session;
+    return { isSidechain: false, userType: "external", cwd, version: writtenVersion, gitBranch: "" };
+  }
+
+  #uuidOf(id: string): string {
+    const uuid = uuidOf(this.#session.sessionId, id);
+    this.#uuids.set(id, uuid);
+    return uuid;
+  }
+
+  #nextMade(): string {
+    return `made ${++this.#madeCount}`;
+  }
+
+  #timeOf({ tsMs }: StoredRecord): string {
+    if (tsMs !== null && tsMs > 0) this.#timestamp = new Date(tsMs).toISOString();
+    return this.#timestamp;
+  }
+
+  /** Roles that the format knows no line of. */
+  #tellRole(origin: TurnOrigin): void {
+    const role = origin.message?.role;
+    if (role === "bashExecution" || role === "branchSummary" || role === "redacted")
+      this.#tell("changed", `${roleNames[role]} as user text`, origin);
+  }
+
+  #tell(what: "left-out" | "changed" | "made", kind: string, origin: TurnOrigin | null): void {
+    this.#losses.add({ what, kind, recordId: origin?.stored.id ?? null });
+  }
+}
+
+const roleNames: Readonly<Record<"bashExecution" | "branchSummary" | "redacted", string>> = {
+  bashExecution: "command",
+  branchSummary: "summary of a branch",
+  redacted: "redacted message",
+};
+
+function isUuidLine({ id, record }: StoredRecord): boolean {
+  return record["sourceFormat"] === "claude-code" && isUuid(id.slice(0, 36));
+}
+
+/** The program's own form of a result, where it came from the program. */
+function detailsOf(stored: StoredRecord | undefined): { readonly details: unknown; readonly own: boolean } {
+  const message = stored?.record["message"] as { readonly details?: unknown } | undefined;
+  const details = message?.details;
+  const own = details !== undefined && stored?.record["sourceFormat"] === "claude-code";
+  return { details, own };
+}
+
+function usageOf(usage: Usage | null): Fields {
+  return {
+    input_tokens: usage?.input ?? 0,
+    cache_creation_input_tokens: usage?.cacheWrite ?? 0,
+    cache_read_input_tokens: usage?.cacheRead ?? 0,
+    output_tokens: usage?.output ?? 0,
+  };
+}
+
+function userBlock(block: ReplayUserBlock): Fields {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text };
+    case "image":
+      return { type: "image", source: block.source };
+    case "file":
+      return { type: "document", source: block.source, ...(block.name === null ? {} : { title: block.name }) };
+    case "raw":
+      return block.block;
+  }
+}
+
+function replyBlock(block: AssistantTurn["blocks"][number]): Fields {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text };
+    case "toolCall":
+      return { type: "tool_use", id: block.id, name: block.name, input: block.arguments };
+    case "thinking":
+      return block.redacted
+        ? { type: "redacted_thinking", data: block.signature ?? "" }
+        : { type: "thinking", thinking: block.thinking, signature: block.signature ?? "" };
+    case "raw":
+      return block.block;
+  }
+}

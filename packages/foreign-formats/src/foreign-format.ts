@@ -1,0 +1,88 @@
+import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import type { UnparsedReason } from "@throughline/openclaw-format/internal";
+import type { FormatWriter } from "./format-writer.ts";
+import type { ForeignFormatName } from "./names.ts";
+
+/** How a program keeps its sessions, and what that means as records. */
+export interface ForeignFormat {
+  readonly name: ForeignFormatName;
+  /** The program, as messages name it. */
+  readonly program: string;
+  /** What a file is cut into: lines, or the elements of the one list it holds. */
+  readonly unit: "line" | "document";
+  /** Where the program keeps its files when nobody told it otherwise. */
+  readonly places: readonly FormatPlace[];
+  /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
+  detect(sample: FormatSample): FormatMatch | null;
+  createReader(options: ForeignReaderOptions): ForeignReader;
+  /** Absent where sessions can only be read. */
+  readonly writer?: FormatWriter;
+}
+
+/**
+ * How sure a format is. `certain`: no other program writes this. `likely`: it reads like this, and nothing that is read
+ * speaks against it.
+ */
+export type FormatMatch = "certain" | "likely";
+
+/** A folder of a program, and which files in it are sessions. No other file there is opened or listed. */
+export interface FormatPlace {
+  /** Environment variables that name the folder, the first one that is set counts; then a path below the user's home. */
+  readonly variables: readonly string[];
+  readonly home: string;
+  /** Paths of sessions below the folder. Each part is a name, or an expression that names match. */
+  readonly files: readonly (readonly (string | RegExp)[])[];
+}
+
+export interface FormatSample {
+  /** The path as far as it is known, with `/`. */
+  readonly path: string;
+  /** The first bytes, at most 64 KiB. */
+  readonly head: Uint8Array;
+  /** Whether these are all there are. */
+  readonly isWhole: boolean;
+}
+
+export interface ForeignReaderOptions {
+  /** Named in findings, and part of what some programs say of a session. */
+  readonly path?: string | null;
+  readonly key?: string | null;
+  /** Longer units are kept and not read. @default 16 MiB */
+  readonly maxUnitBytes?: number;
+}
+
+export interface UnitPlace {
+  /** The unit's number in its file, from 1. */
+  readonly line: number;
+  readonly byteOffset: number;
+  /** The whole unit's length, when it was cut off. @default the length of the source */
+  readonly sizeBytes?: number;
+  /** False for a last line without a line feed. @default true */
+  readonly isTerminated?: boolean;
+  /** In a document: what the unit holds. @default "element" */
+  readonly part?: "head" | "element" | "tail";
+}
+
+/** What one unit stands for. Every unit stands for a record, also a blank or broken one. */
+export interface ForeignUnit {
+  /** The first has the unit as its source; the others are derived from it. */
+  readonly records: readonly [SessionRecord, ...SessionRecord[]];
+  /** Why the unit stands for no record of its own; null when it does. */
+  readonly unparsed: UnparsedReason | null;
+}
+
+/** Reads the units of one session in order. What follows never changes what was read. Memory grows by ids only. */
+export interface ForeignReader {
+  push(unit: RecordSource, place: UnitPlace): ForeignUnit;
+  /** Call after the last unit: some findings are known only then. */
+  finish(): readonly Finding[];
+  readonly findings: readonly Finding[];
+  /** The record that the program would continue from. */
+  readonly headId: string | null;
+  /** What the units so far say of the session: fields of its entry. */
+  readonly entry: Readonly<Record<string, unknown>>;
+  /** The session's id as the units state it; null when they state none. */
+  readonly sessionId: string | null;
+  /** The session that spawned this one, by its id in the program; null when none did or nothing says so. */
+  readonly spawnedBy: string | null;
+}

@@ -1,0 +1,19 @@
+import { claudeCodeFormat } from "./claude-code/format.ts";
+import type { ForeignFormat, FormatSample } from "./foreign-format.ts";
+import type { ForeignFormatName } from "./names.ts";
+
+/** Every format, the ones first that are met most. */
+export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new Map(
+  [claudeCodeFormat].map((format) => [format.name, format]),
+);
+
+/** The format of a file by its beginning and its name; null when it is none of these. One that is certain goes first. */
+export function detectForeignFormat(sample: FormatSample): ForeignFormat | null {
+  let likely: ForeignFormat | null = null;
+  for (const format of foreignFormats.values()) {
+    const match = format.detect(sample);
+    if (match === "certain") return format;
+    if (match === "likely") likely ??= format;
+  }
+  return likely;
+}

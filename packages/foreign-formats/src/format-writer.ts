@@ -1,0 +1,48 @@
+import type { StoredRecord } from "@throughline/core";
+
+/** What is not in a written session as it is in the log. */
+export interface FormatLoss {
+  /** `left-out`: has no place in the format. `changed`: is there in another form. `made`: the format needs it, the log has none. */
+  readonly what: "left-out" | "changed" | "made";
+  /** What it is, in a word or two: `thinking`, `image`, `branch`. */
+  readonly kind: string;
+  /** Null for what was made, and for a number of records. */
+  readonly recordId: string | null;
+  /** The number of records. @default 1 */
+  readonly records?: number;
+}
+
+/** A session that is to be written. */
+export interface WrittenSession {
+  /** In order of seq: all of them, or the end of them that holds the context. */
+  readonly records: readonly StoredRecord[];
+  readonly headId: string | null;
+  /** Up to this seq everything stands in the file already, as it came in. @default 0 */
+  readonly writtenSeq?: number;
+  /** The id the session goes by in the file. */
+  readonly sessionId: string;
+  /** The folder it works in; empty where none is known. */
+  readonly cwd: string;
+  /** What a person called it, and what it was called by its content; null for none. */
+  readonly label: string | null;
+  readonly title: string | null;
+  /** When it began, UTC milliseconds. */
+  readonly createdAtMs: number;
+}
+
+export interface WriteOptions {
+  /** Called for everything that is not in the file as it is in the log, once a record. */
+  readonly onLoss: (loss: FormatLoss) => void;
+}
+
+/** Writes sessions as a program keeps them. */
+export interface FormatWriter {
+  /** Whether all of the branch is written, compactions included; else what a model would be sent now. */
+  readonly writesHistory: boolean;
+  /** The text of the file, in pieces. The same session always gives the same text. */
+  write(session: WrittenSession, options: WriteOptions): Iterable<string>;
+  /** The path of a session below the program's folder, where the program finds it; null where that is not known. */
+  readonly path: (session: Pick<WrittenSession, "sessionId" | "cwd" | "createdAtMs">) => readonly string[] | null;
+  /** The command that resumes the session in the program; null where it has none. */
+  readonly resume: ((sessionId: string) => readonly string[]) | null;
+}

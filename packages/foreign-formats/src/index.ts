@@ -1,0 +1,15 @@
+export { detectForeignFormat, foreignFormats } from "./format-table.ts";
+export type {
+  ForeignFormat,
+  ForeignReader,
+  ForeignReaderOptions,
+  ForeignUnit,
+  FormatMatch,
+  FormatPlace,
+  FormatSample,
+  UnitPlace,
+} from "./foreign-format.ts";
+export { isUuid, uuidOf } from "./made-ids.ts";
+export type { FormatLoss, FormatWriter, WriteOptions, WrittenSession } from "./format-writer.ts";
+export { foreignFormatNames, writableFormatNames } from "./names.ts";
+export type { ForeignFormatName, WritableFormatName } from "./names.ts";

@@ -1,0 +1,9 @@
+/** The formats of other programs, by the names that `import --from` takes, the ones first that are met most. */
+export const foreignFormatNames = ["claude-code"] as const;
+
+/** Those of them that `export --to` takes. */
+export const writableFormatNames = ["claude-code"] as const;
+
+export type ForeignFormatName = (typeof foreignFormatNames)[number];
+
+export type WritableFormatName = (typeof writableFormatNames)[number];

@@ -1,0 +1,26 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { FormatSample } from "./foreign-format.ts";
+
+/** The most lines that are looked at: programs begin with notes of their own. */
+const mostLines = 20;
+
+/** The JSON objects among a file's first lines, one a line. */
+export function firstObjects({ head }: FormatSample): readonly JsonFields[] {
+  const text = new TextDecoder().decode(head);
+  const found: JsonFields[] = [];
+  for (const line of text.split("\n", mostLines)) {
+    const value = parsed(line.trim());
+    if (isJsonFields(value)) found.push(value);
+  }
+  return found;
+}
+
+function parsed(text: string): unknown {
+  if (!text.startsWith("{")) return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Cut off by the end of the sample, or no JSON: another line may tell.
+    return null;
+  }
+}

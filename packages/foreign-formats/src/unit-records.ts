@@ -1,0 +1,150 @@
+import { Buffer } from "node:buffer";
+import type { RecordSource, SessionRecord } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
+import {
+  FindingLog,
+  isUsableRecordId,
+  maxRecordDepth,
+  parseLine,
+  placeId,
+  readTimeMs,
+  isoTime,
+  type JsonFields,
+  type ParsedLine,
+  type UnparsedReason,
+} from "@throughline/openclaw-format/internal";
+import type { ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
+
+const defaultMaxUnitBytes = 16 * 1024 * 1024;
+
+/** What a record puts around the fields of its unit: both together are nested no deeper than a store takes. */
+const wrappingDepth = 12;
+
+/** The time of a record before which no unit stated one. */
+const noTime = "1970-01-01T00:00:00.000Z";
+
+/** A record without what its place gives it. */
+export interface RecordBody {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** Where a record stands. */
+export interface RecordPlace {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly timestamp: string;
+}
+
+/** Makes the records of one session's units: parses, numbers, dates them, and keeps what is found on the way. */
+export class UnitRecords {
+  readonly log: FindingLog;
+  readonly #format: string;
+  readonly #maxUnitBytes: number;
+  /** Ids that are taken, with a number that the format gives them. */
+  readonly #ids = new Map<string, number>();
+  #lastTimestamp = noTime;
+
+  constructor(format: string, options: ForeignReaderOptions) {
+    this.#format = format;
+    this.#maxUnitBytes = options.maxUnitBytes ?? defaultMaxUnitBytes;
+    this.log = new FindingLog({ path: options.path ?? null, key: options.key ?? null });
+  }
+
+  /** Reads the unit as a JSON object; what is odd about it is a finding. */
+  parse(unit: RecordSource, place: UnitPlace): ParsedLine {
+    const sizeBytes = place.sizeBytes ?? (typeof unit === "string" ? Buffer.byteLength(unit) : unit.length);
+    const parsed = parseLine(unit, sizeBytes, {
+      maxLineBytes: this.#maxUnitBytes,
+      maxDepth: maxRecordDepth - wrappingDepth,
+    });
+    for (const { code, message, repaired } of parsed.remarks) {
+      const isTorn = parsed.reason === "malformed" && place.isTerminated === false;
+      const at = { line: place.line, byteOffset: place.byteOffset, repaired };
+      if (isTorn) this.log.add("TAIL_TORN", "The last line is not complete.", at);
+      else this.log.add(code, message, at);
+    }
+    return parsed;
+  }
+
+  /** The time a unit states, as records state it; else that of the unit before. */
+  timestamp(stated: unknown): string {
+    const ms = readTimeMs(stated);
+    if (ms !== null) this.#lastTimestamp = typeof stated === "string" && isIso(stated) ? stated : isoTime(ms);
+    return this.#lastTimestamp;
+  }
+
+  get lastTimestamp(): string {
+    return this.#lastTimestamp;
+  }
+
+  /** The number that was given with an id; undefined for an id that nothing bears. */
+  numberOf(id: string): number | undefined {
+    return this.#ids.get(id);
+  }
+
+  /**
+   * The id a record gets: the one the program gave it where that is free and can be one, else one made of its place.
+   * @param number kept with the id, and with the stated one when the record cannot have it
+   */
+  claim(stated: unknown, { line }: UnitPlace, number = -1): string {
+    if (isFreeId(stated, this.#ids)) {
+      this.#ids.set(stated, number);
+      return stated;
+    }
+    const isUnusable = typeof stated === "string" && stated.length <= longestKept && !this.#ids.has(stated);
+    if (isUnusable) this.#ids.set(stated, number);
+    let id = placeId(line);
+    for (let count = 2; this.#ids.has(id); count++) id = `${placeId(line)}~${count}`;
+    this.#ids.set(id, number);
+    return id;
+  }
+
+  record(body: RecordBody, { id, parentId, timestamp }: RecordPlace): SessionRecord {
+    const { type, ...fields } = body;
+    return { type, id, parentId, timestamp, sourceFormat: this.#format, ...fields };
+  }
+
+  /** A further record of the same unit. */
+  derived(body: RecordBody, place: RecordPlace, first: string, index: number): SessionRecord {
+    const { type, ...fields } = body;
+    const { parentId, timestamp } = place;
+    const derivedFrom = { id: first, index };
+    return { type, id: place.id, parentId, timestamp, sourceFormat: this.#format, derivedFrom, ...fields };
+  }
+
+  /** What a unit that is no record stands for. */
+  unparsed(reason: UnparsedReason, place: UnitPlace, parentId: string | null): ForeignUnit {
+    const isTorn = reason === "malformed" && place.isTerminated === false;
+    const stated: UnparsedReason = isTorn ? "torn" : reason;
+    const body = throughlineDraft("unparsed", { reason: stated });
+    const id = this.claim(undefined, place);
+    return { records: [this.record(body, { id, parentId, timestamp: this.#lastTimestamp })], unparsed: stated };
+  }
+}
+
+/** The id of a further record of a unit. */
+export function derivedId(first: string, index: number): string {
+  return `${first}~d${index}`;
+}
+
+/** Of an id that is longer no record knows, and it is not worth the memory. */
+const longestKept = 1024;
+/** What a derived record's ending and a number behind a doubled id take of the 256 characters of an id. */
+const longestOwn = 236;
+
+function isFreeId(stated: unknown, taken: ReadonlyMap<string, number>): stated is string {
+  if (!isUsableRecordId(stated) || stated.length > longestOwn || taken.has(stated)) return false;
+  // Such an id is given to derived records only.
+  return !/~d[0-9]{1,9}$/.test(stated);
+}
+
+function isIso(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/.test(text);
+}
+
+/** The fields of a unit that are neither of these. */
+export function fieldsWithout(fields: JsonFields, named: ReadonlySet<string>): JsonFields {
+  const rest = Object.entries(fields).filter(([name]) => !named.has(name));
+  return Object.fromEntries(rest);
+}

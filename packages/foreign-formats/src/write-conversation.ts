@@ -1,0 +1,151 @@
+import type { StoredRecord } from "@throughline/core";
+import { findRecordProblem } from "@throughline/core/internal";
+import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
+import { renderWith, type ProviderMapping, type ProviderRules, type ReplayTurn } from "@throughline/history/internal";
+import type { WrittenSession } from "./format-writer.ts";
+import type { LossLog } from "./write-losses.ts";
+
+/** A piece of a conversation, in the order it is written. */
+export type ConversationPart =
+  | { readonly kind: "turn"; readonly turn: ReplayTurn }
+  /** A compacted context begins, with its summary. The messages that it keeps were written before. */
+  | { readonly kind: "compaction"; readonly stored: StoredRecord; readonly keptIds: readonly string[] }
+  /** An empty context begins. */
+  | { readonly kind: "reset"; readonly stored: StoredRecord };
+
+/** What stands in a record that a turn came from. */
+export interface TurnOrigin {
+  readonly stored: StoredRecord;
+  /** Null where a context shows the record in no message of its own. */
+  readonly message: NeutralMessage | null;
+}
+
+/**
+ * The way of a session to its head, as turns that the target's provider takes. Every call is answered. What the provider
+ * would refuse is left out or changed, and reported. Where only the end of a session was read, its way
+ * begins there.
+ */
+export class WrittenConversation {
+  readonly #session: WrittenSession;
+  readonly #rules: ProviderRules;
+  readonly #losses: LossLog;
+  readonly #messages = new Map<string, NeutralMessage>();
+  readonly #stored: ReadonlyMap<string, StoredRecord>;
+  readonly #written = new Set<string>();
+
+  constructor(session: WrittenSession, rules: ProviderRules, losses: LossLog) {
+    this.#session = session;
+    this.#rules = rules;
+    this.#losses = losses;
+    this.#stored = new Map(session.records.map((stored) => [stored.id, stored]));
+  }
+
+  /** The record of an id and its message; null for what was made up. */
+  originOf(recordId: string | null): TurnOrigin | null {
+    const stored = recordId === null ? undefined : this.#stored.get(recordId);
+    if (stored === undefined) return null;
+    return { stored, message: this.#messages.get(stored.id) ?? null };
+  }
+
+  /** All of the branch, with the compactions and resets on the way. */
+  *wholeBranch(): Generator<ConversationPart> {
+    const { records, headId } = this.#session;
+    const { path } = walkBranch(records, headId);
+    for (const [at, stored] of path.entries()) {
+      if (!isBoundary(stored) || this.#isWritten(stored.seq)) continue;
+      yield* this.#turnsUpTo(path[at - 1]?.id ?? null);
+      if (stored.type === "reset") yield { kind: "reset", stored };
+      else yield { kind: "compaction", stored, keptIds: keptIds(path, at) };
+    }
+    yield* this.#turnsUpTo(headId);
+    const { omitted } = buildContext(records, { headId });
+    for (const { reason, fromSeq, toSeq } of omitted)
+      if (reason !== "summarized" && reason !== "reset") this.#omit(reason, fromSeq, toSeq);
+  }
+
+  /** What a model would be sent now: the newest summary, then the turns behind it. */
+  *context(): Generator<ConversationPart> {
+    const { records, headId } = this.#session;
+    const { omitted, summaryId } = buildContext(records, { headId });
+    const stored = summaryId === null ? undefined : this.#stored.get(summaryId);
+    if (stored !== undefined) yield { kind: "compaction", stored, keptIds: [] };
+    yield* this.#turnsUpTo(headId);
+    for (const { reason, fromSeq, toSeq } of omitted) this.#omit(reason, fromSeq, toSeq);
+  }
+
+  /** The turns of the context at a record that were not written before. */
+  *#turnsUpTo(headId: string | null): Generator<ConversationPart> {
+    if (headId === null) return;
+    const context = buildContext(this.#session.records, { headId });
+    for (const message of context.messages) this.#messages.set(message.recordId, message);
+    const messages = context.messages.filter(({ role }) => role !== "compactionSummary");
+    const mapping: ProviderMapping<ReplayTurn> = {
+      rules: this.#rules,
+      turn: (turn) => [turn],
+      system: () => ({ field: null, first: [] }),
+    };
+    const rendering = renderWith({ ...context, messages }, mapping, {});
+    this.#losses.repairs(rendering.repairs.filter(({ recordId }) => !this.#isInFile(recordId)));
+    // Made up for calls that the file leaves open: needed once something of ours follows.
+    let answers: ReplayTurn[] = [];
+    for (const given of rendering.messages) {
+      const { turn, isInFile } = this.#withoutFile(given);
+      if (isInFile) answers = [];
+      if (turn === null) continue;
+      const ids = idsOf(turn);
+      const isMadeUp = ids.length === 0;
+      if (this.#session.writtenSeq !== undefined && isMadeUp) {
+        answers.push(turn);
+        continue;
+      }
+      if (!isMadeUp && ids.every((id) => this.#written.has(id))) continue;
+      for (const id of ids) this.#written.add(id);
+      for (const answer of answers) yield { kind: "turn", turn: answer };
+      answers = [];
+      yield { kind: "turn", turn };
+    }
+  }
+
+  /** What of a turn is not in the file; null when all of it is. */
+  #withoutFile(turn: ReplayTurn): { readonly turn: ReplayTurn | null; readonly isInFile: boolean } {
+    const isInFile = idsOf(turn).some((id) => this.#isInFile(id));
+    if (!isInFile) return { turn, isInFile };
+    if (turn.role !== "user") return { turn: null, isInFile };
+    const results = turn.results.filter(({ recordId }) => recordId === null || !this.#isInFile(recordId));
+    return { turn: results.length === 0 ? null : { ...turn, results, blocks: [] }, isInFile };
+  }
+
+  #isInFile(recordId: string): boolean {
+    return this.#isWritten(this.#stored.get(recordId)?.seq ?? 0);
+  }
+
+  #isWritten(seq: number): boolean {
+    return seq > 0 && seq <= (this.#session.writtenSeq ?? 0);
+  }
+
+  #omit(reason: Parameters<LossLog["omitted"]>[0], fromSeq: number, toSeq: number): void {
+    const isLost = ({ seq, side, type }: StoredRecord): boolean =>
+      seq >= fromSeq && seq <= toSeq && !side && type !== "custom" && !this.#isWritten(seq);
+    this.#losses.omitted(reason, this.#session.records.filter(isLost).length);
+  }
+}
+
+function isBoundary({ type, side, record }: StoredRecord): boolean {
+  return !side && (type === "compaction" || type === "reset") && findRecordProblem(record) === null;
+}
+
+/** The records before a compaction that its context begins with. */
+function keptIds(path: readonly StoredRecord[], at: number): readonly string[] {
+  const firstId = path[at]?.record["firstKeptEntryId"];
+  const from = path.slice(0, at).findIndex(({ id }) => id === firstId);
+  return from < 0 ? [] : path.slice(from, at).map(({ id }) => id);
+}
+
+function idsOf(turn: ReplayTurn): readonly string[] {
+  const ids = [
+    turn.recordId,
+    ...(turn.role === "assistant" ? [turn.lastRecordId] : []),
+    ...(turn.role === "user" ? turn.results.map(({ recordId }) => recordId) : []),
+  ];
+  return ids.filter((id) => id !== null);
+}

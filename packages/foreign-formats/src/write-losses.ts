@@ -1,0 +1,85 @@
+import type { Repair, RepairRule } from "@throughline/history";
+import type { OmitReason } from "@throughline/history/internal";
+import type { FormatLoss } from "./format-writer.ts";
+
+type Told = Pick<FormatLoss, "what" | "kind">;
+
+const leftOut = (kind: string): Told => ({ what: "left-out", kind });
+const changed = (kind: string): Told => ({ what: "changed", kind });
+const made = (kind: string): Told => ({ what: "made", kind });
+
+/** What each change of a rendering means for a file; null for what is the same conversation in other pieces. */
+const losses: Readonly<Record<RepairRule, Told | null>> = {
+  "failed-turn-dropped": leftOut("failed reply"),
+  "continued-reply-cut": leftOut("part of an aborted reply"),
+  "result-of-dropped-turn": leftOut("result of a failed reply"),
+  "result-synthesized": made("result of a call without one"),
+  "orphan-result": leftOut("result without a call"),
+  "duplicate-result": leftOut("second result of a call"),
+  "duplicate-call": leftOut("call stored twice"),
+  "result-moved": changed("place of a result"),
+  "assistant-merged": null,
+  "user-merged": changed("user messages joined"),
+  "bootstrap-added": made("first user message"),
+  "acknowledgement-added": made("reply to a summary"),
+  "continuation-added": made("last user message"),
+  "trailing-assistant-removed": leftOut("last reply"),
+  "trailing-space-removed": changed("space at the end"),
+  "reply-added": made("reply to results"),
+  "empty-result-filled": made("words of an empty result"),
+  "late-result-shown": changed("late result as text"),
+  "system-message-shown": changed("system message as user text"),
+  "signature-replaced": changed("signature of a call"),
+  "signature-removed": leftOut("signature of a call"),
+  "call-id-changed": changed("id of a call"),
+  "tool-name-changed": changed("name of a tool"),
+  "empty-text-removed": leftOut("empty text"),
+  "empty-message-removed": leftOut("empty message"),
+  "thinking-removed": leftOut("thinking"),
+  "lone-surrogate-replaced": changed("half a character"),
+  "image-replaced": leftOut("image"),
+  "image-rewritten": changed("form of an image"),
+  "image-moved": changed("place of an image"),
+  "file-replaced": leftOut("attachment"),
+  "unknown-block-replaced": leftOut("block"),
+  "unknown-role-removed": leftOut("message of an unknown role"),
+};
+
+const omissions: Readonly<Record<OmitReason, Told>> = {
+  summarized: leftOut("compacted message"),
+  reset: leftOut("message before a reset"),
+  edited: leftOut("message that an edit leaves out"),
+  excluded: leftOut("message kept from models"),
+  invalid: leftOut("invalid record"),
+  "other-branch": leftOut("message of another branch"),
+  window: leftOut("message outside of the window"),
+};
+
+/** Reports losses, each once. */
+export class LossLog {
+  readonly #report: (loss: FormatLoss) => void;
+  readonly #seen = new Set<string>();
+
+  constructor(report: (loss: FormatLoss) => void) {
+    this.#report = report;
+  }
+
+  repairs(repairs: readonly Repair[]): void {
+    for (const { rule, recordId, before } of repairs) {
+      const told = losses[rule];
+      if (told !== null) this.add({ ...told, recordId }, `${rule} ${before ?? ""}`);
+    }
+  }
+
+  omitted(reason: OmitReason, records: number): void {
+    if (records > 0) this.#report({ ...omissions[reason], recordId: null, records });
+  }
+
+  /** @param detail distinguishes losses of one kind in one record */
+  add(loss: FormatLoss, detail: string = ""): void {
+    const name = `${loss.what} ${loss.kind} ${loss.recordId ?? ""} ${detail}`;
+    if (this.#seen.has(name)) return;
+    this.#seen.add(name);
+    this.#report(loss);
+  }
+}

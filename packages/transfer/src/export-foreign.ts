@@ -1,0 +1,186 @@
+import {
+  loadExisting,
+  readWindow,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+  type SourcedRecord,
+  type StoredRecord,
+} from "@throughline/core";
+import { isBlobNote, throughlineKind } from "@throughline/core/internal";
+import { isUuid, uuidOf, type ForeignFormat, type FormatLoss, type WrittenSession } from "@throughline/foreign-formats";
+import { encodeLine } from "@throughline/openclaw-format";
+import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
+import { noteSeqs, receiptChain } from "./import-receipt.ts";
+
+/** A record whose source is a line, or a part of a document, in the format. */
+export function isSourceOf(format: string, { record, isSourceCanonical }: SourcedRecord): boolean {
+  return record["sourceFormat"] === format && !isSourceCanonical;
+}
+
+/**
+ * A session as a program keeps it. Of one that came from the program every unit goes as it came in, and messages that
+ * were added here follow in the program's own form. Of any other the conversation is written, and what has no place in the format
+ * is reported.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, RECORD_FROM_NEWER_VERSION, ABORTED
+ */
+export async function* foreignParts(
+  store: SessionStore,
+  ref: SessionRef,
+  format: ForeignFormat,
+  options: ExportOptions,
+): AsyncGenerator<Uint8Array> {
+  const state = await loadExisting(store, ref);
+  const file = new SourceFileParts(format.name, state, options);
+  const read = { payload: "source", beforeSeq: state.head.lastSeq + 1, ...signalOf(options) } as const;
+  for await (const page of store.read(ref, read)) {
+    for (const stored of page.records) yield* file.parts(stored);
+    // The first records decide: of a session from elsewhere no line is a line of the format.
+    if (!file.hasSources) break;
+  }
+  const { writer } = format;
+  if (!file.hasSources) {
+    const records = writer?.writesHistory === true ? await allRecords(store, ref, options) : await window(store, ref);
+    const session = writtenSession(state, records, options);
+    for (const text of writer?.write(session, lossReport(options)) ?? []) yield encodeLine(text);
+    return;
+  }
+  file.reportNotes();
+  const { own, writtenSeq } = file;
+  if (own.length === 0 || writer === undefined) return yield* file.end();
+  const records = joined(await window(store, ref), own);
+  const session = writtenSession(state, records, options, writtenSeq);
+  for (const text of writer.write(session, lossReport(options))) {
+    yield* file.endLine();
+    yield encodeLine(text);
+  }
+}
+
+const lineFeed = encodeLine("\n");
+
+/** The lines of a session that came in the format, as they came in. */
+class SourceFileParts {
+  hasSources = false;
+  /** The last record that came in. */
+  writtenSeq = 0;
+  /** Records that were added here. */
+  readonly own: StoredRecord[] = [];
+  readonly #format: string;
+  readonly #options: ExportOptions;
+  readonly #continued: ReadonlyMap<string, { readonly rest?: string }>;
+  readonly #notes: ReadonlySet<number>;
+  readonly #endsOpen: boolean;
+  #isLineOpen = false;
+  #noteCount = 0;
+
+  constructor(format: string, { entry }: SessionState, options: ExportOptions) {
+    const receipts = receiptChain(entry);
+    this.#format = format;
+    this.#options = options;
+    this.#notes = new Set(receipts.flatMap(noteSeqs));
+    this.#continued = new Map(receipts.flatMap(({ continued = [] }) => continued).map((line) => [line.id, line]));
+    this.#endsOpen = receipts[0]?.endsWithLineFeed === false;
+  }
+
+  *parts(stored: SourcedRecord): Generator<Uint8Array> {
+    const { seq, id, record, side, source } = stored;
+    if (this.#notes.has(seq) || isBlobNote(record)) return;
+    if (isSourceOf(this.#format, stored)) {
+      this.hasSources = true;
+      this.writtenSeq = seq;
+      const continued = this.#continued.get(id);
+      if (continued !== undefined && continued.rest === undefined) return;
+      yield* this.endLine();
+      yield encodeLine(source);
+      if (continued?.rest !== undefined) yield encodeLine(continued.rest);
+      this.#isLineOpen = true;
+    } else if (record["derivedFrom"] !== undefined && record["sourceFormat"] === this.#format) {
+      this.writtenSeq = seq;
+    } else if (!this.hasSources) {
+      return;
+    } else if (throughlineKind(record) === "redaction") {
+      this.#remark({ seq, id, what: "left-out", kind: "redacted message", reason: "redacted message" });
+    } else if (side) this.#noteCount += 1;
+    else this.own.push(stored);
+  }
+
+  /** A line feed goes before the next line: the last line may have had none. */
+  *endLine(): Generator<Uint8Array> {
+    if (this.#isLineOpen) yield lineFeed;
+    this.#isLineOpen = false;
+  }
+
+  *end(): Generator<Uint8Array> {
+    if (!this.#endsOpen) yield* this.endLine();
+  }
+
+  reportNotes(): void {
+    const records = this.#noteCount;
+    const kind = "note of Throughline";
+    if (records > 0) this.#remark({ seq: null, id: null, what: "left-out", kind, reason: kind, records });
+  }
+
+  #remark(remark: ExportRemark): void {
+    this.#options.onRemark?.(remark);
+  }
+}
+
+async function allRecords(
+  store: SessionStore,
+  ref: SessionRef,
+  options: ExportOptions,
+): Promise<readonly StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for await (const page of store.read(ref, signalOf(options))) records.push(...page.records);
+  return records;
+}
+
+async function window(store: SessionStore, ref: SessionRef): Promise<readonly StoredRecord[]> {
+  return (await readWindow(store, ref)).records;
+}
+
+function joined(records: readonly StoredRecord[], own: readonly StoredRecord[]): readonly StoredRecord[] {
+  const bySeq = new Map([...records, ...own].map((stored) => [stored.seq, stored]));
+  return [...bySeq.values()].toSorted((one, other) => one.seq - other.seq);
+}
+
+function writtenSession(
+  state: SessionState,
+  records: readonly StoredRecord[],
+  options: ExportOptions,
+  writtenSeq?: number,
+): WrittenSession {
+  const { entry, head, createdAtMs } = state;
+  const { label, title } = entry;
+  const source = receiptChain(entry)[0]?.sessionId;
+  const stated = writtenSeq === undefined ? options.sessionId : source;
+  const own = stated ?? state.sessionId;
+  return {
+    records,
+    headId: head.headId,
+    sessionId: stated !== undefined || isUuid(own) ? own : uuidOf(own),
+    cwd: workingDirectoryOf(null, entry, options),
+    label: typeof label === "string" ? label : null,
+    title: typeof title === "string" ? title : null,
+    createdAtMs,
+    ...(writtenSeq === undefined ? {} : { writtenSeq }),
+  };
+}
+
+function lossReport({ onRemark }: ExportOptions): { readonly onLoss: (loss: FormatLoss) => void } {
+  return {
+    onLoss: ({ what, kind, recordId, records = 1 }) =>
+      onRemark?.({
+        seq: null,
+        id: recordId,
+        what: what === "made" ? "added" : what,
+        kind,
+        reason: kind,
+        records: what === "left-out" ? records : 0,
+      }),
+  };
+}
+
+function signalOf({ signal }: ExportOptions): { readonly signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}
