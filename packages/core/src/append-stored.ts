@@ -1,7 +1,8 @@
 import type { LinkedRecord } from "./prepare-drafts.ts";
 import type { SessionRecord } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
-import type { AppendedRecord, AppendOptions, AppendResult, SessionStore, StoredRecord } from "./session-store.ts";
+import type { AppendedRecord, AppendOptions, AppendResult, SessionStore } from "./session-store.ts";
+import type { StoredRecord } from "./stored-records.ts";
 
 /** The result with the records, where the caller asked for them. They are read where an earlier append is answered. */
 export async function withStored(

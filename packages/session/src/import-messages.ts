@@ -19,7 +19,7 @@ import {
   type OptionTable,
 } from "@throughline/core/internal";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { storedRecord } from "./stored-record.ts";
+import { withStored } from "@throughline/core/store";
 
 export interface ImportMessagesOptions {
   /** What to do when the session holds messages: throw SESSION_EXISTS, or append behind them. @default "reject" */
@@ -63,12 +63,13 @@ export async function importMessages(
   if (whenNotEmpty === "reject" && state.messageCount > 0) throw notEmpty(ref, state);
   if (drafts.length === 0) return [];
   // Whoever writes a message meanwhile moves the head: the import is refused then.
-  const { records } = await appendOnce(store, ref, drafts, {
+  const result = await appendOnce(store, ref, drafts, {
     expect: { head: state.head.headId },
     idempotencyKey: random.uuid(),
     isNewKey: true,
+    return: "stored",
   });
-  return records.map((place, index) => storedRecord(drafts[index] as MessageDraft, place));
+  return (await withStored(store, ref, result, { return: "stored" })).stored ?? [];
 }
 
 function notEmpty(ref: SessionRef, { messageCount }: SessionState): ThroughlineError {
