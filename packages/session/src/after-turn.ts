@@ -1,5 +1,5 @@
 import type { TokenCounter } from "@throughline/tokens";
-import type { Turn } from "./session.ts";
+import type { Turn } from "./turn.ts";
 import type { Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
 import type { TurnHost } from "./turn-host.ts";

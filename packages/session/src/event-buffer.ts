@@ -1,4 +1,4 @@
-import type { TurnStreamEvent } from "./turn-stream.ts";
+import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
 /** The most events that wait for a reader, and the most characters of text in them. */
 const maxEvents = 1000;

@@ -1,6 +1,6 @@
 import { ThroughlineError, type Clock } from "@throughline/core";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import type { TurnStreamEvent } from "./turn-stream.ts";
+import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
 export interface TurnResponseOptions {
   /** When a client that lost the connection tries again, in milliseconds. @default 2000 */

@@ -3,7 +3,7 @@ import type { Gauge } from "@throughline/tokens";
 import type { CallFacts } from "./call-record.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import { isAnswered, type KeyedTurn } from "./keyed-turn.ts";
-import type { Turn } from "./session.ts";
+import type { Turn } from "./turn.ts";
 import type { SessionLog } from "./session-log.ts";
 import { textOfContent } from "./window-facts.ts";
 

@@ -1,14 +1,7 @@
 export type { CallFacts, CallOutcome } from "./call-record.ts";
 export { createSessions } from "./create-sessions.ts";
-export type {
-  ResumeOptions,
-  RunningTurn,
-  RunTurnOptions,
-  Session,
-  SessionAppendOptions,
-  SessionMessages,
-  Turn,
-} from "./session.ts";
+export type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
+export type { ResumeOptions, RunningTurn, RunTurnOptions, Turn } from "./turn.ts";
 export type { InterruptedTurn, TurnOutcome } from "./turn-outcome.ts";
 export { explainCalls, readHistoryCut } from "./explain-calls.ts";
 export type { ExplainedCall, ExplainedChange } from "./explain-calls.ts";
@@ -41,7 +34,8 @@ export type {
 } from "./session-options.ts";
 export type { TurnOwners } from "./turn-owners.ts";
 export type { TurnResponseOptions } from "./event-response.ts";
-export type { TurnStream, TurnStreamEvent } from "./turn-stream.ts";
+export type { TurnStream } from "./turn-stream.ts";
+export type { TurnStreamEvent } from "./turn-stream-event.ts";
 export type { SessionRow } from "@throughline/queries";
 export type {
   DeleteSessionOptions,

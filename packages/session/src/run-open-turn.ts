@@ -1,6 +1,6 @@
 import type { Message, StoredRecord } from "@throughline/core";
 import type { TokenCounter } from "@throughline/tokens";
-import type { Turn, RunTurnOptions } from "./session.ts";
+import type { Turn, RunTurnOptions } from "./turn.ts";
 import { afterTurn } from "./after-turn.ts";
 import { finishedTurn } from "./finished-turn.ts";
 import { HeldTurn } from "./held-turn.ts";

@@ -18,15 +18,8 @@ import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "./reset-entry.ts";
 import { restoreHistory } from "./restore-history.ts";
-import type {
-  ResumeOptions,
-  RunningTurn,
-  RunTurnOptions,
-  Session,
-  SessionAppendOptions,
-  SessionMessages,
-  Turn,
-} from "./session.ts";
+import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
+import type { ResumeOptions, RunningTurn, RunTurnOptions, Turn } from "./turn.ts";
 import type { InterruptedTurn } from "./turn-outcome.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";

@@ -1,89 +1,10 @@
-import type {
-  AgentTool,
-  AppendResult,
-  ChatDelta,
-  Message,
-  SessionDraft,
-  SessionEntry,
-  SessionHead,
-  SessionRef,
-  Usage,
-} from "@throughline/core";
+import type { AppendResult, SessionDraft, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import type { Repair } from "@throughline/history";
 import type { Gauge } from "@throughline/tokens";
-import type { CallFacts } from "./call-record.ts";
-import type { SendDenial } from "./send-denial.ts";
-import type { SessionEventListener } from "./session-event.ts";
+import type { SessionContent, SessionModel } from "./session-options.ts";
+import type { InterruptedTurn } from "./turn-outcome.ts";
 import type { TurnStream } from "./turn-stream.ts";
-import type { SessionContent, SessionModel, SystemPrompt } from "./session-options.ts";
-import type { TurnOutcome, InterruptedTurn } from "./turn-outcome.ts";
-
-/** A turn that is over. */
-export interface Turn {
-  readonly turnId: string;
-  readonly outcome: Exclude<TurnOutcome, "failed">;
-  /** What the model said last; of an aborted turn what had come. Empty when `holdBack` keeps it from the user. */
-  readonly text: string;
-  /** Why its last reply ended, in the words of records: `stop`, `length`, `aborted`, …; null without a reply. */
-  readonly stopReason: string | null;
-  /** Everything the turn put into the session: user, replies, results, in order. */
-  readonly messages: readonly Message[];
-  /** Of all calls together; null when no provider said anything. */
-  readonly usage: Usage | null;
-  /** After the turn. */
-  readonly gauge: Gauge;
-  /** One for each call of the model, failed ones too. */
-  readonly calls: readonly CallFacts[];
-  /** What denied the answer; null unless the outcome is `denied`. */
-  readonly denial: SendDenial | null;
-  /** Where it took place: the session's own, or the branch's. */
-  readonly ref: SessionRef;
-  /** True when a turn with this idempotency key was done before and this is what came of it. */
-  readonly replayed: boolean;
-  /** True when the words went into a turn that another call runs, by the entry's `queueMode`: all of this is that turn's. */
-  readonly joined: boolean;
-}
-
-/** A turn that runs somewhere else. */
-export interface RunningTurn {
-  readonly turnId: string;
-  readonly owner: string;
-  readonly leaseUntilMs: number;
-}
-
-export interface RunTurnOptions {
-  /** Ends the turn; what was received is kept. */
-  readonly signal?: AbortSignal;
-  /** Given, answers are streamed. */
-  readonly onDelta?: (delta: ChatDelta) => void;
-  readonly onEvent?: SessionEventListener;
-  /**
-   * When another turn is open: wait for it, throw SESSION_BUSY, or go on in a copy of the session as it was before that
-   * turn. @default waits for turns of this process, as the entry's `queueMode` says; throws for those of others
-   */
-  readonly whenBusy?: "queue" | "reject" | "branch";
-  /** How long to wait at most; then SESSION_BUSY. @default 600000 */
-  readonly waitMs?: number;
-  /** @default the session's */
-  readonly model?: SessionModel;
-  /** @default the session's */
-  readonly system?: SystemPrompt;
-  /** @default the session's */
-  readonly tools?: readonly AgentTool[];
-  /** @default the session's */
-  readonly maxSteps?: number;
-  /** @default the session's */
-  readonly leaseMs?: number;
-  /**
-   * Whether the words mention the agent. In a group whose entry has `groupActivation: "mention"`, words that do not are stored
-   * and not answered. @default true
-   */
-  readonly mentioned?: boolean;
-  /** A turn with the same key and input is done once: later ones go on with it, or give what came of it. */
-  readonly idempotencyKey?: string;
-}
-
-export type ResumeOptions = Omit<RunTurnOptions, "idempotencyKey" | "mentioned">;
+import type { Turn, RunningTurn, RunTurnOptions, ResumeOptions } from "./turn.ts";
 
 /** What would be sent. */
 export interface SessionMessages {

@@ -8,7 +8,7 @@ import { settledKeyedTurn } from "./keyed-turn.ts";
 import { runOpenTurn } from "./run-open-turn.ts";
 import { resetIfDue } from "./reset-due.ts";
 import { interruptedResult } from "./run-tools.ts";
-import type { RunTurnOptions, Turn } from "./session.ts";
+import type { RunTurnOptions, Turn } from "./turn.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { targetOf } from "./session-log.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";

@@ -1,6 +1,6 @@
 import { ThroughlineError, type RecordDraft } from "@throughline/core";
 import type { QueueSettings } from "@throughline/policy/internal";
-import type { Turn } from "./session.ts";
+import type { Turn } from "./turn.ts";
 import { textOfContent } from "./window-facts.ts";
 
 /** The turn that holds the queue. */

@@ -1,7 +1,7 @@
 import type { AgentTool, ToolDefinition } from "@throughline/core";
 import type { SendPolicy } from "@throughline/policy";
 import type { ResultSettings } from "@throughline/guard/internal";
-import type { RunTurnOptions } from "./session.ts";
+import type { RunTurnOptions } from "./turn.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type {
   ApproveTool,

@@ -1,20 +1,8 @@
 import { ThroughlineError, type ChatDelta, type Clock } from "@throughline/core";
 import { EventBuffer } from "./event-buffer.ts";
 import { respondWithEvents, type TurnResponseOptions } from "./event-response.ts";
-import type { RunTurnOptions, Turn } from "./session.ts";
-import type { SessionTurnEvent } from "./session-event.ts";
-
-/** What a reader of a turn's events gets. */
-export type TurnStreamEvent =
-  /** A piece of the answer, or of the model's thinking. */
-  | { readonly name: "text.delta" | "thinking.delta"; readonly text: string }
-  /** The model called a tool; the arguments are complete. */
-  | { readonly name: "tool-call.delta"; readonly callId: string; readonly toolName: string }
-  /** The reader was too slow: so many events, with so many characters of text, were dropped. The session has all records. */
-  | { readonly name: "stream.gap"; readonly events: number; readonly characters: number }
-  /** The last event of a turn that did not fail. */
-  | { readonly name: "turn.result"; readonly turn: Turn }
-  | SessionTurnEvent;
+import type { RunTurnOptions, Turn } from "./turn.ts";
+import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
 /**
  * The events of one running turn, for one reader. The turn runs whether they are read or not, and waits for no reader. A

@@ -2,7 +2,7 @@ import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import { isSideRecord } from "@throughline/core/internal";
 import { createTranscriptReader, type TranscriptLine } from "@throughline/openclaw-format";
 import type { LinePlace } from "@throughline/openclaw-format/internal";
-import type { TranscriptSource } from "./transcript-source.ts";
+import type { ForeignFormat } from "@throughline/foreign-formats";
 
 /** A line of a source, and the records it stands for. */
 export interface SourceLine extends TranscriptLine {
@@ -27,7 +27,14 @@ export interface SourceReaderOptions {
   readonly maxLineBytes?: number;
 }
 
-type ReadSource = Pick<TranscriptSource, "path" | "nameSessionId" | "foreign">;
+/** What the reader needs to know of a source. */
+interface ReadSource {
+  readonly path: string;
+  /** The id that the file name states; null where the name does not decide. */
+  readonly nameSessionId: string | null;
+  /** The format of another program's lines. Absent: lines that openclaw-format reads. */
+  readonly foreign?: ForeignFormat;
+}
 
 /** Creates the reader of a source. The same lines give the same records in every process. */
 export function createSourceReader(source: ReadSource, options: SourceReaderOptions = {}): SourceReader {
@@ -53,7 +60,7 @@ function ownReader(source: ReadSource, options: SourceReaderOptions): SourceRead
 }
 
 function foreignReader(
-  format: NonNullable<ReadSource["foreign"]>,
+  format: ForeignFormat,
   { path }: ReadSource,
   { key, maxLineBytes }: SourceReaderOptions,
 ): SourceReader {

@@ -5,7 +5,8 @@ import type { CompactionRequest, CompactionResult, RetryLimits } from "@throughl
 import type { SessionDraft, SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";
 import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";
-import type { RunningTurn, Session } from "../session.ts";
+import type { Session } from "../session.ts";
+import type { RunningTurn } from "../turn.ts";
 import type { SessionHandle } from "../session-handle.ts";
 import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";

@@ -47,10 +47,10 @@ function checkpointOf(summary: string): Readonly<Record<string, unknown>> {
 
 /** Nothing that the store gives or has written says it. */
 async function assertGone(under: StoreUnderTest, store: SessionStore, ref: SessionRef): Promise<void> {
-  assert.doesNotMatch(JSON.stringify(await readSources(store, ref)), new RegExp(secret), "a record says it");
-  assert.doesNotMatch(JSON.stringify(await store.load(ref)), new RegExp(secret), "the entry says it");
+  assert.ok(!JSON.stringify(await readSources(store, ref)).includes(secret), "a record says it");
+  assert.ok(!JSON.stringify(await store.load(ref)).includes(secret), "the entry says it");
   for (const file of (await under.files?.()) ?? [])
-    assert.doesNotMatch(Buffer.from(file).toString("latin1"), new RegExp(secret), "a file says it");
+    assert.ok(!Buffer.from(file).toString("latin1").includes(secret), "a file says it");
 }
 
 const copyCases = copies.map(([what, drafts]): ConformanceCase => ({
@@ -174,7 +174,7 @@ export const textCopyCases: readonly ConformanceCase[] = [
       await store.remove(ref, { purge: true });
       assert.equal(await store.load(ref), null);
       for (const file of (await under.files?.()) ?? [])
-        assert.doesNotMatch(Buffer.from(file).toString("latin1"), new RegExp(secret));
+        assert.ok(!Buffer.from(file).toString("latin1").includes(secret));
     },
   },
 ];
