@@ -1,13 +1,8 @@
 import { quote } from "./session-id.ts";
 import { refused } from "./refused.ts";
+import { assertStoreOptions } from "./store-option-tables.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { RedactOptions } from "./session-store.ts";
-
-/**
- * What plain JavaScript may hand to a store in the place of an argument. A store that took it would keep a session that
- * cannot be listed, or say that it failed where the caller has made a mistake.
- */
-type Given = Readonly<Record<string, unknown>> | null | undefined;
 
 /** Looks at types alone: whether a session can begin there is `assertIdsFree`'s. @throws {ThroughlineError} INPUT_INVALID */
 export function assertRef(ref: SessionRef): void {
@@ -56,13 +51,11 @@ export function assertRedaction(ids: readonly string[], options: RedactOptions):
   const odd = Array.isArray(ids) ? (ids as readonly unknown[]).find((id) => typeof id !== "string") : ids;
   if (!Array.isArray(ids) || odd !== undefined || ids.includes(undefined as unknown as string))
     throw refused("INPUT_INVALID", `What is redacted is an array of record ids; it has ${quote(odd)}.`);
-  const reason = (options as unknown as Given)?.["reason"];
-  if (typeof reason !== "string")
-    throw refused("INPUT_INVALID", `The reason of a redaction is a text, not ${quote(reason)}.`);
-  const { entryFields = [] } = options;
-  const isOdd = !Array.isArray(entryFields) || entryFields.some((field) => typeof field !== "string");
-  if (isOdd || entryFields.includes("sessionId"))
-    throw refused("INPUT_INVALID", `entryFields are names of fields, never sessionId; they are ${quote(entryFields)}.`);
+  assertStoreOptions("redact", options);
+  if (options.entryFields?.includes("sessionId") === true)
+    throw refused("INPUT_INVALID", "redact(): `entryFields` must not name `sessionId`: no session is without its id.", {
+      argument: "entryFields",
+    });
 }
 
 /**
@@ -73,7 +66,7 @@ export function assertRedaction(ids: readonly string[], options: RedactOptions):
 export function forkBound(ref: SessionRef, target: SessionRef, options: { readonly atSeq?: number }): number {
   assertRef(ref);
   assertRef(target);
-  assertObjects({ "what is said of a fork": options });
+  assertStoreOptions("fork", options);
   const { atSeq = Infinity } = options;
   if (typeof atSeq !== "number" || !(atSeq >= 0) || (atSeq !== Infinity && !Number.isSafeInteger(atSeq)))
     throw refused("INPUT_INVALID", "atSeq is a whole number from 0 on.", { atSeq });

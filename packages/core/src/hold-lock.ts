@@ -1,8 +1,10 @@
 import { monotonicMs } from "./node/system-ports.ts";
 import type { Clock } from "./ports.ts";
 import { abortedBefore, refused } from "./refused.ts";
+import { assertArgument, optionKinds } from "./option-checks.ts";
 import { assertAgentId, assertNamespace } from "./session-id.ts";
 import type { ListQuery, StoreLockOptions } from "./session-store.ts";
+import { assertStoreOptions } from "./store-option-tables.ts";
 import type { ThroughlineError } from "./throughline-error.ts";
 
 /** Frees a lock. Throws when the lock had ended before, so that the work may not have been alone. */
@@ -92,25 +94,6 @@ function assertNotAborted(signal: AbortSignal | undefined): void {
 }
 
 function assertHoldable(work: unknown, options: unknown): void {
-  const { timeoutMs, pollIntervalMs, signal } = (options ?? {}) as Readonly<Record<string, unknown>>;
-  const isSignal = signal === undefined || signal instanceof AbortSignal;
-  const wrong =
-    typeof work !== "function"
-      ? ["work", "a function", work]
-      : !isMilliseconds(timeoutMs)
-        ? ["options.timeoutMs", "a number of milliseconds from 0 on", timeoutMs]
-        : !isMilliseconds(pollIntervalMs) || pollIntervalMs === 0 || pollIntervalMs === Infinity
-          ? ["options.pollIntervalMs", "a number of milliseconds above 0", pollIntervalMs]
-          : isSignal
-            ? null
-            : ["options.signal", "an AbortSignal", signal];
-  if (wrong === null) return;
-  const [name, expected, received] = wrong;
-  throw refused("INPUT_INVALID", `exclusively(): ${name} must be ${expected}; received ${String(received)}.`, {
-    argument: name,
-  });
-}
-
-function isMilliseconds(value: unknown): value is number {
-  return typeof value === "number" && value >= 0;
+  assertArgument("exclusively", "work", work, optionKinds.callback);
+  assertStoreOptions("exclusively", options);
 }

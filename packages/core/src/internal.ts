@@ -1,7 +1,6 @@
 // What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
 export { isUnknown } from "./append-once.ts";
 export { assertKeyFits, assertSignal } from "./assert-arguments.ts";
-export { assertMilliseconds } from "./assert-milliseconds.ts";
 export { auditSummary } from "./audit-summary.ts";
 export type { AuditProblem } from "./audit-summary.ts";
 export { BranchWalk, readContextRecords } from "./branch-walk.ts";
@@ -78,3 +77,5 @@ export { argumentProblem } from "./tool-arguments.ts";
 export { toolNameRule, toolsByWireName, wireToolName } from "./tool-names.ts";
 export type { ToolNameRule } from "./tool-names.ts";
 export { untilAborted } from "./until-aborted.ts";
+export { wrongOptions } from "./wrong-options.ts";
+export type { WrongOption } from "./wrong-options.ts";

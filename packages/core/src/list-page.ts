@@ -1,6 +1,6 @@
-import { assertNumbers, assertOneOf, assertTexts } from "./assert-options.ts";
 import type { ListQuery } from "./session-store.ts";
 import type { SessionRef } from "./session-ref.ts";
+import { assertStoreOptions } from "./store-option-tables.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
 /** What a session is listed by. */
@@ -29,15 +29,9 @@ export interface ListPlan {
  * @throws {ThroughlineError} CURSOR_INVALID, INPUT_INVALID
  */
 export function planList(query: ListQuery): ListPlan {
+  assertStoreOptions("list", query);
   const { sort = "updated", limit = 50, cursor } = query;
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new ThroughlineError("INPUT_INVALID", "The limit of a list is a whole number from 1 on.");
-  }
   const { namespace, agentId, state, keyPrefix, sinceMs, untilMs } = query;
-  assertOneOf({ sort }, ["updated", "key"]);
-  assertOneOf({ state }, ["active", "archived", "any"]);
-  assertTexts({ namespace, agentId, keyPrefix, cursor });
-  assertNumbers({ sinceMs, untilMs });
   const queryText = JSON.stringify([namespace, agentId, state, keyPrefix, sinceMs, untilMs, sort]);
   return {
     sort,

@@ -112,7 +112,8 @@ export const optionKinds: OptionKinds = {
  * @param options what the caller passed; anything, from plain JavaScript
  * @param table every option of the call with its kind
  * @param argument the name of the argument that holds the options
- * @throws {ThroughlineError} INPUT_INVALID: its details hold `argument`, `expected`, `received` and `nearest`
+ * @param code of what is thrown. Default: INPUT_INVALID
+ * @throws {ThroughlineError} INPUT_INVALID or CONFIG_INVALID: its details hold `argument`, `expected`, `received` and `nearest`
  * @example
  * assertKnownOptions<PageOptions>("readPage", options, { limit: optionKinds.integer({ min: 1 }), system: optionKinds.text });
  * // readPage(): `sytem` is not an option; did you mean `system`?
@@ -123,9 +124,19 @@ export function assertKnownOptions<Options>(
   options: unknown,
   table: OptionTable<Options>,
   argument: string = "options",
+  code: OptionErrorCode = "INPUT_INVALID",
 ): asserts options is Options {
-  if (!isObject(options)) throw wrongOption(call, argument, object, options);
-  checkFields(call, "", options, table);
+  if (!isObject(options)) throw wrongOption({ call, code }, argument, object, options);
+  checkFields({ call, code }, "", options, table);
+}
+
+/** What is thrown for a wrong option: of a call, or of what a program was configured with. */
+export type OptionErrorCode = "INPUT_INVALID" | "CONFIG_INVALID";
+
+/** Whose options are checked. */
+interface CheckedCall {
+  readonly call: string;
+  readonly code: OptionErrorCode;
 }
 
 /**
@@ -136,11 +147,11 @@ export function assertKnownOptions<Options>(
  * assertArgument("readPage", "limit", limit, optionKinds.integer({ min: 1 }));
  */
 export function assertArgument(call: string, argument: string, value: unknown, kind: OptionKind): void {
-  checkValue(call, argument, value, kind);
+  checkValue({ call, code: "INPUT_INVALID" }, argument, value, kind);
 }
 
 function checkFields(
-  call: string,
+  call: CheckedCall,
   path: string,
   options: Readonly<Record<string, unknown>>,
   table: Readonly<Record<string, OptionKind>>,
@@ -157,21 +168,26 @@ function checkFields(
   }
 }
 
-function checkValue(call: string, argument: string, value: unknown, kind: OptionKind): void {
+function checkValue(call: CheckedCall, argument: string, value: unknown, kind: OptionKind): void {
   if (!kind.accepts(value)) throw wrongOption(call, argument, kind, value);
   if (kind.fields !== undefined && isObject(value)) checkFields(call, `${argument}.`, value, kind.fields);
   if (kind.items === undefined || !Array.isArray(value)) return;
   for (const [index, item] of value.entries()) checkValue(call, `${argument}[${index}]`, item, kind.items);
 }
 
-function unknownOption(call: string, path: string, name: string, known: readonly string[]): ThroughlineError {
+function unknownOption(
+  { call, code }: CheckedCall,
+  path: string,
+  name: string,
+  known: readonly string[],
+): ThroughlineError {
   const nearest = nearestName(name, known);
   const hint =
     nearest === null
       ? `the options are ${known.map((one) => backticked(path + one)).join(", ")}.`
       : `did you mean ${backticked(path + nearest)}?`;
   const argument = path + shortened(name);
-  return refused("INPUT_INVALID", `${call}(): ${backticked(argument)} is not an option; ${hint}`, {
+  return refused(code, `${call}(): ${backticked(argument)} is not an option; ${hint}`, {
     argument,
     expected: known,
     received: null,
@@ -179,11 +195,16 @@ function unknownOption(call: string, path: string, name: string, known: readonly
   });
 }
 
-function wrongOption(call: string, argument: string, kind: OptionKind, value: unknown): ThroughlineError {
+function wrongOption(
+  { call, code }: CheckedCall,
+  argument: string,
+  kind: OptionKind,
+  value: unknown,
+): ThroughlineError {
   const { expected, isSecret = false } = kind;
   const received = isSecret ? typeOf(value) : receivedText(value);
   const message = `${call}(): ${backticked(argument)} must be ${expected}; received ${received}.`;
-  return refused("INPUT_INVALID", message, { argument, expected, received, nearest: null });
+  return refused(code, message, { argument, expected, received, nearest: null });
 }
 
 /** A value for a message: short, on one line, and nothing of what an object holds. */

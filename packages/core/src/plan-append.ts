@@ -1,5 +1,3 @@
-import { assertObjects } from "./assert-arguments.ts";
-import { assertOneOf } from "./assert-options.ts";
 import { assertBatchSize, headAfterAppend, writeDurability } from "./check-append.ts";
 import { isColumnText } from "./column-text.ts";
 import { assertNotArchived } from "./plan-move.ts";
@@ -43,14 +41,9 @@ export function prepareAppend(
   const { limits } = store.capabilities;
   const durability = writeDurability(store.capabilities, options.durability);
   const prepared = prepareDrafts(drafts, { ids: store.ids, clock: store.clock, limits });
-  const { idempotencyKey: key, windowFromSeq, rewindTo, turn, expect } = options;
-  if (turn !== undefined) assertObjects({ turn });
-  if (expect !== undefined) assertObjects({ expect });
-  if (windowFromSeq !== undefined && !(Number.isSafeInteger(windowFromSeq) && windowFromSeq >= 0))
-    throw refused("INPUT_INVALID", "windowFromSeq is a whole number from 0 on.", { windowFromSeq });
+  const { idempotencyKey: key, rewindTo } = options;
   if (rewindTo !== undefined && rewindTo !== null && !isColumnText(rewindTo, 256))
     throw refused("INPUT_INVALID", `rewindTo is the id of a record, not ${quote(rewindTo)}.`, { rewindTo });
-  if (options.return !== undefined) assertOneOf({ return: options.return }, ["stored"]);
   const own = options.entry === undefined ? options : { ...options, entry: givenPatch(options.entry) };
   const digest = key === undefined ? "" : sha256Hex(draftsFingerprint(drafts));
   return { prepared, options: own, durability, limits, keyed: key === undefined ? null : { key, digest } };

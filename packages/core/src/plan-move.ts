@@ -1,5 +1,4 @@
-import { assertObjects } from "./assert-arguments.ts";
-import { assertOneOf } from "./assert-options.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { refused } from "./refused.ts";
 import type { SessionEvent } from "./session-event.ts";
 import type { SessionFrame } from "./session-frame.ts";
@@ -20,10 +19,17 @@ export interface MovePlan {
   readonly events: readonly SessionEvent[];
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID for a kind there is none of */
+type MoveFields = Readonly<Record<"kind" | "key", unknown>>;
+
+/** What a key has to be is `sessionRef`'s to say. */
+const moveTable: OptionTable<MoveFields> = {
+  kind: optionKinds.required(optionKinds.oneOf(["rename", "archive", "restore"])),
+  key: optionKinds.any,
+};
+
+/** @throws {ThroughlineError} INPUT_INVALID for what is no move */
 export function assertMoveAction(action: MoveAction): void {
-  assertObjects({ "a move": action });
-  assertOneOf({ "the kind of a move": action.kind }, ["rename", "archive", "restore"]);
+  assertKnownOptions<MoveFields>("move", action, moveTable, "action");
 }
 
 /**

@@ -1,6 +1,5 @@
-import { assertObjects, assertSignal } from "./assert-arguments.ts";
-import { assertNumbers, assertOneOf } from "./assert-options.ts";
 import type { ReadOptions } from "./session-store.ts";
+import { assertStoreOptions } from "./store-option-tables.ts";
 import type { ReadPayload, RecordPage } from "./stored-records.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
 
@@ -21,20 +20,18 @@ export interface PageRange {
 export function readBounds(
   options: Omit<ReadOptions<ReadPayload>, "signal">,
 ): Required<Pick<ReadOptions, "afterSeq" | "beforeSeq" | "limit">> {
-  const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity, order, payload } = options;
-  assertNumbers({ afterSeq, beforeSeq, limit });
-  assertOneOf({ order }, ["ascending", "descending"]);
-  assertOneOf({ payload }, ["record", "source", "head"]);
+  assertStoreOptions("read", options);
+  const { afterSeq = 0, beforeSeq = Infinity, limit = Infinity } = options;
   return { afterSeq: Math.max(Math.floor(afterSeq), 0), beforeSeq: Math.ceil(beforeSeq), limit: Math.floor(limit) };
 }
 
 /** From where a session is followed, and until when. @throws {ThroughlineError} INPUT_INVALID */
-export function watchBounds({ afterSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal }): {
+export function watchBounds(options: { readonly afterSeq: number; readonly signal: AbortSignal }): {
   readonly afterSeq: number;
   readonly signal: AbortSignal;
 } {
-  assertObjects({ "the signal of a watch": signal });
-  assertSignal(signal);
+  assertStoreOptions("watch", options);
+  const { afterSeq, signal } = options;
   return { ...readBounds({ afterSeq }), signal };
 }
 

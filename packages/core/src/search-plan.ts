@@ -1,7 +1,6 @@
-import { assertNumbers, assertOneOf, assertTexts } from "./assert-options.ts";
-import { refused } from "./refused.ts";
 import { searchWords, toolWord } from "./search-words.ts";
 import type { SearchQuery } from "./store-facets.ts";
+import { assertStoreOptions } from "./store-option-tables.ts";
 
 /** Words that must stand one behind the other. */
 export interface SearchClause {
@@ -16,9 +15,6 @@ export interface SearchClause {
 export interface SearchPlan {
   readonly clauses: readonly SearchClause[];
 }
-
-/** Longer questions are refused. */
-export const maxQueryLength = 1000;
 
 /** The filters of a query, checked and with their defaults. */
 export interface SearchScope {
@@ -35,15 +31,8 @@ export interface SearchScope {
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function readSearchQuery(query: SearchQuery): SearchScope {
+  assertStoreOptions("search", query);
   const { text, namespace = "", state = "any", limit = 20, tool } = query;
-  if (typeof text !== "string" || text.length > maxQueryLength)
-    throw refused("INPUT_INVALID", `A search is a text of at most ${maxQueryLength} characters.`, {});
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
-    throw refused("INPUT_INVALID", `A search gives 1 to 1,000 hits, not ${limit}.`, { limit });
-  const { agentId, key, sessionId, role, sinceMs, untilMs } = query;
-  assertOneOf({ state }, ["active", "archived", "any"]);
-  assertTexts({ namespace, agentId, key, sessionId, role, tool });
-  assertNumbers({ sinceMs, untilMs });
   return { plan: parseSearch(text), namespace, state, limit, toolWord: tool === undefined ? null : toolWord(tool) };
 }
 

@@ -1,5 +1,5 @@
 // What every store shares, so that no rule of the contract is written twice. For implementers, not for users.
-export { assertObjects, assertRedaction, assertRef, forkBound } from "./assert-arguments.ts";
+export { assertRedaction, assertRef, forkBound } from "./assert-arguments.ts";
 export { storedRecord, withStored } from "./append-stored.ts";
 export { writeDurability } from "./check-append.ts";
 export { createCapabilities } from "./create-capabilities.ts";
@@ -36,4 +36,6 @@ export { planFieldRemoval, sessionState } from "./session-frame.ts";
 export type { SessionFrame } from "./session-frame.ts";
 export { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";
 export { sessionRefText } from "./session-ref.ts";
+export { assertStoreOptions, storeFactoryKinds, storeOptionTables } from "./store-option-tables.ts";
+export type { StoreMethodName } from "./store-option-tables.ts";
 export { defaultStoreLimits } from "./store-capabilities.ts";

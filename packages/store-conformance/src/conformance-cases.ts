@@ -1,4 +1,5 @@
 import { appendCases, sequenceCases } from "./cases/append.ts";
+import { closedCases } from "./cases/closed.ts";
 import { codecCases } from "./cases/codec.ts";
 import { concurrencyCases, gapCases } from "./cases/concurrency.ts";
 import { copyCases } from "./cases/copies.ts";
@@ -19,6 +20,7 @@ import { maintenanceCases } from "./cases/maintenance.ts";
 import { manifestCases } from "./cases/manifest.ts";
 import { modelCases } from "./cases/model.ts";
 import { moveCases, removeCases } from "./cases/move.ts";
+import { optionCases } from "./cases/options.ts";
 import { redactCases } from "./cases/redact.ts";
 import { refusalCases } from "./cases/refusals.ts";
 import { searchCases } from "./cases/search.ts";
@@ -34,6 +36,7 @@ import type { ConformanceCase } from "./conformance-case.ts";
 export const conformanceCases: readonly ConformanceCase[] = [
   ...manifestCases,
   ...lifecycleCases,
+  ...closedCases,
   ...appendCases,
   ...sequenceCases,
   ...storedCases,
@@ -55,6 +58,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...limitCases,
   ...pagingCases,
   ...refusalCases,
+  ...optionCases,
   ...errorCases,
   ...signalCases,
   ...durabilityCases,

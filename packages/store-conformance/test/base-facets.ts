@@ -10,7 +10,14 @@ import type {
   SharedRecords,
   SourcedDraft,
 } from "@throughline/core";
-import { findMatches, forkBound, readSearchQuery, searchSnippet, searchText } from "@throughline/core/store";
+import {
+  findMatches,
+  forkBound,
+  readSearchQuery,
+  searchSnippet,
+  searchText,
+  watchBounds,
+} from "@throughline/core/store";
 import { toolWord } from "@throughline/core/internal";
 
 /** Search, fork and watch by the simplest means, on top of any store: so that cases about them have something to break. */
@@ -18,7 +25,7 @@ export function withFacets(inner: SessionStore): Partial<SessionStore> {
   const windows: StatedWindow[] = [];
   return {
     capabilities: Object.freeze({ ...inner.capabilities, search: true, fork: true, watch: true }),
-    search: { search: (query) => scan(inner, query), lag: async () => 0 },
+    search: { search: (query) => scan(inner, query), lag: async () => (await inner.list({ limit: 1 }), 0) },
     fork: {
       fork: (ref, target, options) => fork(inner, ref, target, options, windows),
       sharers: (ref, seqs) => sharers(inner, ref, seqs),
@@ -147,8 +154,9 @@ async function relativesOf(store: SessionStore, ref: SessionRef, ids: readonly s
 async function* poll(
   store: SessionStore,
   ref: SessionRef,
-  { afterSeq, signal }: { readonly afterSeq: number; readonly signal: AbortSignal },
+  options: { readonly afterSeq: number; readonly signal: AbortSignal },
 ): AsyncGenerator<RecordPage> {
+  const { afterSeq, signal } = watchBounds(options);
   let seq = afterSeq;
   let at = ref;
   const sessionId = (await store.load(ref))?.sessionId;

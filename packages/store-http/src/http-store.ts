@@ -3,9 +3,9 @@ import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import {
   assertIdsFree,
-  assertObjects,
   assertRedaction,
   assertRef,
+  assertStoreOptions,
   createHandleLife,
   givenEntry,
   type HandleLife,
@@ -14,6 +14,7 @@ import {
   readPages,
   sessionNotFound,
   writeDurability,
+  withStored,
 } from "@throughline/core/store";
 import {
   assertBatchSize,
@@ -85,9 +86,10 @@ export class HttpStore implements core.SessionStore {
     options: core.AppendOptions = {},
   ): Promise<core.AppendResult> {
     return this.#write(async () => {
+      assertStoreOptions("append", options);
       const { capabilities } = this;
       const { ids, clock, bodyBytes } = this.#parts;
-      const { idempotencyKey, isNewKey, ...unkeyed } = options;
+      const { idempotencyKey, isNewKey, return: _given, ...unkeyed } = options;
       const { prepared, options: own } = prepareAppend(drafts, unkeyed, { capabilities, ids, clock });
       assertBatchSize(linkRecords(prepared, null), capabilities.limits);
       if (idempotencyKey !== undefined) assertIdempotencyKey(idempotencyKey);
@@ -104,7 +106,7 @@ export class HttpStore implements core.SessionStore {
       const { records, replayed } = result;
       if (records[0] !== undefined && !replayed)
         this.#life.announce({ name: "records-appended", ref, fromSeq: records[0].seq, toSeq: result.head.lastSeq });
-      return result;
+      return withStored(this, ref, result, options);
     }, options.signal);
   }
 
@@ -121,6 +123,7 @@ export class HttpStore implements core.SessionStore {
     options: core.ReadOptions<Payload>,
     ofSession: string | undefined,
   ): AsyncIterable<core.RecordPage<Payload>> {
+    assertStoreOptions("read", options);
     const { signal, payload = "record" as Payload } = options;
     let session = ofSession;
     return readPages(options, async ({ afterSeq, beforeSeq, order, left }) => {
@@ -151,7 +154,9 @@ export class HttpStore implements core.SessionStore {
     return { state, records };
   }
 
-  async load(ref: core.SessionRef, { signal }: core.LoadOptions = {}): Promise<core.SessionState | null> {
+  async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+    assertStoreOptions("load", options);
+    const { signal } = options;
     this.#life.begin(signal);
     assertRef(ref);
     return this.#load(ref, signal);
@@ -159,7 +164,7 @@ export class HttpStore implements core.SessionStore {
 
   async save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     return this.#write(async () => {
-      assertObjects({ "the options of a save": options });
+      assertStoreOptions("save", options);
       const { ifRevision, durability, createdAtMs } = options;
       writeDurability(this.capabilities, durability);
       assertRef(ref);
@@ -227,8 +232,10 @@ export class HttpStore implements core.SessionStore {
     });
   }
 
-  async remove(ref: core.SessionRef, { purge = false }: core.RemoveOptions = {}): Promise<void> {
+  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     return this.#write(async () => {
+      assertStoreOptions("remove", options);
+      const { purge = false } = options;
       assertRef(ref);
       const { sessionId } = await this.#existing(ref);
       if (!purge) return void (await this.#archive(ref, sessionId));

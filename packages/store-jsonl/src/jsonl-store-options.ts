@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type * as core from "@throughline/core";
-import { assertMilliseconds, tellListener } from "@throughline/core/internal";
+import { optionKinds, tellListener, type OptionKind, type OptionTable } from "@throughline/core/internal";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createPayloadCoder, defaultStoreLimits, quote, refused } from "@throughline/core/store";
+import { createPayloadCoder, defaultStoreLimits, storeFactoryKinds } from "@throughline/core/store";
 import { remakeOwnFolder } from "./agent-folder.ts";
 import { containedFiles } from "./contained-files.ts";
 import { DescriptorRoom } from "./descriptor-room.ts";
@@ -49,7 +49,28 @@ export interface JsonlStoreOptions {
   readonly files?: Files;
 }
 
-/** The options with everything that was left out filled in. `makeRoom`: as `containedFiles`. @throws {ThroughlineError} CONFIG_INVALID */
+const { flag, number, objectWith, required, text } = optionKinds;
+
+const folder: OptionKind = {
+  expected: "the path of a folder",
+  accepts: (value) => typeof value === "string" && value !== "" && !value.includes("\0") && value.isWellFormed(),
+};
+
+/** The kinds of the options of `createJsonlStore`. */
+export const jsonlStoreTable: OptionTable<JsonlStoreOptions> = {
+  ...storeFactoryKinds,
+  root: required(folder),
+  create: flag,
+  sessionsJson: flag,
+  lockTimeoutMs: number({ min: 0 }),
+  derivedDelayMs: number({ min: 0 }),
+  locks: objectWith("open"),
+  index: flag,
+  workingDirectory: text,
+  files: objectWith("open", "facts", "names"),
+};
+
+/** The checked options with everything that was left out filled in. `makeRoom`: as `containedFiles`. */
 export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, makeRoom: () => void): StoreContext {
   const {
     codec,
@@ -63,8 +84,8 @@ export function contextOf(options: JsonlStoreOptions, limits: core.StoreLimits, 
     locks = kernelLocks,
     index = locks.isKernels,
   } = options;
-  assertMilliseconds({ lockTimeoutMs, derivedDelayMs });
-  const root = rootOf(options.root);
+  // The folder by its whole path: the process may go to another one while the store is open.
+  const root = resolve(options.root);
   const files = containedFiles(allFiles, root, () => {
     makeRoom();
     letGoOfIdleLocks();
@@ -112,11 +133,4 @@ function ownFolder(): string {
   } catch {
     return "";
   }
-}
-
-/** The folder by its whole path: the process may go to another one while the store is open. */
-function rootOf(given: unknown): string {
-  if (typeof given !== "string" || given === "" || given.includes("\0") || !given.isWellFormed())
-    throw refused("CONFIG_INVALID", `The root is the path of a folder, not ${quote(String(given))}.`, { root: given });
-  return resolve(given);
 }

@@ -1,12 +1,12 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
-import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { assertMoveAction, assertSignal, beginningMs, isAgentId } from "@throughline/core/internal";
+import { hasErrorCode } from "@throughline/core";
+import { assertKnownOptions, assertMoveAction, assertSignal, beginningMs, isAgentId } from "@throughline/core/internal";
 import * as rules from "@throughline/core/store";
 import {
-  assertObjects,
   assertRedaction,
   assertRef,
+  assertStoreOptions,
   createCapabilities,
   forkBound,
   lockedAgent,
@@ -21,7 +21,7 @@ import { DerivedFiles } from "./derived-files.ts";
 import { entriesMark } from "./entries-mark.ts";
 import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
-import { contextOf, type JsonlStoreOptions } from "./jsonl-store-options.ts";
+import { contextOf, jsonlStoreTable, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
 import { forkSession } from "./fork-session.ts";
 import type { PageCursor } from "./record-page.ts";
@@ -38,9 +38,10 @@ import { watchSession } from "./watch-session.ts";
 /**
  * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.
  * Nothing is opened before the first operation.
- * @throws {ThroughlineError} CONFIG_INVALID for an option that is out of its range
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  */
 export function createJsonlStore(options: JsonlStoreOptions): core.SessionStore {
+  assertKnownOptions<JsonlStoreOptions>("createJsonlStore", options, jsonlStoreTable, "options", "CONFIG_INVALID");
   return new JsonlStore(options);
 }
 
@@ -102,6 +103,7 @@ class JsonlStore implements core.SessionStore {
     options: core.AppendOptions = {},
   ): Promise<core.AppendResult> {
     return this.#track(async () => {
+      assertStoreOptions("append", options);
       this.#begin(options.signal);
       const agent = this.#agent(ref);
       const { ids, clock } = this.#context;
@@ -125,11 +127,11 @@ class JsonlStore implements core.SessionStore {
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
-    const { order = "ascending", payload = "record" as Payload } = options;
     const { afterSeq, beforeSeq, limit } = readBounds(options);
+    this.#begin(options.signal);
+    const { order = "ascending", payload = "record" as Payload } = options;
     const { pageRecords, pageBytes } = this.capabilities.limits;
     const step = order === "ascending" ? 1 : -1;
-    this.#begin(options.signal);
     const agent = this.#agent(ref);
     let seq = 0;
     let sessionId: string | null = null;
@@ -171,6 +173,7 @@ class JsonlStore implements core.SessionStore {
 
   load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
     return this.#track(async () => {
+      assertStoreOptions("load", options);
       this.#begin(options.signal);
       const agent = this.#agent(ref);
       if (agent.exists) await agent.foreign.takeView();
@@ -185,8 +188,8 @@ class JsonlStore implements core.SessionStore {
 
   save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     return this.#track(async () => {
+      assertStoreOptions("save", options);
       this.#begin();
-      assertObjects({ "what is said of a save": options });
       const durability = rules.writeDurability(this.capabilities, options.durability);
       const entry = rules.givenEntry(given);
       rules.assertSessionId(entry.sessionId);
@@ -203,9 +206,9 @@ class JsonlStore implements core.SessionStore {
 
   list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     return this.#track(async () => {
-      this.#begin(query.signal);
       // Refused before any folder is looked at.
       const plan = rules.planList(query);
+      this.#begin(query.signal);
       const agents = this.#agentsOf(query);
       const prepare = async (agent: AgentSessions): Promise<void> => {
         await agent.foreign.take();
@@ -227,6 +230,7 @@ class JsonlStore implements core.SessionStore {
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+    this.#begin();
     assertMoveAction(action);
     const change = (scene: ChangeScene, row: SessionRow): core.SessionState => {
       const { agent } = scene;
@@ -240,12 +244,13 @@ class JsonlStore implements core.SessionStore {
   }
 
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
-    const { purge = false } = options;
     const change = (scene: ChangeScene, row: SessionRow): void =>
-      purge ? purgeSession(scene, row) : void archiveSession(scene, row);
+      options.purge === true ? purgeSession(scene, row) : void archiveSession(scene, row);
     return this.#track(async () => {
+      assertStoreOptions("remove", options);
+      this.#begin();
       const { agent } = await this.#change(ref, true, change);
-      if (!purge) return;
+      if (options.purge !== true) return;
       await agent.foreign.finishPurges();
       await this.#derived.purge(agent);
     });
@@ -283,12 +288,7 @@ class JsonlStore implements core.SessionStore {
   #begin(signal?: AbortSignal): void {
     if (this.#isClosed) throw rules.refused("STORE_CLOSED", "The store handle was closed.");
     assertSignal(signal);
-    if (signal?.aborted === true) {
-      throw new ThroughlineError("ABORTED", "The signal was aborted before the operation began.", {
-        outcome: "not-applied",
-        cause: signal.reason,
-      });
-    }
+    if (signal?.aborted === true) throw rules.abortedBefore("the operation began", signal);
   }
 
   /** `isOnce`: work that waits for descriptors itself, or that cannot be repeated. */
@@ -387,7 +387,8 @@ class JsonlStore implements core.SessionStore {
   #fork(...[ref, target, options]: Parameters<core.ForkFacet["fork"]>): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#begin();
-      const forked = { ref: target, sessionId: options.sessionId, atSeq: forkBound(ref, target, options) };
+      const atSeq = forkBound(ref, target, options);
+      const forked = { ref: target, sessionId: options.sessionId, atSeq };
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scene(agent, "disk"), ref, forked);
       await agent.log.flushed();

@@ -1,6 +1,6 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { createFinding, type Finding, type MaintenanceFacet, type RebuiltFile } from "@throughline/core";
-import { quote } from "@throughline/core/store";
+import { assertStoreOptions, quote, type StoreMethodName } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import type { AgentSessions } from "./agent-sessions.ts";
 import { fileError, openIfThere, readRange, withFileErrors } from "./file-work.ts";
@@ -20,11 +20,12 @@ import { backupStore } from "./backup-store.ts";
 /** Checks, repairs and copies the files of a store. */
 export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
   return {
-    verify: (options = {}) => inSteps(scene, withOurErrors(scene, verifyStore(scene, options))),
-    repair: (options = {}) => inSteps(scene, withOurErrors(scene, repairStore(scene, options))),
-    rebuild: (options = {}) => inSteps(scene, withOurErrors(scene, rebuildStore(scene, options))),
+    verify: (options = {}) => checked(scene, "verify", options, () => verifyStore(scene, options)),
+    repair: (options = {}) => checked(scene, "repair", options, () => repairStore(scene, options)),
+    rebuild: (options = {}) => checked(scene, "rebuild", options, () => rebuildStore(scene, options)),
     backup: (path, options = {}) =>
       scene.track(async () => {
+        assertStoreOptions("backup", options);
         scene.begin(options.signal);
         try {
           return await backupStore(scene, path, options.signal);
@@ -33,6 +34,17 @@ export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
         }
       }),
   };
+}
+
+async function* checked<T>(
+  scene: MaintenanceScene,
+  method: StoreMethodName,
+  options: { readonly signal?: AbortSignal },
+  results: () => AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  assertStoreOptions(method, options);
+  scene.begin(options.signal);
+  yield* inSteps(scene, withOurErrors(scene, results()));
 }
 
 /** Whoever closes the store waits for the step that is under way, or it would open again what was let go of. */

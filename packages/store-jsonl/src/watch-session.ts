@@ -44,9 +44,9 @@ export async function* watchSession(
   options: { readonly afterSeq: number; readonly signal: AbortSignal },
 ): AsyncGenerator<RecordPage> {
   const { afterSeq, signal } = watchBounds(options);
+  scene.begin();
   const { agent, limits, followers } = scene;
   const { pageRecords, pageBytes } = limits;
-  scene.begin();
   let row = await scene.track(() => agent.locate(ref));
   scene.begin();
   if (row === null) throw sessionNotFound(ref);

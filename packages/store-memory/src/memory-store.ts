@@ -1,9 +1,10 @@
 import type * as core from "@throughline/core";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import {
-  assertObjects,
   assertRedaction,
   assertRef,
+  assertStoreOptions,
   createCapabilities,
   createHandleLife,
   createRowCoder,
@@ -30,6 +31,7 @@ import {
   sessionRefText,
   sessionsBehind,
   sessionState,
+  storeFactoryKinds,
   writeDurability,
 } from "@throughline/core/store";
 import { createMemoryData, emptySession, placeSession, type MemoryData, type MemorySession } from "./memory-data.ts";
@@ -48,8 +50,25 @@ export interface MemoryStoreOptions {
   readonly data?: MemoryData;
 }
 
-/** A store in memory: the contract at its shortest. What it keeps ends with the process. */
+/** The kinds of the options of `createMemoryStore`. */
+export const memoryStoreTable: OptionTable<MemoryStoreOptions> = {
+  clock: storeFactoryKinds.clock,
+  ids: storeFactoryKinds.ids,
+  onEvent: storeFactoryKinds.onEvent,
+  codec: storeFactoryKinds.codec,
+  limits: storeFactoryKinds.limits,
+  data: optionKinds.object,
+};
+
+/**
+ * A store in memory: the contract at its shortest. What it keeps ends with the process.
+ *
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
+ * @example
+ * const store = createMemoryStore();
+ */
 export function createMemoryStore(options: MemoryStoreOptions = {}): core.SessionStore {
+  assertKnownOptions<MemoryStoreOptions>("createMemoryStore", options, memoryStoreTable, "options", "CONFIG_INVALID");
   return new MemoryStore(options);
 }
 
@@ -85,6 +104,7 @@ class MemoryStore implements core.SessionStore {
     drafts: readonly core.AppendDraft[],
     options: core.AppendOptions = {},
   ): Promise<core.AppendResult> {
+    assertStoreOptions("append", options);
     this.#life.begin(options.signal);
     const { capabilities } = this;
     const request = prepareAppend(drafts, options, { capabilities, ids: this.#ids, clock: this.#clock });
@@ -116,6 +136,7 @@ class MemoryStore implements core.SessionStore {
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncIterable<core.RecordPage<Payload>> {
+    assertStoreOptions("read", options);
     const payload = options.payload ?? ("record" as Payload);
     let session: MemorySession | null = null;
     return readPages(options, (range) => {
@@ -132,14 +153,15 @@ class MemoryStore implements core.SessionStore {
   }
 
   async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+    assertStoreOptions("load", options);
     this.#life.begin(options.signal);
     const session = this.#at(ref);
     return session === undefined ? null : this.#state(session);
   }
 
   async save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+    assertStoreOptions("save", options);
     this.#life.begin();
-    assertObjects({ "what is said of a save": options });
     writeDurability(this.capabilities, options.durability);
     const current = this.#at(ref);
     const terms = { ...options, nowMs: this.#clock.nowMs() };
@@ -155,8 +177,8 @@ class MemoryStore implements core.SessionStore {
   }
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
-    this.#life.begin(query.signal);
     const plan = planList(query);
+    this.#life.begin(query.signal);
     const frames = this.#data.sessions.values().map(({ frame }) => frame);
     const behind = [...sessionsBehind(frames, query, plan.after)];
     return this.#listed.page(plan, {
@@ -179,6 +201,7 @@ class MemoryStore implements core.SessionStore {
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+    assertStoreOptions("remove", options);
     this.#life.begin();
     const session = this.#found(ref);
     const { frame, events } = planRemove(session.frame, options);

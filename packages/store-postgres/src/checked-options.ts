@@ -1,6 +1,6 @@
-import { assertMilliseconds } from "@throughline/core/internal";
-import { refused } from "@throughline/core/store";
-import type { PostgresStoreOptions } from "./store-options.ts";
+import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
+import { storeFactoryKinds, storeOptionTables } from "@throughline/core/store";
+import type { PostgresAppendOptions, PostgresStoreOptions } from "./store-options.ts";
 
 const defaults = {
   timeoutMs: 30_000,
@@ -18,13 +18,56 @@ const longestMs = 2 ** 31 - 1;
 /** So many tables take longer to open than all their records. */
 const mostPartitions = 1024;
 
+const { flag, integer, number, object, objectWith, oneOf, secret, text } = optionKinds;
+
+const milliseconds = number({ min: 0 });
+
+const countOrNoLimit: OptionKind = {
+  expected: "a whole number from 0 on, or Infinity",
+  accepts: (value) => value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 0),
+};
+
+/** The kinds of the options of `createPostgresStore`. */
+export const postgresStoreTable: OptionTable<PostgresStoreOptions> = {
+  ...storeFactoryKinds,
+  url: secret(text),
+  pool: objectWith("connect"),
+  schema: text,
+  migrate: flag,
+  partitions: integer({ min: 1, max: mostPartitions }),
+  defaultDurability: oneOf(["none", "process", "disk"]),
+  maxConnections: integer({ min: 1 }),
+  maxWaiting: countOrNoLimit,
+  timeoutMs: milliseconds,
+  connectTimeoutMs: milliseconds,
+  lockTimeoutMs: milliseconds,
+  prepare: flag,
+  notify: flag,
+  pollMs: milliseconds,
+  rowSecurity: flag,
+};
+
+/** The kinds of the options of `append`. */
+export const postgresAppendTable: OptionTable<PostgresAppendOptions> = {
+  ...(storeOptionTables.append as OptionTable<PostgresAppendOptions>),
+  lease: object,
+};
+
 export type CheckedOptions = PostgresStoreOptions & Readonly<Record<keyof typeof defaults, number>>;
 
 /**
  * The options with the numbers that were left out.
- * @throws {ThroughlineError} CONFIG_INVALID for one that is out of its range
+ *
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  */
 export function checkedOptions(options: PostgresStoreOptions): CheckedOptions {
+  assertKnownOptions<PostgresStoreOptions>(
+    "createPostgresStore",
+    options,
+    postgresStoreTable,
+    "options",
+    "CONFIG_INVALID",
+  );
   const {
     timeoutMs = defaults.timeoutMs,
     connectTimeoutMs = defaults.connectTimeoutMs,
@@ -34,10 +77,6 @@ export function checkedOptions(options: PostgresStoreOptions): CheckedOptions {
     maxWaiting = defaults.maxWaiting,
     partitions = defaults.partitions,
   } = options;
-  assertMilliseconds({ timeoutMs, connectTimeoutMs, lockTimeoutMs, pollMs });
-  assertWhole("maxConnections", maxConnections, 1, Infinity);
-  assertWhole("partitions", partitions, 1, mostPartitions);
-  if (maxWaiting !== Infinity) assertWhole("maxWaiting", maxWaiting, 0, Infinity);
   return {
     ...options,
     timeoutMs: Math.min(timeoutMs, longestMs),
@@ -48,10 +87,4 @@ export function checkedOptions(options: PostgresStoreOptions): CheckedOptions {
     maxWaiting,
     partitions,
   };
-}
-
-function assertWhole(option: string, value: unknown, least: number, most: number): void {
-  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;
-  const range = most === Infinity ? `from ${least} on` : `from ${least} to ${most}`;
-  throw refused("CONFIG_INVALID", `${option} is a whole number ${range}, not ${String(value)}.`, { option, value });
 }

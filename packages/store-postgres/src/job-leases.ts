@@ -1,7 +1,20 @@
-import { isColumnText } from "@throughline/core/internal";
+import { assertKnownOptions, isColumnText, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { quote, refused } from "@throughline/core/store";
 import { flushed } from "./statement-settings.ts";
 import type { JobLease, StoreScene } from "./store-scene.ts";
+
+/** Who holds a lease, and for how long. */
+interface LeaseOptions {
+  readonly owner: string;
+  /** From 1 on, by the database's clock. */
+  readonly leaseMs: number;
+}
+
+/** The kinds of the options of `acquire`. */
+export const leaseTable: OptionTable<LeaseOptions> = {
+  owner: optionKinds.required(optionKinds.text),
+  leaseMs: optionKinds.required(optionKinds.integer({ min: 1 })),
+};
 
 /**
  * Jobs that one node does at a time: summaries, checkpoints, the search index. A lease runs on the database's clock. When
@@ -13,7 +26,7 @@ export interface JobLeases {
    * The lease, or null while another owner's runs. An owner that holds it already gets the next fence.
    * @throws {ThroughlineError} INPUT_INVALID
    */
-  acquire(name: string, options: { readonly owner: string; readonly leaseMs: number }): Promise<JobLease | null>;
+  acquire(name: string, options: LeaseOptions): Promise<JobLease | null>;
   /** @throws {ThroughlineError} LEASE_LOST once another holds it, or it was released */
   renew(lease: JobLease, leaseMs: number): Promise<JobLease>;
   /** Ends the lease, unless another holds it by now; the fence stays used. */
@@ -28,10 +41,11 @@ export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): 
   const table = `${scene.schema}.leases`;
   const now = `${scene.schema}.store_now_ms()`;
   return {
-    async acquire(name, { owner, leaseMs }) {
+    async acquire(name, options) {
+      assertKnownOptions<LeaseOptions>("acquire", options, leaseTable);
+      const { owner, leaseMs } = options;
       assertText(name, "The name of a lease");
       assertText(owner, "The owner of a lease");
-      assertDuration(leaseMs);
       await begin();
       const [row] = await scene.pool.run(
         `INSERT INTO ${table} AS l (name, owner, fence, until_ms) VALUES ($1, $2, 1, ${now} + $3::bigint)

@@ -1,5 +1,6 @@
 import type { MaintenanceFacet, SearchFacet } from "@throughline/core";
 import { createFinding } from "@throughline/core";
+import { assertStoreOptions } from "@throughline/core/store";
 import { backupStore } from "./backup-store.ts";
 import type { StoreScene } from "./store-scene.ts";
 import { verifyStore } from "./verify-store.ts";
@@ -16,10 +17,13 @@ export function createMaintenance(
 ): MaintenanceFacet {
   return {
     async *verify(options = {}) {
+      assertStoreOptions("verify", options);
       await begin(options.signal);
       yield* verifyStore(scene, options);
     },
-    async *repair({ signal } = {}) {
+    async *repair(options = {}) {
+      assertStoreOptions("repair", options);
+      const { signal } = options;
       await begin(signal);
       yield* verifyStore(scene, { full: true, ...(signal === undefined ? {} : { signal }) });
       if (search?.rebuild === undefined) return;
@@ -29,7 +33,9 @@ export function createMaintenance(
         repaired: true,
       });
     },
-    async backup(path, { signal } = {}) {
+    async backup(path, options = {}) {
+      assertStoreOptions("backup", options);
+      const { signal } = options;
       await begin(signal);
       return backupStore(scene, path, signal);
     },

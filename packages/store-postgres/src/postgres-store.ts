@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { assertMoveAction, untilAborted } from "@throughline/core/internal";
+import { assertKnownOptions, assertMoveAction, untilAborted } from "@throughline/core/internal";
 import {
-  assertObjects,
   assertRedaction,
+  assertStoreOptions,
   createCapabilities,
   createHandleLife,
   createPayloadCoder,
@@ -15,10 +15,11 @@ import {
   refused,
   withStored,
   writeDurability,
+  watchBounds,
 } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
-import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
+import { checkedOptions, postgresAppendTable, type CheckedOptions } from "./checked-options.ts";
 import { ConnectionPool, type PostgresPool } from "./connection-pool.ts";
 import { openPool } from "./open-pool.ts";
 import { createJobLeases, type JobLeases } from "./job-leases.ts";
@@ -114,9 +115,10 @@ class PostgresSessionStore implements PostgresStore {
 
   async *#watch(ref: core.SessionRef, options: WatchOptions, pollMs: number): AsyncGenerator<core.RecordPage> {
     this.#life.begin();
+    const bounds = watchBounds(options);
     await this.#ready();
     const check = (): void => this.#life.begin();
-    yield* watchSession(this.#scene, this.#signals, ref, { ...options, pollMs, check });
+    yield* watchSession(this.#scene, this.#signals, ref, { ...bounds, pollMs, check });
   }
 
   #write<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -169,19 +171,21 @@ class PostgresSessionStore implements PostgresStore {
     };
   }
 
-  append(
+  async append(
     ref: core.SessionRef,
     drafts: readonly core.AppendDraft[],
     options: PostgresAppendOptions = {},
   ): Promise<core.AppendResult> {
+    assertKnownOptions<PostgresAppendOptions>("append", options, postgresAppendTable);
+    const { lease, ...own } = options;
     return this.#during(options.signal, async () => {
       const { capabilities } = this;
-      const request = prepareAppend(drafts, options, { capabilities, ids: this.#ids, clock: this.#clock });
+      const request = prepareAppend(drafts, own, { capabilities, ids: this.#ids, clock: this.#clock });
       const kept = { ...request, durability: keptDurability(request.durability) };
       try {
         await this.#ready(options.signal);
         this.#life.begin(options.signal);
-        const result = await appendRecords(this.#scene, ref, kept, options.lease);
+        const result = await appendRecords(this.#scene, ref, kept, lease);
         return result.replayed ? await withStored(this, ref, result, options) : result;
       } catch (error) {
         throw keyedFailure(error, options);
@@ -193,19 +197,22 @@ class PostgresSessionStore implements PostgresStore {
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
+    assertStoreOptions("read", options);
     this.#life.begin(options.signal);
     await this.#ready(options.signal);
     yield* readRecords(this.#scene, ref, options, () => this.#life.begin(options.signal));
   }
 
-  readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
+  async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
+    assertStoreOptions("readWindow", options);
     return this.#during(options.signal, async () => {
       await this.#ready(options.signal);
       return readWindowPage(this.#scene, ref, options, () => this.#life.begin(options.signal));
     });
   }
 
-  load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+  async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+    assertStoreOptions("load", options);
     return this.#during(options.signal, async () => {
       await this.#ready(options.signal);
       return this.#load(ref, options.signal);
@@ -224,36 +231,43 @@ class PostgresSessionStore implements PostgresStore {
     return row === undefined ? null : stateOf(this.#scene.rows, row);
   }
 
-  save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+  async save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+    assertStoreOptions("save", options);
     return this.#during(undefined, async () => {
-      assertObjects({ "what is said of a save": options });
       const durability = keptDurability(writeDurability(this.capabilities, options.durability));
       await this.#ready();
       return saveEntry(this.#scene, ref, entry, { ...options, durability });
     });
   }
 
-  list(query: core.ListQuery = {}): Promise<core.SessionPage> {
+  async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
+    assertStoreOptions("list", query);
     return this.#during(query.signal, async () => {
       await this.#ready(query.signal);
       return listSessions(this.#scene, this.#listed, query);
     });
   }
 
-  move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    return this.#write(() => {
-      assertMoveAction(action);
+  async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
+    assertMoveAction(action);
+    return this.#during(undefined, async () => {
+      await this.#ready();
       return moveSession(this.#scene, ref, action);
     });
   }
 
-  remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
-    return this.#write(() => removeSession(this.#scene, ref, options));
+  async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+    assertStoreOptions("remove", options);
+    return this.#during(undefined, async () => {
+      await this.#ready();
+      return removeSession(this.#scene, ref, options);
+    });
   }
 
-  redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
-    return this.#write(() => {
-      assertRedaction(ids, options);
+  async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+    assertRedaction(ids, options);
+    return this.#during(undefined, async () => {
+      await this.#ready();
       return redactRecords(this.#scene, ref, ids, options);
     });
   }

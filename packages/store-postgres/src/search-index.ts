@@ -1,5 +1,5 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
-import { searchIndexText, searchText } from "@throughline/core/store";
+import { assertStoreOptions, searchIndexText, searchText } from "@throughline/core/store";
 import { toolWord } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import { wholeRecordOf, type DatabaseRow } from "./row-values.ts";
@@ -25,6 +25,7 @@ const lastPosition = 16_383;
 export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) => Promise<void>): SearchFacet {
   return {
     async *search(query: SearchQuery) {
+      assertStoreOptions("search", query);
       await begin(query.signal);
       await catchUp(scene, () => begin(query.signal), query.signal);
       yield* searchHits(scene, query, () => begin(query.signal));
@@ -38,7 +39,9 @@ export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) =>
       );
       return Number(row?.["records"] ?? 0);
     },
-    async rebuild({ signal } = {}) {
+    async rebuild(options = {}) {
+      assertStoreOptions("rebuild", options);
+      const { signal } = options;
       await begin(signal);
       await scene.pool.transaction(async (run) => {
         await run(`DELETE FROM ${scene.schema}.search_documents`);

@@ -1,5 +1,4 @@
 import { hasErrorCode, type RecordPage, type SessionRef } from "@throughline/core";
-import { watchBounds } from "@throughline/core/store";
 import { fetchPage, pageOf } from "./read-pages.ts";
 import { textOrNull } from "./row-values.ts";
 import type { SessionSignals } from "./session-signals.ts";
@@ -18,9 +17,8 @@ export async function* watchSession(
   scene: StoreScene,
   signals: SessionSignals | null,
   ref: SessionRef,
-  { pollMs, check, ...options }: WatchOptions & { readonly pollMs: number; readonly check: () => void },
+  { afterSeq, signal, pollMs, check }: WatchOptions & { readonly pollMs: number; readonly check: () => void },
 ): AsyncGenerator<RecordPage> {
-  const { afterSeq, signal } = watchBounds(options);
   let reached = afterSeq;
   let sessionNo: string | null = null;
   let stop = (): void => undefined;

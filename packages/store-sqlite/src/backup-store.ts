@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { abortedBefore, refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
@@ -100,6 +101,16 @@ export interface RestoreOptions {
   readonly driver?: SqliteDriver;
 }
 
+const { callback, filledText, required } = optionKinds;
+
+/** The kinds of the options of `restoreSqliteBackup`. */
+export const restoreTable: OptionTable<RestoreOptions> = {
+  backupPath: required(filledText),
+  path: required(filledText),
+  keptAs: required(filledText),
+  driver: callback,
+};
+
 /**
  * Puts a backup in the place of a store. Nobody may have the store open. What was there is kept beside it. The folder of
  * the backup is only read, and may be one that cannot be written.
@@ -107,6 +118,7 @@ export interface RestoreOptions {
  *   STORE_VERSION_UNSUPPORTED
  */
 export function restoreSqliteBackup(options: RestoreOptions): { readonly keptPath: string | null } {
+  assertKnownOptions<RestoreOptions>("restoreSqliteBackup", options, restoreTable);
   const { driver = defaultDriver, keptAs } = options;
   const [path, from] = [databasePath(options.path), databasePath(options.backupPath)];
   const part = `${path}.restored.part`;

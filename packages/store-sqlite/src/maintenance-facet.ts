@@ -1,4 +1,5 @@
 import type { MaintenanceFacet } from "@throughline/core";
+import { assertStoreOptions } from "@throughline/core/store";
 import { backupStore } from "./backup-store.ts";
 import type { OpenOptions } from "./open-connection.ts";
 import { repairStore } from "./repair-store.ts";
@@ -7,9 +8,20 @@ import { verifyStore } from "./verify-store.ts";
 
 export function createMaintenance(handle: StoreHandle, options: OpenOptions): MaintenanceFacet {
   return {
-    verify: (asked = {}) => verifyStore(handle, options.driver, asked),
-    repair: ({ signal } = {}) => repairStore(handle, options, signal),
-    backup: async (path, { signal } = {}) => {
+    async *verify(asked = {}) {
+      assertStoreOptions("verify", asked);
+      handle.life.begin(asked.signal);
+      yield* verifyStore(handle, options.driver, asked);
+    },
+    async *repair(asked = {}) {
+      assertStoreOptions("repair", asked);
+      handle.life.begin(asked.signal);
+      yield* repairStore(handle, options, asked.signal);
+    },
+    backup: async (path, asked = {}) => {
+      assertStoreOptions("backup", asked);
+      handle.life.begin(asked.signal);
+      const { signal } = asked;
       // Opening says what is wrong with the store in words of its own. A copy has no file any more that could be opened again.
       const opened = await handle.read(({ isCopy, database }) => (isCopy ? database : undefined), signal);
       try {

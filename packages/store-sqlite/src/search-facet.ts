@@ -1,5 +1,5 @@
 import { createFinding, type SearchFacet, type SearchHit, type SearchQuery } from "@throughline/core";
-import { readSearchQuery, type SearchClause, type SearchScope } from "@throughline/core/store";
+import { assertStoreOptions, readSearchQuery, type SearchClause, type SearchScope } from "@throughline/core/store";
 import type { IndexFiller } from "./index-filler.ts";
 import type { SearchIndex } from "./search-index.ts";
 import { countMatches, rankMatches, type MatchCounts } from "./rank-matches.ts";
@@ -200,12 +200,16 @@ export class StoreSearch implements SearchFacet {
   }
 
   /** Adds what the index lacks, a few milliseconds at a time. */
-  fill({ signal }: { readonly signal?: AbortSignal } = {}): AsyncGenerator<number> {
-    return this.#filler.fill(signal);
+  async *fill(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<number> {
+    assertStoreOptions("fill", options);
+    this.#handle.life.begin(options.signal);
+    yield* this.#filler.fill(options.signal);
   }
 
   /** Makes the index anew from the records, and that of children with it. */
-  rebuild(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+  async rebuild(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    assertStoreOptions("rebuild", options);
+    this.#handle.life.begin(options.signal);
     return this.#filler.rebuild(options);
   }
 }

@@ -1,9 +1,9 @@
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import {
-  assertObjects,
   assertRedaction,
   assertRef,
+  assertStoreOptions,
   createCapabilities,
   createHandleLife,
   createRowCoder,
@@ -21,7 +21,7 @@ import { BackupKeeper } from "./backup-keeper.ts";
 import { IndexFiller } from "./index-filler.ts";
 import { createEntriesMark } from "./entries-mark.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
-import { checkedOptions } from "./checked-options.ts";
+import { checkedOptions, sqliteStoreTable } from "./checked-options.ts";
 import { listSessions } from "./list-sessions.ts";
 import type { OpenOptions } from "./open-connection.ts";
 import { defaultDriver, type SqliteDriver } from "./sqlite-driver.ts";
@@ -43,10 +43,10 @@ import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
 /**
  * A store in one SQLite file. Any number of processes of one host may write. Nothing is opened before the first
  * operation, which is the one that fails when the file cannot be opened.
- * @throws {ThroughlineError} CONFIG_INVALID for an option that is out of its range
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  */
 export function createSqliteStore(options: SqliteStoreOptions): core.SessionStore {
-  return new SqliteStore(checkedOptions(options));
+  return new SqliteStore(checkedOptions("createSqliteStore", options, sqliteStoreTable));
 }
 
 export function sqliteCapabilities({
@@ -133,6 +133,7 @@ class SqliteStore implements core.SessionStore {
     drafts: readonly core.AppendDraft[],
     options: core.AppendOptions = {},
   ): Promise<core.AppendResult> {
+    assertStoreOptions("append", options);
     const { scene, life } = this.#handle;
     life.begin(options.signal);
     assertRef(ref);
@@ -156,6 +157,7 @@ class SqliteStore implements core.SessionStore {
     ref: core.SessionRef,
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
+    assertStoreOptions("read", options);
     const payload = options.payload ?? ("record" as Payload);
     const target: ReadTarget = { ref, session: null };
     return readPages(options, (range) =>
@@ -167,6 +169,8 @@ class SqliteStore implements core.SessionStore {
   }
 
   async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
+    assertStoreOptions("load", options);
+    this.#handle.life.begin(options.signal);
     const { rows } = this.#handle.scene;
     return this.#handle.read((connection) => {
       const { statements } = connection;
@@ -178,14 +182,15 @@ class SqliteStore implements core.SessionStore {
   }
 
   async save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+    assertStoreOptions("save", options);
     this.#handle.life.begin();
-    assertObjects({ "what is said of a save": options });
     const durability = this.#durability(options.durability);
     const own = givenEntry(entry);
     return this.#handle.write((scene) => saveEntry(scene, ref, own, options), { durability });
   }
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
+    assertStoreOptions("list", query);
     this.#handle.life.begin(query.signal);
     return listSessions(this.#handle, this.#listed, query);
   }
@@ -195,11 +200,14 @@ class SqliteStore implements core.SessionStore {
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+    assertStoreOptions("remove", options);
+    this.#handle.life.begin();
     if (options.purge === true) await this.#purges.purge(ref);
     else await this.#handle.write((scene) => archiveSession(scene, ref), durable);
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
+    this.#handle.life.begin();
     assertRedaction(ids, options);
     await this.#catchUp(ref);
     return this.#handle.remove((scene) => redactSession(scene, ref, ids, options), durable);

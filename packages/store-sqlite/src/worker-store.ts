@@ -1,8 +1,9 @@
 import type * as core from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { createHandleLife, lockedAgent } from "@throughline/core/store";
+import type { OptionTable } from "@throughline/core/internal";
+import { assertStoreOptions, createHandleLife, lockedAgent, type StoreMethodName } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
-import { checkedOptions } from "./checked-options.ts";
+import { checkedOptions, sqliteStoreTable } from "./checked-options.ts";
 import { defaultDriver } from "./sqlite-driver.ts";
 import { createWorkerLink, type WorkerLink } from "./worker-link.ts";
 import { sqliteCapabilities } from "./sqlite-store.ts";
@@ -14,20 +15,45 @@ export type SqliteWorkerStoreOptions = Pick<
   "path" | "create" | "defaultDurability" | "lockTimeoutMs" | "limits" | "recover" | "searchFill" | "onEvent"
 >;
 
+const {
+  path,
+  create,
+  defaultDurability,
+  lockTimeoutMs,
+  limits,
+  recover,
+  searchFill,
+  onEvent: onEventKind,
+} = sqliteStoreTable;
+
+/** The kinds of the options of `createSqliteWorkerStore`. */
+export const workerStoreTable: OptionTable<SqliteWorkerStoreOptions> = {
+  path,
+  create,
+  defaultDurability,
+  lockTimeoutMs,
+  limits,
+  recover,
+  searchFill,
+  onEvent: onEventKind,
+};
+
 /**
  * The same store in a thread of its own, for servers: commits, flushes, searches and checks do not hold the event loop.
  * A round trip costs a tenth of a millisecond, so one writer is slower and many are as fast. Drafts are copied to the
  * other thread: they are plain data, a `toJSON` of theirs is not called. Without a codec.
- * @throws {ThroughlineError} CONFIG_INVALID for an option that is out of its range
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  */
 export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core.SessionStore {
-  const { onEvent, ...sent } = checkedOptions(options);
+  const { onEvent, ...sent } = checkedOptions("createSqliteWorkerStore", options, workerStoreTable);
   const life = createHandleLife(onEvent);
   const link = createWorkerLink(sent, (event) => life.announce(event));
   const capabilities = sqliteCapabilities({ ...sent, hasSearch: true });
   let closing: Promise<void> | null = null;
-  const begun = (): WorkerLink => {
+  /** Checked here: what cannot be sent to another thread would fail on the way. */
+  const begun = (method?: StoreMethodName, asked?: unknown): WorkerLink => {
     life.begin();
+    if (method !== undefined) assertStoreOptions(method, asked);
     return link;
   };
   const close = (): Promise<void> => {
@@ -36,40 +62,45 @@ export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core
   };
   const facets = {
     search: {
-      search: (query) => begun().stream<core.SearchHit>("search.search", [query]),
+      search: (query) => begun("search", query).stream<core.SearchHit>("search.search", [query]),
       lag: async () => begun().call<number>("search.lag", []),
-      fill: (asked = {}) => begun().stream<number>("search.fill", [asked]),
-      rebuild: async (asked = {}) => begun().call<void>("search.rebuild", [asked]),
+      fill: (asked = {}) => begun("fill", asked).stream<number>("search.fill", [asked]),
+      rebuild: async (asked = {}) => begun("rebuild", asked).call<void>("search.rebuild", [asked]),
     },
-    watch: { watch: (ref, asked) => begun().stream<core.RecordPage>("watch.watch", [ref, asked]) },
+    watch: { watch: (ref, asked) => begun("watch", asked).stream<core.RecordPage>("watch.watch", [ref, asked]) },
     fork: {
-      fork: async (ref, target, asked) => begun().call<core.SessionState>("fork.fork", [ref, target, asked]),
+      fork: async (ref, target, asked) =>
+        begun("fork", asked).call<core.SessionState>("fork.fork", [ref, target, asked]),
       sharers: async (ref, seqs) => begun().call<readonly core.SharedRecords[]>("fork.sharers", [ref, seqs]),
     },
     maintenance: {
-      verify: (asked = {}) => begun().stream<core.Finding>("maintenance.verify", [asked]),
-      repair: (asked = {}) => begun().stream<core.Finding>("maintenance.repair", [asked]),
-      backup: async (path, asked = {}) => begun().call<{ sizeBytes: number }>("maintenance.backup", [path, asked]),
+      verify: (asked = {}) => begun("verify", asked).stream<core.Finding>("maintenance.verify", [asked]),
+      repair: (asked = {}) => begun("repair", asked).stream<core.Finding>("maintenance.repair", [asked]),
+      backup: async (path, asked = {}) =>
+        begun("backup", asked).call<{ sizeBytes: number }>("maintenance.backup", [path, asked]),
     },
   } satisfies Partial<core.SessionStore>;
   return {
     capabilities,
     ...facets,
-    append: async (ref, drafts, asked = {}) => begun().call("append", [ref, drafts, asked]),
+    append: async (ref, drafts, asked = {}) => begun("append", asked).call("append", [ref, drafts, asked]),
     read: <Payload extends core.ReadPayload = "record">(ref: core.SessionRef, asked?: core.ReadOptions<Payload>) =>
-      link.stream<core.RecordPage<Payload>>("read", [ref, asked ?? {}], () => life.begin(asked?.signal)),
-    load: async (ref, asked = {}) => begun().call("load", [ref, asked]),
-    save: async (ref, entry, asked) => begun().call("save", [ref, entry, asked]),
-    list: async (query = {}) => begun().call("list", [query]),
+      link.stream<core.RecordPage<Payload>>("read", [ref, asked ?? {}], () => {
+        life.begin(asked?.signal);
+        assertStoreOptions("read", asked ?? {});
+      }),
+    load: async (ref, asked = {}) => begun("load", asked).call("load", [ref, asked]),
+    save: async (ref, entry, asked) => begun("save", asked).call("save", [ref, entry, asked]),
+    list: async (query = {}) => begun("list", query).call("list", [query]),
     move: async (ref, action) => begun().call("move", [ref, action]),
-    remove: async (ref, asked = {}) => begun().call("remove", [ref, asked]),
+    remove: async (ref, asked = {}) => begun("remove", asked).call("remove", [ref, asked]),
     exclusively: async (agent, work, asked) => {
       const address = lockedAgent(agent);
       // Opens the store in its thread. The lock is taken here, where the work runs.
       await begun().call("list", [{ limit: 1 }]);
       return holdAgentLock({ path: sent.path, driver: defaultDriver, clock: systemClock, ...address }, work, asked);
     },
-    redact: async (ref, ids, asked) => begun().call("redact", [ref, ids, asked]),
+    redact: async (ref, ids, asked) => begun("redact", asked).call("redact", [ref, ids, asked]),
     close,
     [Symbol.asyncDispose]: close,
   };

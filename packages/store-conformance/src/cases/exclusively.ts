@@ -243,7 +243,7 @@ export const exclusivelyCases: readonly ConformanceCase[] = [
         [work, { ...patient, timeoutMs: -1 }, "timeoutMs"],
         [work, { ...patient, pollIntervalMs: 0 }, "pollIntervalMs"],
         [work, { ...patient, pollIntervalMs: "5" }, "pollIntervalMs"],
-        [work, undefined, "timeoutMs"],
+        [work, undefined, "options"],
         [work, { ...patient, signal: {} }, "signal"],
       ];
       for (const [given, options, name] of wrong) {

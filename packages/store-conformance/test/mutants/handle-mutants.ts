@@ -72,7 +72,7 @@ export const lifecycleMutants: readonly Mutant[] = [
   },
   {
     name: "works on after close",
-    foundBy: "lifecycle/closed-refuses",
+    foundBy: "lifecycle/closed-everywhere",
     handle: () => ({ close: async () => undefined }),
   },
   {

@@ -18,6 +18,7 @@ import {
 } from "./handle-mutants.ts";
 import type { Mutant } from "./mutant.ts";
 import { copyMutants, limitMutants, sourceMutants } from "./payload-mutants.ts";
+import { closedMutants, optionMutants } from "./option-mutants.ts";
 import { pagingMutants } from "./paging-mutants.ts";
 import { refusalMutants } from "./refusal-mutants.ts";
 import { isolationMutants, listMutants } from "./place-mutants.ts";
@@ -28,6 +29,8 @@ import { windowMutants } from "./window-mutants.ts";
 export const mutants: readonly Mutant[] = [
   ...manifestMutants,
   ...lifecycleMutants,
+  ...closedMutants,
+  ...optionMutants,
   ...appendMutants,
   ...storedMutants,
   ...headMutants,

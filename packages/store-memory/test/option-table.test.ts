@@ -1,0 +1,16 @@
+import * as exported from "@throughline/store-memory";
+import { describeOptions } from "../../../tools/describe-options.ts";
+import { memoryStoreTable } from "../src/memory-store.ts";
+
+describeOptions(
+  exported,
+  [
+    {
+      name: "createMemoryStore",
+      table: memoryStoreTable,
+      code: "CONFIG_INVALID",
+      call: (options) => exported.createMemoryStore(options),
+    },
+  ],
+  ["createMemoryData"],
+);

@@ -1,0 +1,47 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as exported from "@throughline/store-sqlite";
+import * as worker from "@throughline/store-sqlite/worker";
+import { afterAll, describe, expect, it } from "vitest";
+import { describeOptions } from "../../../tools/describe-options.ts";
+import { restoreTable } from "../src/backup-store.ts";
+import { sqliteStoreTable } from "../src/checked-options.ts";
+import { workerStoreTable } from "../src/worker-store.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "throughline-options-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const path = join(folder, "store.db");
+const backups = { everyMs: 1000 };
+
+describeOptions(exported, [
+  {
+    name: "createSqliteStore",
+    table: sqliteStoreTable,
+    valid: { path, backups },
+    code: "CONFIG_INVALID",
+    call: (options) => exported.createSqliteStore(options),
+  },
+  {
+    name: "restoreSqliteBackup",
+    table: restoreTable,
+    valid: { path, backupPath: join(folder, "backup.db"), keptAs: ".kept" },
+    call: (options) => exported.restoreSqliteBackup(options),
+  },
+]);
+
+describeOptions(worker, [
+  {
+    name: "createSqliteWorkerStore",
+    table: workerStoreTable,
+    valid: { path },
+    code: "CONFIG_INVALID",
+    call: (options) => worker.createSqliteWorkerStore(options),
+  },
+]);
+
+describe("options that are refused", () => {
+  it("leave no file behind", () => {
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
