@@ -3,7 +3,7 @@ export const serviceErrorCodes = {
   FORBIDDEN: {
     summary: "The token does not allow this request.",
     retryable: false,
-    remedy: "Use a token with the scope that the details name; `throughline token create` makes one.",
+    remedy: "Use a token with the scope that the details name.",
   },
   HOST_REFUSED: {
     summary: "The request names a host that the server does not serve.",
@@ -48,7 +48,7 @@ export const serviceErrorCodes = {
   ROUTE_NOT_FOUND: {
     summary: "The server has nothing at this path.",
     retryable: false,
-    remedy: "Look the path up in docs/http.md.",
+    remedy: "Check the path and its version.",
   },
   SERVER_DRAINING: {
     summary: "The server is stopping and takes no new requests.",
@@ -58,6 +58,6 @@ export const serviceErrorCodes = {
   UNAUTHENTICATED: {
     summary: "The request has no token, or one that is not valid.",
     retryable: false,
-    remedy: "Send a valid token as `authorization: Bearer`; `throughline token create` makes one.",
+    remedy: "Send a valid token in the header `authorization: Bearer`.",
   },
 } as const;
