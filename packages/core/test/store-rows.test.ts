@@ -58,6 +58,9 @@ describe.each([
       side: false,
       tsMs: Date.parse(base.timestamp),
       storedAtMs: 9,
+      // The columns of a row, which a store keeps beside what the coder makes.
+      role: null,
+      toolName: null,
       bytes: Buffer.byteLength(source),
       crc: row.crc,
     });
