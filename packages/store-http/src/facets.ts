@@ -1,5 +1,12 @@
 import type * as core from "@throughline/core";
-import { assertRef, forkBound, readSearchQuery, refused, sessionNotFound } from "@throughline/core/store";
+import {
+  assertRef,
+  assertStoreOptions,
+  forkBound,
+  readSearchQuery,
+  refused,
+  sessionNotFound,
+} from "@throughline/core/store";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { isAddressable } from "./addressable.ts";
 import { boundMs, stateOf, type WireSession } from "./wire.ts";
@@ -9,6 +16,7 @@ type WireHit = Omit<core.SearchHit, "ref"> & Pick<WireSession, "agentId" | "key"
 export function createSearchFacet(connection: Connection, begin: (signal?: AbortSignal) => void): core.SearchFacet {
   return {
     async *search(query) {
+      assertStoreOptions("search", query);
       begin(query.signal);
       readSearchQuery(query);
       const { signal, namespace = "", text, agentId, key, sinceMs, untilMs, ...filters } = query;

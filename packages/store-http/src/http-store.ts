@@ -85,8 +85,8 @@ export class HttpStore implements core.SessionStore {
     drafts: readonly core.AppendDraft[],
     options: core.AppendOptions = {},
   ): Promise<core.AppendResult> {
+    assertStoreOptions("append", options);
     return this.#write(async () => {
-      assertStoreOptions("append", options);
       const { capabilities } = this;
       const { ids, clock, bodyBytes } = this.#parts;
       const { idempotencyKey, isNewKey, return: _given, ...unkeyed } = options;
@@ -138,6 +138,7 @@ export class HttpStore implements core.SessionStore {
   }
 
   async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
+    assertStoreOptions("readWindow", options);
     const { signal } = options;
     this.#assertFound(ref, signal);
     const { body } = await this.#ask<{
@@ -163,8 +164,8 @@ export class HttpStore implements core.SessionStore {
   }
 
   async save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
+    assertStoreOptions("save", options);
     return this.#write(async () => {
-      assertStoreOptions("save", options);
       const { ifRevision, durability, createdAtMs } = options;
       writeDurability(this.capabilities, durability);
       assertRef(ref);
@@ -197,6 +198,7 @@ export class HttpStore implements core.SessionStore {
   }
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
+    assertStoreOptions("list", query);
     const { signal, namespace = "", agentId, keyPrefix, sinceMs, untilMs, ...filters } = query;
     this.#life.begin(signal);
     const { cursor: _sealed, ...checked } = query;
@@ -233,8 +235,8 @@ export class HttpStore implements core.SessionStore {
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
+    assertStoreOptions("remove", options);
     return this.#write(async () => {
-      assertStoreOptions("remove", options);
       const { purge = false } = options;
       assertRef(ref);
       const { sessionId } = await this.#existing(ref);
@@ -250,7 +252,8 @@ export class HttpStore implements core.SessionStore {
       assertRef(ref);
       assertRedaction(ids, options);
       if (!isAddressable(ref)) throw sessionNotFound(ref);
-      const body = { ids, reason: options.reason };
+      const { reason, entryFields } = options;
+      const body = { ids, reason, ...(entryFields === undefined ? {} : { entryFields }) };
       const request = sessionRequest(ref, "/redact", { method: "POST", body });
       const { seqs } = (await this.#connection.ask<core.RedactResult>(request, { isWrite: true })).body;
       this.#life.announce({ name: "records-redacted", ref, seqs });

@@ -172,6 +172,11 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       schema: z.strictObject({
         ids: z.array(z.string()).max(100_000),
         reason: z.string().describe("kept in the tombstone"),
+        entryFields: z
+          .array(z.string())
+          .max(1000)
+          .exactOptional()
+          .describe("fields of the entry that repeat the records"),
       }),
     },
     answers: {
@@ -183,7 +188,8 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
     errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
     handle: async ({ ref, view, body }) => {
       const at = ref();
-      const { seqs } = await view.store(at.agentId).redact(at, body.ids, { reason: body.reason });
+      const { ids, ...options } = body;
+      const { seqs } = await view.store(at.agentId).redact(at, ids, options);
       return json(200, { kind: "redaction", seqs });
     },
   }),

@@ -29,8 +29,8 @@ export function readAs(payload: ReadPayload): "source" | "head" {
   return payload === "head" ? "head" : "source";
 }
 
-function headText({ seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc }: RecordHead): string {
-  const head = { kind: "record", seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc };
+function headText({ seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, role, toolName }: RecordHead): string {
+  const head = { kind: "record", seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, role, toolName };
   return JSON.stringify(head).slice(0, -1);
 }
 

@@ -19,6 +19,8 @@ export const recordSchema: z.ZodObject = z
     storedAtMs: z.number().nullable().describe("the server's time of the append"),
     bytes: z.int().min(0).describe("size of its line"),
     crc: z.number().nullable().describe("CRC-32 of the line as it is kept"),
+    role: z.string().nullable().exactOptional().describe("with `payload=head`: the role of a message"),
+    toolName: z.string().nullable().exactOptional().describe("with `payload=head`: the tool of a tool result"),
     record: openObject.exactOptional(),
     source: z.string().exactOptional().describe("with `payload=source`: the line it came in"),
     sourceBase64: z.string().exactOptional().describe("in the place of `source` where the line is not text"),
