@@ -43,6 +43,7 @@ export function createSearchFacet(connection: Connection, begin: (signal?: Abort
 
 export function createForkFacet(
   connection: Connection,
+  begin: () => void,
   write: <Result>(work: () => Promise<Result>) => Promise<Result>,
   announce: (event: core.SessionEvent) => void,
 ): core.ForkFacet {
@@ -62,6 +63,7 @@ export function createForkFacet(
         return stateOf(answer.body);
       }),
     async sharers(ref, seqs) {
+      begin();
       assertRef(ref);
       if (!isAddressable(ref)) throw sessionNotFound(ref);
       const request = sessionRequest(ref, "/sharers", { method: "POST", body: { seqs } });

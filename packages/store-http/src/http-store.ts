@@ -76,7 +76,7 @@ export class HttpStore implements core.SessionStore {
     const write = <Result>(work: () => Promise<Result>): Promise<Result> => this.#write(work);
     const scene = { connection, clock, random, begin, closing: this.#closing.signal };
     if (capabilities.search) this.search = createSearchFacet(connection, begin);
-    if (capabilities.fork) this.fork = createForkFacet(connection, write, (event) => this.#life.announce(event));
+    if (capabilities.fork) this.fork = createForkFacet(connection, begin, write, (event) => this.#life.announce(event));
     if (capabilities.watch) this.watch = { watch: (ref, options) => watchSession(scene, ref, options) };
   }
 

@@ -219,6 +219,7 @@ class SqliteStore implements core.SessionStore {
     options: core.StoreLockOptions,
   ): Promise<Result> {
     const address = lockedAgent(agent);
+    assertStoreOptions("exclusively", options);
     // The lock lies beside the database: a store that is not there, or cannot be opened, says so first.
     await this.#handle.read(() => null, options?.signal);
     const { path, clock } = this.#handle.scene;
