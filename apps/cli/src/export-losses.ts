@@ -5,6 +5,7 @@ import { counted } from "./counted.ts";
 const besideTheConversation: ReadonlySet<string> = new Set([
   "note of Throughline",
   "details of a result",
+  "name of the session",
   "signature of a call",
   "empty text",
   "empty message",

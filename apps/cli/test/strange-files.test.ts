@@ -132,7 +132,6 @@ describe("a transcript that is none of ours", () => {
   const claude = { type: "user", uuid, parentUuid: null, sessionId: uuid, message: { role: "user", content: "x" } };
   it.each([
     ["returns.jsonl", transcript("returns").replaceAll("\n", "\r"), "carriage returns alone", "tr '\\r' '\\n'"],
-    ["codex.jsonl", '{"type":"session_meta","payload":{"id":"x"}}\n', "of Codex", "throughline import FILE"],
   ])("is refused as what it is, and checked and repaired as nothing else: %s", async (name, text, what, remedy) => {
     const folder = join(home, "others");
     mkdirSync(folder, { recursive: true });
@@ -154,9 +153,11 @@ describe("a transcript that is none of ours", () => {
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 
-  it("is imported where its program is known, and checked and repaired as nothing else", async () => {
-    const path = join(home, "claude.jsonl");
-    const text = `${JSON.stringify(claude)}\n`;
+  it.each([
+    ["claude.jsonl", `${JSON.stringify(claude)}\n`],
+    ["codex.jsonl", '{"type":"session_meta","payload":{"id":"x"}}\n'],
+  ])("is imported where its program is known, and checked and repaired as nothing else: %s", async (name, text) => {
+    const path = join(home, name);
     writeFileSync(path, text);
     const checked = await runHere(home, ["doctor", path, "--repair", "--json"]);
     expect([checked.code, ...codes(checked)]).toEqual([3, "TRANSCRIPT_FOREIGN", undefined]);

@@ -15,6 +15,8 @@ export interface ForeignFormat {
   /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
   detect(sample: FormatSample): FormatMatch | null;
   createReader(options: ForeignReaderOptions): ForeignReader;
+  /** A file that the program keeps beside its sessions. Absent: it keeps none that says something of them. */
+  readonly companion?: FormatCompanion;
   /** Absent where sessions can only be read. */
   readonly writer?: FormatWriter;
 }
@@ -24,6 +26,14 @@ export interface ForeignFormat {
  * speaks against it.
  */
 export type FormatMatch = "certain" | "likely";
+
+/** A file beside sessions, which names them or says what they are. */
+export interface FormatCompanion {
+  /** Its path, by that of a session's file; null for a session that has none. */
+  path(file: string): string | null;
+  /** What it says of a session: fields of the entry. */
+  entryOf(text: string, sessionId: string): Readonly<Record<string, unknown>>;
+}
 
 /** A folder of a program, and which files in it are sessions. No other file there is opened or listed. */
 export interface FormatPlace {

@@ -41,6 +41,8 @@ export interface FormatWriter {
   readonly writesHistory: boolean;
   /** The text of the file, in pieces. The same session always gives the same text. */
   write(session: WrittenSession, options: WriteOptions): Iterable<string>;
+  /** An id of the form that the program's own have, made of another id. */
+  readonly sessionId: (session: Pick<WrittenSession, "sessionId" | "createdAtMs">) => string;
   /** The path of a session below the program's folder, where the program finds it; null where that is not known. */
   readonly path: (session: Pick<WrittenSession, "sessionId" | "cwd" | "createdAtMs">) => readonly string[] | null;
   /** The command that resumes the session in the program; null where it has none. */

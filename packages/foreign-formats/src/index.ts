@@ -4,6 +4,7 @@ export type {
   ForeignReader,
   ForeignReaderOptions,
   ForeignUnit,
+  FormatCompanion,
   FormatMatch,
   FormatPlace,
   FormatSample,

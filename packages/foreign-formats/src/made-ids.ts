@@ -2,9 +2,24 @@ import { createHash } from "node:crypto";
 
 /** A UUID that is made of texts: always the same one of the same texts, and of the form that random ones have. */
 export function uuidOf(...texts: readonly string[]): string {
-  const hex = createHash("sha256").update(texts.join("\0")).digest("hex");
+  const hex = hexOf(texts);
+  return uuid(hex.slice(0, 12), "4", hex);
+}
+
+/** The same of a time and texts, in the form that begins with the time (version 7). */
+export function timedUuidOf(atMs: number, ...texts: readonly string[]): string {
+  const time = Math.max(0, Math.trunc(Number.isFinite(atMs) ? atMs : 0));
+  return uuid(time.toString(16).padStart(12, "0").slice(-12), "7", hexOf(texts));
+}
+
+function uuid(first: string, version: string, hex: string): string {
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  const groups = [first.slice(0, 8), first.slice(8, 12), version + hex.slice(13, 16), variant + hex.slice(17, 20)];
+  return [...groups, hex.slice(20, 32)].join("-");
+}
+
+function hexOf(texts: readonly string[]): string {
+  return createHash("sha256").update(texts.join("\0")).digest("hex");
 }
 
 const uuidForm = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;

@@ -15,6 +15,12 @@ export function firstObjects({ head }: FormatSample): readonly JsonFields[] {
   return found;
 }
 
+/** The JSON object that a text is; an empty one for any other text. */
+export function objectIn(text: string): JsonFields {
+  const value = parsed(text.trim());
+  return isJsonFields(value) ? value : {};
+}
+
 function parsed(text: string): unknown {
   if (!text.startsWith("{")) return null;
   try {

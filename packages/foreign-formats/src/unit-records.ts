@@ -100,6 +100,11 @@ export class UnitRecords {
     return id;
   }
 
+  /** The id of a record whose unit states none, in a format in which no unit does: nothing has to be remembered of it. */
+  placed({ line }: UnitPlace): string {
+    return placeId(line);
+  }
+
   record(body: RecordBody, { id, parentId, timestamp }: RecordPlace): SessionRecord {
     const { type, ...fields } = body;
     return { type, id, parentId, timestamp, sourceFormat: this.#format, ...fields };

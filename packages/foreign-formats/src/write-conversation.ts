@@ -73,9 +73,12 @@ export class WrittenConversation {
     for (const { reason, fromSeq, toSeq } of omitted) this.#omit(reason, fromSeq, toSeq);
   }
 
-  /** The turns of the context at a record that were not written before. */
-  *#turnsUpTo(headId: string | null): Generator<ConversationPart> {
-    if (headId === null) return;
+  /** The turns that the context of a compaction begins with, behind its summary. */
+  keptTurns(compactionId: string): readonly ReplayTurn[] {
+    return this.#rendered(compactionId);
+  }
+
+  #rendered(headId: string): readonly ReplayTurn[] {
     const context = buildContext(this.#session.records, { headId });
     for (const message of context.messages) this.#messages.set(message.recordId, message);
     const messages = context.messages.filter(({ role }) => role !== "compactionSummary");
@@ -86,9 +89,15 @@ export class WrittenConversation {
     };
     const rendering = renderWith({ ...context, messages }, mapping, {});
     this.#losses.repairs(rendering.repairs.filter(({ recordId }) => !this.#isInFile(recordId)));
+    return rendering.messages;
+  }
+
+  /** The turns of the context at a record that were not written before. */
+  *#turnsUpTo(headId: string | null): Generator<ConversationPart> {
+    if (headId === null) return;
     // Made up for calls that the file leaves open: needed once something of ours follows.
     let answers: ReplayTurn[] = [];
-    for (const given of rendering.messages) {
+    for (const given of this.#rendered(headId)) {
       const { turn, isInFile } = this.#withoutFile(given);
       if (isInFile) answers = [];
       if (turn === null) continue;

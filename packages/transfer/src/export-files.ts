@@ -18,11 +18,11 @@ import {
 import { classifySessionFile, sessionsJsonPieces } from "@throughline/openclaw-format";
 import {
   foreignFormats,
-  isUuid,
-  uuidOf,
   type ForeignFormat,
   type ForeignFormatName,
+  type WritableFormatName,
 } from "@throughline/foreign-formats";
+import { foreignSessionId } from "./export-foreign.ts";
 import { exportSession } from "./export-session.ts";
 import { workingDirectoryOf, type ExportFormat, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";
@@ -138,7 +138,7 @@ export async function* exportAll(
 ): AsyncGenerator<ExportedFile> {
   const { agentId, namespace = "", archived = false } = options;
   using indexes = new AgentIndexes();
-  const layout = layouts[options.to];
+  const layout = foreignFormats.has(options.to as ForeignFormatName) ? foreignLayout : layouts[options.to as OwnFormat];
   for await (const state of sessionsOf(store, { namespace, agentId, archived })) {
     if (layout.indexPath !== null) await assertNoFile(layout.indexPath(directory, state.ref.agentId));
     let path = directory;
@@ -188,17 +188,18 @@ const openclawLayout: ExportLayout = {
 const foreignLayout: ExportLayout = {
   path: ({ state, directory, options }) => {
     const { writer } = foreignFormats.get(options.to as ForeignFormatName) as ForeignFormat;
-    const { sessionId, entry, createdAtMs } = state;
-    const cwd = workingDirectoryOf(null, entry, options);
-    const parts = writer?.path({ sessionId: isUuid(sessionId) ? sessionId : uuidOf(sessionId), cwd, createdAtMs });
+    const { entry, createdAtMs } = state;
+    const sessionId = foreignSessionId(options.to as ForeignFormatName, state, options);
+    const parts = writer?.path({ sessionId, cwd: workingDirectoryOf(null, entry, options), createdAtMs });
     return joinPath(directory, ...(parts ?? [`${sessionId}.jsonl`]));
   },
   indexPath: null,
   member: () => Promise.resolve(null),
 };
 
-const layouts: Readonly<Record<ExportFormat, ExportLayout>> = {
-  "claude-code": foreignLayout,
+type OwnFormat = Exclude<ExportFormat, WritableFormatName>;
+
+const layouts: Readonly<Record<OwnFormat, ExportLayout>> = {
   jsonl: openclawLayout,
   openclaw: openclawLayout,
   pi: { path: piPath, indexPath: null, member: () => Promise.resolve(null) },

@@ -8,7 +8,14 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import { isBlobNote, throughlineKind } from "@throughline/core/internal";
-import { isUuid, uuidOf, type ForeignFormat, type FormatLoss, type WrittenSession } from "@throughline/foreign-formats";
+import {
+  foreignFormats,
+  isUuid,
+  type ForeignFormat,
+  type ForeignFormatName,
+  type FormatLoss,
+  type WrittenSession,
+} from "@throughline/foreign-formats";
 import { encodeLine } from "@throughline/openclaw-format";
 import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";
@@ -41,7 +48,7 @@ export async function* foreignParts(
   const { writer } = format;
   if (!file.hasSources) {
     const records = writer?.writesHistory === true ? await allRecords(store, ref, options) : await window(store, ref);
-    const session = writtenSession(state, records, options);
+    const session = writtenSession(format.name, state, records, options);
     for (const text of writer?.write(session, lossReport(options)) ?? []) yield encodeLine(text);
     return;
   }
@@ -49,7 +56,7 @@ export async function* foreignParts(
   const { own, writtenSeq } = file;
   if (own.length === 0 || writer === undefined) return yield* file.end();
   const records = joined(await window(store, ref), own);
-  const session = writtenSession(state, records, options, writtenSeq);
+  const session = writtenSession(format.name, state, records, options, writtenSeq);
   for (const text of writer.write(session, lossReport(options))) {
     yield* file.endLine();
     yield encodeLine(text);
@@ -144,7 +151,21 @@ function joined(records: readonly StoredRecord[], own: readonly StoredRecord[]):
   return [...bySeq.values()].toSorted((one, other) => one.seq - other.seq);
 }
 
+/** The id a session goes by in the form of another program: its own there, or one of the form that the program's have. */
+export function foreignSessionId(
+  format: ForeignFormatName,
+  { entry, sessionId, createdAtMs }: SessionState,
+  options: ExportOptions,
+): string {
+  const receipt = receiptChain(entry)[0];
+  const stated = options.sessionId ?? (receipt?.format === format ? receipt.sessionId : undefined);
+  if (stated !== undefined) return stated;
+  if (isUuid(sessionId)) return sessionId;
+  return foreignFormats.get(format)?.writer?.sessionId({ sessionId, createdAtMs }) ?? sessionId;
+}
+
 function writtenSession(
+  format: ForeignFormatName,
   state: SessionState,
   records: readonly StoredRecord[],
   options: ExportOptions,
@@ -152,13 +173,10 @@ function writtenSession(
 ): WrittenSession {
   const { entry, head, createdAtMs } = state;
   const { label, title } = entry;
-  const source = receiptChain(entry)[0]?.sessionId;
-  const stated = writtenSeq === undefined ? options.sessionId : source;
-  const own = stated ?? state.sessionId;
   return {
     records,
     headId: head.headId,
-    sessionId: stated !== undefined || isUuid(own) ? own : uuidOf(own),
+    sessionId: foreignSessionId(format, state, options),
     cwd: workingDirectoryOf(null, entry, options),
     label: typeof label === "string" ? label : null,
     title: typeof title === "string" ? title : null,

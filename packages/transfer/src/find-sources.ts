@@ -5,6 +5,7 @@ import { foreignFormats } from "@throughline/foreign-formats";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
 import { classifySessionFile } from "@throughline/openclaw-format";
+import { CompanionFiles } from "./companion-files.ts";
 import { databaseFile } from "./database-file.ts";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { surveyFolder, type FolderSurvey } from "./folder-survey.ts";
@@ -21,6 +22,7 @@ import { peekTranscript, strangeBeginning, sessionIdOf, type TranscriptSource } 
 
 interface Search {
   readonly from: "auto" | ImportFormat;
+  readonly companions: CompanionFiles;
   /** Where the store that imports lies; nothing in it is a source. */
   readonly storeRoot: string | null;
 }
@@ -37,7 +39,11 @@ function otherKind(path: string, from: string): ThroughlineError {
 }
 
 /** What lies under the given paths, in a fixed order. A path that cannot be read is a result, not an end. */
-export async function* findSources(paths: readonly string[], search: Search): AsyncGenerator<FoundSource> {
+export async function* findSources(
+  paths: readonly string[],
+  asked: Omit<Search, "companions">,
+): AsyncGenerator<FoundSource> {
+  const search = { ...asked, companions: new CompanionFiles() };
   for (const path of paths) yield* guarded(resolve(path), findForeign(resolve(path), search));
 }
 
@@ -107,7 +113,7 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
   }
   const { layout, folders } = survey;
   let isForeign = false;
-  for await (const found of foreignFolder(path, survey)) {
+  for await (const found of foreignFolder(path, survey, search.companions)) {
     isForeign = true;
     yield found;
   }
@@ -222,9 +228,10 @@ async function* plainFile(
 }
 
 /** @throws {ThroughlineError} FORMAT_UNKNOWN where another format was asked for */
-function foreignFile(path: string, beginning: ForeignBeginning, { from }: Search): TranscriptSource {
+async function foreignFile(path: string, beginning: ForeignBeginning, search: Search): Promise<TranscriptSource> {
+  const { from, companions } = search;
   const { name, program } = beginning.format;
-  if (from === "auto" || from === name) return foreignSource(path, beginning);
+  if (from === "auto" || from === name) return foreignSource(path, beginning, companions);
   throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} is a transcript of ${program}, not of ${from}.`, {
     details: { path, from, format: name },
     remedy: `Import it without \`--from\`, or with \`--from ${name}\`.`,

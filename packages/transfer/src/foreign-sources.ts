@@ -2,6 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import { detectForeignFormat, foreignFormats, type ForeignFormat } from "@throughline/foreign-formats";
 import { decodeLine } from "@throughline/openclaw-format";
 import { joinPath } from "@throughline/openclaw-format/internal";
+import type { CompanionFiles } from "./companion-files.ts";
 import type { FolderSurvey } from "./folder-survey.ts";
 import { guarded, type FoundSource } from "./found-source.ts";
 import { eachSourceName, openSource } from "./node/source-files.ts";
@@ -33,11 +34,16 @@ export async function foreignBeginning(path: string): Promise<ForeignBeginning |
 }
 
 /** A file of another program as a source. */
-export function foreignSource(path: string, { format, sizeBytes, head }: ForeignBeginning): TranscriptSource {
+export async function foreignSource(
+  path: string,
+  { format, sizeBytes, head }: ForeignBeginning,
+  companions: CompanionFiles,
+): Promise<TranscriptSource> {
   const reader = format.createReader({ path });
   for (const [index, unit] of createUnitSplitter(headBytes).push(head).entries())
     reader.push(decodeLine(unit.bytes), { line: index + 1, byteOffset: unit.byteOffset });
   const { sessionId, spawnedBy } = reader;
+  const entry = await companions.entryOf(format, path, sessionId ?? "");
   return {
     kind: "transcript",
     path,
@@ -49,7 +55,7 @@ export function foreignSource(path: string, { format, sizeBytes, head }: Foreign
     sessionId: usableSessionId(sessionId ?? "", path),
     nameSessionId: null,
     header: null,
-    entry: null,
+    entry,
     own: null,
     isArchived: false,
     archivedAt: null,
@@ -69,17 +75,22 @@ interface PlacedFiles {
  * The sessions of programs that keep theirs here: in their own folder, in one of those it holds, or in a copy of either.
  * Only folders that lead to sessions are looked into. Gives nothing where no program's sessions are.
  */
-export async function* foreignFolder(path: string, { folders }: FolderSurvey): AsyncGenerator<FoundSource> {
+export async function* foreignFolder(
+  path: string,
+  { folders }: FolderSurvey,
+  companions: CompanionFiles,
+): AsyncGenerator<FoundSource> {
   for (const placed of placesBelow(path)) {
     // A folder may hold very many files: it is gone through again only when there is a reason.
     const [first, ...others] = placed.files;
     if (first === undefined || (others.length > 0 && !folders.some((name) => fits(first, name)))) continue;
 
-    for await (const file of filesBelow(placed.folder, placed.files)) yield* guarded(file, placedFile(file));
+    for await (const file of filesBelow(placed.folder, placed.files))
+      yield* guarded(file, placedFile(file, companions));
   }
 }
 
-async function* placedFile(path: string): AsyncGenerator<FoundSource> {
+async function* placedFile(path: string, companions: CompanionFiles): AsyncGenerator<FoundSource> {
   const beginning = await foreignBeginning(path);
   if (beginning === null) {
     const what = JSON.stringify(path);
@@ -87,7 +98,7 @@ async function* placedFile(path: string): AsyncGenerator<FoundSource> {
       details: { path },
     });
   }
-  yield foreignSource(path, beginning);
+  yield await foreignSource(path, beginning, companions);
 }
 
 /** Where a path may stand in the folders of a program: what is above it must be named as the program names it. */

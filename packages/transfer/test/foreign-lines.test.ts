@@ -73,7 +73,14 @@ async function contextOf(store: SessionStore, key: string): Promise<readonly Neu
 
 /** The words of a context: what two programs must agree on. */
 function said(messages: readonly NeutralMessage[]): readonly unknown[] {
-  return messages.map(({ role, content }) => [role, content.map(plainImage)]);
+  const found: { readonly role: string; readonly content: unknown[] }[] = [];
+  for (const { role, content } of messages) {
+    const last = found.at(-1);
+    // The parts of a reply may be messages of their own.
+    if (role === "assistant" && last?.role === role) last.content.push(...content.map(plainImage));
+    else found.push({ role, content: content.map(plainImage) });
+  }
+  return found;
 }
 
 /** An image has two forms, which say the same. */
@@ -224,6 +231,7 @@ describe("the folder of another program", () => {
     using folder = fixtureFolder({
       [`${project}/${id}.jsonl`]: text,
       [agent]: agentText,
+      [agent.replace("jsonl", "meta.json")]: '{"agentType":"Explore","description":"Search it","toolUseId":"toolu_1"}',
       [`${project}/notes.md`]: "no transcript",
       ".claude/agents/helper.md": "an agent's prompt",
       ".claude/history.jsonl": '{"display":"x","timestamp":1}\n',
@@ -240,7 +248,12 @@ describe("the folder of another program", () => {
       [`${parent}.agent-ab12`, "imported"],
     ]);
     const child = await store.load({ namespace: "", agentId: "main", key: `${parent}.agent-ab12` });
-    expect(child?.entry).toMatchObject({ spawnedBy: parent, spawnDepth: 1 });
+    expect(child?.entry).toMatchObject({
+      spawnedBy: parent,
+      spawnDepth: 1,
+      title: "Search it",
+      displayName: "Explore",
+    });
     // Where the file system keeps the time of the last reading, the transcript shows that it was read.
     const readAt = (name: string): number => statSync(folder.at(name)).atimeMs;
     if (readAt(`${project}/${id}.jsonl`) > 1000)
@@ -250,6 +263,33 @@ describe("the folder of another program", () => {
       "unchanged",
     ]);
   });
+
+  it.each([".codex", ".codex/sessions", ".codex/sessions/2026/05"])(
+    "of Codex gives them with their names: %s",
+    async (at) => {
+      const name = `rollout-2026-05-07T18-27-42-${id}.jsonl`;
+      using folder = fixtureFolder({
+        [`.codex/sessions/2026/05/07/${name}`]: jsonLines({
+          timestamp: "2026-05-07T18:27:42.128Z",
+          type: "session_meta",
+          payload: { id, cwd: "/w" },
+        }),
+        ".codex/session_index.jsonl": jsonLines({ id, thread_name: "old" }, { id, thread_name: "Files" }),
+        ".codex/auth.json": "{}",
+        ".codex/history.jsonl": jsonLines({ session_id: id, ts: 1, text: "x" }),
+      });
+      await using store = createMemoryStore();
+      const sources = await Array.fromAsync(importPaths(store, [folder.at(at)]));
+      expect(sources.map(({ format, sessionId, state }) => [format, sessionId, state])).toEqual([
+        ["codex", id, "imported"],
+      ]);
+      const key = `agent:main:import:direct:${id}`;
+      expect((await store.load({ namespace: "", agentId: "main", key }))?.entry).toMatchObject({
+        label: "Files",
+        cwd: "/w",
+      });
+    },
+  );
 
   it("is another program's where one was asked for", async () => {
     using folder = sessionFolder();
@@ -271,7 +311,7 @@ describe("the folder of another program", () => {
 });
 
 describe("a session from elsewhere in another program's form", () => {
-  it.each(["claude-code"] as const satisfies readonly ExportFormat[])(
+  it.each(["claude-code", "codex"] as const satisfies readonly ExportFormat[])(
     "says the same when it is imported again: %s",
     async (to) => {
       using folder = fixtureFolder();
@@ -315,11 +355,13 @@ describe("a session from elsewhere in another program's form", () => {
       );
       const path = folder.at("out.jsonl");
       const { remarks } = await exportToFile(store, ref, path, { to });
-      expect(remarks.filter(({ what }) => what === "left-out")).toEqual([]);
+      const leftOut = remarks.filter(({ what }) => what === "left-out").map(({ kind }) => kind);
+      expect(leftOut).toEqual(to === "codex" ? ["name of the session"] : []);
       const [again] = await importAll(store, path, { key: "agent:main:import:direct:again" });
       expect(again).toMatchObject({ format: to, lost: [], repaired: 0 });
       expect(said(await contextOf(store, String(again?.key)))).toEqual(said(await contextOf(store, ref.key)));
-      expect((await store.load({ ...ref, key: String(again?.key) }))?.entry["label"]).toBe("Files");
+      if (to === "claude-code")
+        expect((await store.load({ ...ref, key: String(again?.key) }))?.entry["label"]).toBe("Files");
       expect((await exportToFile(store, ref, folder.at("again.jsonl"), { to })).sizeBytes).toBe(statSync(path).size);
     },
   );

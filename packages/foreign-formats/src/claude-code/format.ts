@@ -1,6 +1,6 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
-import { firstObjects } from "../sample-lines.ts";
+import { firstObjects, objectIn } from "../sample-lines.ts";
 import { createClaudeCodeReader } from "./read-claude-code.ts";
 import { claudeCodeWriter } from "./write-claude-code.ts";
 
@@ -36,6 +36,14 @@ export const claudeCodeFormat: ForeignFormat = {
     return best;
   },
   createReader: createClaudeCodeReader,
+  companion: {
+    path: (file) => (agentFile.test(file.split(/[/\\]/).at(-1) ?? "") ? file.replace(/jsonl$/, "meta.json") : null),
+    entryOf: (text) => {
+      const { description, agentType } = objectIn(text);
+      const title = typeof description === "string" ? { title: description, titleBy: "import" } : {};
+      return { ...title, ...(typeof agentType === "string" ? { displayName: agentType } : {}) };
+    },
+  },
   writer: claudeCodeWriter,
 };
 

@@ -22,6 +22,7 @@ export const claudeCodeWriter: FormatWriter = {
   *write(session, options) {
     for (const line of new ClaudeCodeLines(session, options).all()) yield `${JSON.stringify(line)}\n`;
   },
+  sessionId: ({ sessionId }) => uuidOf(sessionId),
   path: ({ sessionId, cwd }) => {
     const folder = projectFolder(cwd);
     // Of a longer one the program keeps the beginning, with a hash of its own behind it.

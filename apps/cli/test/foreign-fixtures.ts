@@ -1,0 +1,97 @@
+/** A short session as another program keeps it, written by hand after its real files. */
+export interface ForeignFixture {
+  readonly format: string;
+  /** Below the user's home, where the program keeps it. */
+  readonly path: string;
+  /** The file as it grows: each text begins with the one before, or takes its place where the program writes it whole. */
+  readonly stages: readonly string[];
+  /** Whether sessions can be exported in the format. */
+  readonly isWritten: boolean;
+}
+
+const id = "5e551011-0000-4000-8000-000000000001";
+const at = (second: number): string => new Date(Date.UTC(2026, 4, 7, 18, 0, second)).toISOString();
+
+function jsonLines(values: readonly object[]): string {
+  return values.map((value) => `${JSON.stringify(value)}\n`).join("");
+}
+
+/** The file after its third line from the end, and whole. */
+function grown(values: readonly object[]): readonly string[] {
+  return [jsonLines(values.slice(0, -3)), jsonLines(values)];
+}
+
+const uuid = (digit: number): string => `00000000-0000-4000-8000-00000000000${digit}`;
+
+function claudeLine(digit: number, parent: number | null, fields: object): object {
+  const place = { parentUuid: parent === null ? null : uuid(parent), isSidechain: false, sessionId: id };
+  return { ...place, cwd: "/home/u/project", version: "2.1.132", ...fields, uuid: uuid(digit), timestamp: at(digit) };
+}
+
+function claudeReply(digit: number, parent: number, block: object): object {
+  const usage = { input_tokens: 3, cache_read_input_tokens: 7, output_tokens: 20 };
+  const message = {
+    id: `msg_${digit}`,
+    type: "message",
+    role: "assistant",
+    model: "claude-opus-4-7",
+    content: [block],
+  };
+  return claudeLine(digit, parent, { type: "assistant", message: { ...message, usage, stop_reason: null } });
+}
+
+const claudeCode: readonly object[] = [
+  claudeLine(1, null, { type: "user", message: { role: "user", content: "What is in a.txt?" } }),
+  claudeReply(2, 1, { type: "tool_use", id: "call_1", name: "Read", input: { file_path: "a.txt" } }),
+  claudeLine(3, 2, {
+    type: "user",
+    message: { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: "hello" }] },
+    toolUseResult: { file: { content: "hello" } },
+  }),
+  claudeReply(4, 3, { type: "text", text: "It says hello." }),
+  { type: "novelty", of: ["nobody", null] },
+  { type: "ai-title", aiTitle: "A file", sessionId: id },
+];
+
+function codexLine(second: number, type: string, payload: object): object {
+  return { timestamp: at(second), type, payload };
+}
+
+const codex: readonly object[] = [
+  codexLine(0, "session_meta", { id, cwd: "/home/u/project", cli_version: "0.128.0", model_provider: "openai" }),
+  codexLine(1, "turn_context", { cwd: "/home/u/project", model: "gpt-5.1-codex", effort: "low" }),
+  codexLine(2, "response_item", {
+    type: "message",
+    role: "user",
+    content: [{ type: "input_text", text: "What is in a.txt?" }],
+  }),
+  codexLine(3, "event_msg", { type: "user_message", message: "What is in a.txt?" }),
+  codexLine(4, "response_item", {
+    type: "function_call",
+    name: "read",
+    arguments: '{"path": "a.txt"}',
+    call_id: "call_1",
+  }),
+  codexLine(5, "response_item", { type: "function_call_output", call_id: "call_1", output: "hello" }),
+  codexLine(6, "response_item", {
+    type: "message",
+    role: "assistant",
+    content: [{ type: "output_text", text: "It says hello." }],
+  }),
+  codexLine(7, "novelty", { of: ["nobody", null] }),
+];
+
+export const foreignFixtures: readonly ForeignFixture[] = [
+  {
+    format: "claude-code",
+    path: `.claude/projects/-home-u-project/${id}.jsonl`,
+    stages: grown(claudeCode),
+    isWritten: true,
+  },
+  {
+    format: "codex",
+    path: `.codex/sessions/2026/05/07/rollout-2026-05-07T18-00-00-${id}.jsonl`,
+    stages: grown(codex),
+    isWritten: true,
+  },
+];

@@ -1,0 +1,78 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { foreignFixtures } from "./foreign-fixtures.ts";
+import { objects, runHere, temporaryDirectory, type Run } from "./harness.ts";
+
+const directory = temporaryDirectory();
+afterAll(() => directory.remove());
+
+const question = "What is in a.txt?";
+
+interface ImportedSource {
+  readonly state: string;
+  readonly format: string;
+  readonly key: string;
+  readonly records: number;
+  readonly lost: readonly unknown[];
+}
+
+function sourcesOf({ stdout }: Run): readonly ImportedSource[] {
+  return objects(stdout)[0]?.["sources"] as readonly ImportedSource[];
+}
+
+describe("a session of another program", () => {
+  it.each(foreignFixtures)("is imported, shown, sent, and exported as it came: $format", async (fixture) => {
+    const { format, path, stages, isWritten } = fixture;
+    const home = join(directory.path, format);
+    const file = join(home, path);
+    mkdirSync(dirname(file), { recursive: true });
+    for (const [stage, text] of stages.entries()) {
+      writeFileSync(file, text);
+      const run = await runHere(home, ["import", file, "--json"]);
+      const [source] = sourcesOf(run);
+      expect([run.code, run.stderr]).toEqual([0, ""]);
+      expect(source).toMatchObject({ format, state: stage === 0 ? "imported" : "grown", lost: [] });
+      expect(sourcesOf(await runHere(home, ["import", file, "--json"]))[0]).toMatchObject({ state: "unchanged" });
+      expect(readFileSync(file, "utf8")).toBe(text);
+      const key = source?.key ?? "";
+      const exported = await runHere(home, ["export", key, ...(isWritten ? ["--to", format] : [])]);
+      expect(exported.code).toBe(0);
+      if (isWritten) expect(exported.stdout).toBe(text);
+    }
+    const key = sourcesOf(await runHere(home, ["import", file, "--json"]))[0]?.key ?? "";
+    const shown = objects((await runHere(home, ["show", key, "--json"])).stdout);
+    expect(JSON.stringify(shown)).toContain("It says hello.");
+    const [sent] = objects((await runHere(home, ["context", key, "--provider", "anthropic", "--json"])).stdout);
+    const messages = sent?.["messages"] as readonly { readonly role: string; readonly content: readonly object[] }[];
+    expect(messages[0]).toMatchObject({ role: "user", content: [{ type: "text", text: question }] });
+    const blocks = messages.flatMap(({ content }) => content.map((block) => (block as { type: string }).type));
+    expect(blocks.slice(0, 4)).toEqual(["text", "tool_use", "tool_result", "text"]);
+    const raw = await runHere(home, ["show", key, "--all-branches", "--raw"]);
+    if (stages.at(-1)?.includes("novelty") === true) expect(raw.stdout).toContain('"of":["nobody",null]');
+  });
+
+  it.each(foreignFixtures.filter(({ isWritten }) => isWritten))(
+    "is written for every other program, and what it loses is reported: $format",
+    async ({ format, path, stages }) => {
+      const home = join(directory.path, `from-${format}`);
+      const file = join(home, path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, stages.at(-1) ?? "");
+      const key = sourcesOf(await runHere(home, ["import", file, "--json"]))[0]?.key ?? "";
+      for (const { format: to, isWritten } of foreignFixtures) {
+        if (!isWritten || to === format) continue;
+        const target = join(home, `as-${to}.jsonl`);
+        const written = await runHere(home, ["export", key, "--to", to, "-o", target]);
+        expect([to, written.code]).toEqual([to, 0]);
+        const again = await runHere(home, ["import", target, "--key", `agent:main:import:direct:${to}`, "--json"]);
+        expect(sourcesOf(again)[0]).toMatchObject({ format: to, state: "imported", lost: [] });
+        const [sent] = objects(
+          (await runHere(home, ["context", `agent:main:import:direct:${to}`, "--provider", "text", "--json"])).stdout,
+        );
+        for (const words of [question, "hello", "It says hello."])
+          expect([to, JSON.stringify(sent)]).toEqual([to, expect.stringContaining(words)]);
+      }
+    },
+  );
+});

@@ -1,0 +1,42 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+
+/** Gathers what the first header, and the name of the file, say of the session. */
+export class CodexFacts {
+  sessionId: string | null;
+  spawnedBy: string | null = null;
+  provider: string = "openai";
+  readonly #entry = new Map<string, unknown>();
+  #hasHeader = false;
+
+  constructor(path: string | null) {
+    const name = (path ?? "").split(/[/\\]/).at(-1) ?? "";
+    this.sessionId = rolloutFile.exec(name)?.[1] ?? null;
+  }
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(this.#entry);
+  }
+
+  /** Takes a header. A fork, and the session of a sub-agent, have their parent's behind their own. */
+  take(meta: JsonFields): void {
+    if (this.#hasHeader) return;
+    this.#hasHeader = true;
+    const id = meta["id"] ?? meta["session_id"];
+    const { cwd, source, model_provider: provider } = meta;
+    if (typeof id === "string" && id !== "") this.sessionId = id;
+    if (typeof cwd === "string" && cwd !== "") this.#entry.set("cwd", cwd);
+    if (typeof provider === "string" && provider !== "") this.provider = provider;
+    this.spawnedBy = parentOf(source);
+  }
+}
+
+/** `rollout-<time>-<id>.jsonl`, the id a UUID. */
+export const rolloutFile: RegExp =
+  /^rollout-\d{4}-\d\d-\d\dT[0-9-]{8}-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl(?:\.zst)?$/i;
+
+function parentOf(source: unknown): string | null {
+  const agent = isJsonFields(source) ? source["subagent"] : null;
+  const spawn = isJsonFields(agent) ? agent["thread_spawn"] : null;
+  const parent = isJsonFields(spawn) ? spawn["parent_thread_id"] : null;
+  return typeof parent === "string" && parent !== "" ? parent : null;
+}

@@ -1,0 +1,45 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+
+/** A line, whichever version wrote it. */
+export interface CodexLine {
+  readonly type: unknown;
+  readonly payload: JsonFields;
+}
+
+/** Types of items, which versions before 0.44 wrote without an envelope. */
+const itemTypes: ReadonlySet<unknown> = new Set([
+  "message",
+  "reasoning",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "local_shell_call",
+  "web_search_call",
+]);
+
+/** Reads a line as its envelope says; a line without one is an item, or the header of the file. */
+export function codexLine(line: JsonFields): CodexLine {
+  const { type, payload, timestamp: _timestamp, ordinal: _ordinal, ...fields } = line;
+  if (isJsonFields(payload)) return { type, payload };
+  if (isBareHeader(line)) return { type: "session_meta", payload: line };
+  if (itemTypes.has(type)) return { type: "response_item", payload: line };
+  return { type, payload: { ...fields, ...(payload === undefined ? {} : { payload }) } };
+}
+
+/** The first line of a file without envelopes. */
+export function isBareHeader({ type, id, timestamp, instructions, payload }: JsonFields): boolean {
+  const isNamed = typeof id === "string" && typeof timestamp === "string" && instructions !== undefined;
+  return isNamed && type === undefined && payload === undefined;
+}
+
+export function isBareItem({ type, payload, role, content }: JsonFields): boolean {
+  if (payload !== undefined || !itemTypes.has(type)) return false;
+  return type !== "message" || (typeof role === "string" && Array.isArray(content));
+}
+
+/** The name of a side record. Anything may stand in a line. */
+export function customTypeOf(type: unknown): string {
+  const isName = typeof type === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(type);
+  return `codex.${isName ? type : "unknown"}`;
+}

@@ -1,0 +1,65 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
+import { firstObjects, objectIn } from "../sample-lines.ts";
+import { isBareHeader, isBareItem } from "./codex-lines.ts";
+import { createCodexReader } from "./read-codex.ts";
+import { codexWriter } from "./write-codex.ts";
+
+const rollout = /^rollout-.{1,80}\.jsonl$/;
+const year = /^\d{4}$/;
+const twoDigits = /^\d{2}$/;
+
+/** Codex's sessions: `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, and those that were archived. */
+export const codexFormat: ForeignFormat = {
+  name: "codex",
+  program: "Codex",
+  unit: "line",
+  places: [
+    {
+      variables: ["CODEX_HOME"],
+      home: ".codex",
+      files: [
+        ["sessions", year, twoDigits, twoDigits, rollout],
+        ["archived_sessions", rollout],
+      ],
+    },
+  ],
+  detect: (sample) => {
+    const isNamed = rollout.test(sample.path.split(/[/\\]/).at(-1) ?? "");
+    let best: FormatMatch | null = null;
+    for (const line of firstObjects(sample)) {
+      if (isEnveloped(line)) return "certain";
+      if (isNamed && (isBareHeader(line) || isBareItem(line))) best = "likely";
+    }
+    return best;
+  },
+  createReader: createCodexReader,
+  companion: {
+    path: (file) => {
+      const home =
+        /^(.{0,4000}?)[/\\](?:sessions[/\\]\d{4}[/\\]\d\d[/\\]\d\d|archived_sessions)[/\\]rollout-[^/\\]{1,200}$/.exec(
+          file,
+        )?.[1];
+      return home === undefined ? null : `${home}/session_index.jsonl`;
+    },
+    entryOf: (text, sessionId) => {
+      // The newest line of a session counts.
+      const line = text.split("\n").findLast((one) => one.includes(sessionId));
+      const { id, thread_name: name } = objectIn(line ?? "");
+      return id === sessionId && typeof name === "string" && name !== "" ? { label: name } : {};
+    },
+  },
+  writer: codexWriter,
+};
+
+const envelopeTypes: ReadonlySet<unknown> = new Set([
+  "session_meta",
+  "response_item",
+  "event_msg",
+  "turn_context",
+  "compacted",
+]);
+
+function isEnveloped({ type, payload }: JsonFields): boolean {
+  return envelopeTypes.has(type) && isJsonFields(payload);
+}

@@ -1,0 +1,254 @@
+import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
+import { partOf, readItem, type ReadItem, type ReplyAuthor } from "./codex-items.ts";
+import { CodexFacts } from "./codex-facts.ts";
+import { codexLine, customTypeOf } from "./codex-lines.ts";
+import { RecentPrompts } from "./recent-prompts.ts";
+import { TokenCounts } from "./token-counts.ts";
+import { UserTurns } from "./user-turns.ts";
+
+/** Creates a reader of a rollout file's lines. */
+export function createCodexReader(options: ForeignReaderOptions): ForeignReader {
+  return new CodexReader(options);
+}
+
+/** Of a history that replaces the conversation, the newest items at most: a unit is stored in one piece. */
+const mostReplacements = 800;
+
+class CodexReader implements ForeignReader {
+  headId: string | null = null;
+  readonly #records: UnitRecords;
+  readonly #facts: CodexFacts;
+  readonly #tokens = new TokenCounts();
+  readonly #turns = new UserTurns();
+  readonly #prompts = new RecentPrompts();
+  /** Tools by the calls that were not answered yet. */
+  readonly #toolNames = new Map<string, string>();
+  #model: string | null = null;
+  #effort: string | null = null;
+  /** The record that began the reply which is open; null between replies. */
+  #replyId: string | null = null;
+
+  constructor(options: ForeignReaderOptions) {
+    this.#records = new UnitRecords("codex", options);
+    this.#facts = new CodexFacts(options.path ?? null);
+  }
+
+  get findings(): readonly Finding[] {
+    return this.#records.log.findings;
+  }
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return this.#facts.entry;
+  }
+
+  get sessionId(): string | null {
+    return this.#facts.sessionId;
+  }
+
+  get spawnedBy(): string | null {
+    return this.#facts.spawnedBy;
+  }
+
+  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+    const { value, reason } = this.#records.parse(unit, place);
+    if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
+    const { type, payload } = codexLine(value);
+    const timestamp = this.#records.timestamp(value["timestamp"]);
+    const at: LinePlace = { id: this.#records.placed(place), timestamp, place };
+    switch (type) {
+      case "session_meta":
+        this.#facts.take(payload);
+        return this.#side(at, type, payload);
+      case "turn_context":
+        return this.#settings(at, payload);
+      case "response_item":
+        return this.#item(at, payload);
+      case "compacted":
+        return this.#compaction(at, payload);
+      case "event_msg":
+        return this.#event(at, payload);
+      default:
+        return this.#side(at, type, payload);
+    }
+  }
+
+  finish(): readonly Finding[] {
+    this.#records.log.finish();
+    return this.findings;
+  }
+
+  /** A setting is a record where it changed. */
+  #settings(at: LinePlace, payload: JsonFields): ForeignUnit {
+    const { model, effort } = payload;
+    const bodies: RecordBody[] = [];
+    if (typeof model === "string" && model !== this.#model) {
+      this.#model = model;
+      bodies.push({ type: "model_change", provider: this.#facts.provider, modelId: model });
+    }
+    if (typeof effort === "string" && effort !== this.#effort) {
+      this.#effort = effort;
+      bodies.push({ type: "thinking_level_change", thinkingLevel: effort });
+    }
+    if (bodies.length === 0) return this.#side(at, "turn_context", payload);
+    return this.#main(at, bodies, { native: payload });
+  }
+
+  #item(at: LinePlace, payload: JsonFields): ForeignUnit {
+    const item = readItem(payload, this.#author);
+    if (item.body === null) {
+      if (item.kind === "none" && isMessageType(payload)) this.#tellUnreadable(at);
+      return this.#side(at, customName(payload), payload);
+    }
+    return this.#main(at, [this.#placed(item, item.body, at.id)], {});
+  }
+
+  /** Puts an item where it belongs: into the reply that is open, behind the call it answers, at the beginning of a turn. */
+  #placed({ kind, callIds }: ReadItem, body: RecordBody, id: string): RecordBody {
+    this.#turns.note(kind, this.headId);
+    if (kind !== "reply") this.#replyId = null;
+    if (kind === "prompt") this.#prompts.add(body);
+    if (kind === "result") return this.#named(body, callIds);
+    if (kind !== "reply") return body;
+    for (const call of callsOf(body)) this.#toolNames.set(call.id, call.name);
+    const isFurtherPart = this.#replyId !== null;
+    this.#replyId ??= id;
+    return partOf(body, this.#replyId, isFurtherPart);
+  }
+
+  #named(body: RecordBody, [callId = ""]: readonly string[]): RecordBody {
+    const toolName = this.#toolNames.get(callId);
+    this.#toolNames.delete(callId);
+    if (toolName === undefined) return body;
+    return { ...body, message: { ...(body["message"] as JsonFields), toolName } };
+  }
+
+  /**
+   * The conversation so far is replaced: by the items that the line lists, or, in older versions, by what people said and the
+   * summary. A list that begins with the summary is a compaction; any other is an empty context with copies of its items.
+   */
+  #compaction(at: LinePlace, payload: JsonFields): ForeignUnit {
+    this.#replyId = null;
+    const { message, replacement_history: listed, ...native } = payload;
+    const summary = typeof message === "string" ? message : "";
+    const items = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isJsonFields) : null;
+    const given = items ?? this.#prompts.itemsWith(summary);
+    if (given.length > mostReplacements) this.#tellCut(at, given.length);
+    const read = given.slice(-mostReplacements).map((item) => readItem(item, this.#author));
+    const isSummaryFirst = summary !== "" && items !== null && textOf(read[0]) === summary;
+    const first: RecordBody = isSummaryFirst
+      ? { type: "compaction", summary, firstKeptEntryId: at.id, tokensBefore: 0, details: { source: "codex" } }
+      : { type: "reset", reason: "codex.compacted", ...(summary === "" ? {} : { summary }) };
+    const copies = isSummaryFirst ? read.slice(1) : read;
+    const bodies = [first];
+    for (const item of copies) {
+      if (item.body === null) continue;
+      bodies.push(this.#copied(item, item.body, derivedId(at.id, bodies.length)));
+    }
+    this.#replyId = null;
+    return this.#main(at, bodies, Object.keys(native).length === 0 ? {} : { native });
+  }
+
+  /** The turns of what is replaced stay those that a rollback takes back. */
+  #copied({ kind, callIds }: ReadItem, body: RecordBody, id: string): RecordBody {
+    if (kind !== "reply") this.#replyId = null;
+    if (kind === "result") return this.#named(body, callIds);
+    if (kind !== "reply") return body;
+    for (const call of callsOf(body)) this.#toolNames.set(call.id, call.name);
+    const isFurtherPart = this.#replyId !== null;
+    this.#replyId ??= id;
+    return partOf(body, this.#replyId, isFurtherPart);
+  }
+
+  #event(at: LinePlace, payload: JsonFields): ForeignUnit {
+    const { type } = payload;
+    if (type === "thread_rolled_back") return this.#rollback(at, payload);
+    const usage = type === "token_count" ? this.#tokens.next(payload["info"]) : null;
+    if (usage === null) return this.#side(at, customName(payload), payload);
+    const { provider, model } = this.#author;
+    const identity = model === null ? { provider } : { provider, model };
+    const native = fieldsWithout(payload, new Set(["type"]));
+    const body = { type: "usage", kind: "codex.call", usage, ...identity, native };
+    return { records: [this.#records.record(body, { ...at, parentId: this.headId })], unparsed: null };
+  }
+
+  /** The newest turns are taken back, and the conversation continues from before them. */
+  #rollback(at: LinePlace, payload: JsonFields): ForeignUnit {
+    this.#replyId = null;
+    const targetId = this.#turns.rollBack(payload["num_turns"], this.headId);
+    const native = fieldsWithout(payload, new Set(["type"]));
+    const record = this.#records.record({ type: "leaf", targetId, native }, { ...at, parentId: this.headId });
+    this.headId = targetId;
+    return { records: [record], unparsed: null };
+  }
+
+  /** What the model does not see. */
+  #side(at: LinePlace, type: unknown, payload: JsonFields): ForeignUnit {
+    const data = fieldsWithout(payload, new Set(typeof payload["type"] === "string" ? ["type"] : []));
+    const body = { type: "custom", customType: customTypeOf(type), appendMode: "side", data };
+    return { records: [this.#records.record(body, { ...at, parentId: this.headId })], unparsed: null };
+  }
+
+  #main({ id, timestamp }: LinePlace, bodies: readonly RecordBody[], more: JsonFields): ForeignUnit {
+    const [first, ...others] = bodies as [RecordBody, ...RecordBody[]];
+    const own = { ...more, ...first };
+    const records: [SessionRecord, ...SessionRecord[]] = [
+      this.#records.record(own as RecordBody, { id, parentId: this.headId, timestamp }),
+    ];
+    this.headId = id;
+    for (const [index, body] of others.entries()) {
+      const ownId = derivedId(id, index + 1);
+      records.push(this.#records.derived(body, { id: ownId, parentId: this.headId, timestamp }, id, index + 1));
+      this.headId = ownId;
+    }
+    return { records, unparsed: null };
+  }
+
+  get #author(): ReplyAuthor {
+    return { provider: this.#facts.provider, model: this.#model };
+  }
+
+  #tellUnreadable({ id, place }: LinePlace): void {
+    const message = "The item of the line cannot be read; the line is kept and left out of the context.";
+    const { line, byteOffset } = place;
+    this.#records.log.add("RECORD_INVALID", message, { line, byteOffset, recordId: id });
+  }
+
+  #tellCut({ id, place }: LinePlace, count: number): void {
+    const message = `The line replaces the conversation by ${count} items; the newest ${mostReplacements} are in the context.`;
+    const { line, byteOffset } = place;
+    this.#records.log.add("RECORD_MISSING", message, { line, byteOffset, recordId: id });
+  }
+}
+
+interface LinePlace {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly place: UnitPlace;
+}
+
+/** The name that a line's payload goes by in a side record. */
+function customName({ type }: JsonFields): unknown {
+  return type ?? "response_item";
+}
+
+function isMessageType({ type, role }: JsonFields): boolean {
+  return type === "message" || typeof role === "string";
+}
+
+function callsOf({ message }: RecordBody): readonly { readonly id: string; readonly name: string }[] {
+  const { content } = message as JsonFields;
+  if (!Array.isArray(content)) return [];
+  return (content as readonly JsonFields[]).flatMap(({ type, id, name }) =>
+    type === "toolCall" ? [{ id: String(id), name: String(name) }] : [],
+  );
+}
+
+/** The words of a user's message that is text alone; null for anything else. */
+function textOf(item: ReadItem | undefined): string | null {
+  if (item === undefined || item.kind !== "prompt" || item.body === null) return null;
+  const { content } = item.body["message"] as JsonFields;
+  return typeof content === "string" ? content : null;
+}

@@ -1,0 +1,31 @@
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { RecordBody } from "../unit-records.ts";
+
+/** Codex keeps 20,000 tokens of what people said, and counts 4 bytes for each. */
+const mostCharacters = 80_000;
+
+/** The newest user messages: what a compaction of an older version keeps beside its summary. */
+export class RecentPrompts {
+  readonly #texts: string[] = [];
+  #length = 0;
+
+  add(body: RecordBody): void {
+    const text = textOf((body["message"] as JsonFields)["content"]).slice(-mostCharacters);
+    if (text === "") return;
+    this.#texts.push(text);
+    this.#length += text.length;
+    while (this.#length > mostCharacters && this.#texts.length > 1) this.#length -= this.#texts.shift()?.length ?? 0;
+  }
+
+  /** They and the summary as items, as the program puts them in the place of the conversation. */
+  itemsWith(summary: string): readonly JsonFields[] {
+    const texts = [...this.#texts, summary === "" ? "(no summary available)" : summary];
+    return texts.map((text) => ({ type: "message", role: "user", content: [{ type: "input_text", text }] }));
+  }
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return (content as readonly JsonFields[]).flatMap(({ text }) => (typeof text === "string" ? [text] : [])).join("\n");
+}

@@ -1,0 +1,30 @@
+import { hasErrorCode } from "@throughline/core";
+import type { ForeignFormat } from "@throughline/foreign-formats";
+import { readSourceText } from "./node/source-files.ts";
+
+type EntryFields = Readonly<Record<string, unknown>>;
+
+/** Reads the files that other programs keep beside their sessions, each once: an index may name very many sessions. */
+export class CompanionFiles {
+  readonly #texts = new Map<string, Promise<string | null>>();
+
+  /** What the file beside a session's own says of the session; nothing where there is none that can be read. */
+  async entryOf({ companion }: ForeignFormat, path: string, sessionId: string): Promise<EntryFields | null> {
+    const place = companion?.path(path) ?? null;
+    if (place === null) return null;
+    const read = this.#texts.get(place) ?? readIfThere(place);
+    this.#texts.set(place, read);
+    const text = await read;
+    return text === null ? null : (companion?.entryOf(text, sessionId) ?? null);
+  }
+}
+
+/** The session is worth more than what is said of it: a file that is too large, or is closed to this user, says nothing. */
+async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readSourceText(path);
+  } catch (error) {
+    if (hasErrorCode(error, "FILE_NOT_FOUND", "FILE_UNREADABLE", "PATH_UNSAFE")) return null;
+    throw error;
+  }
+}
