@@ -179,10 +179,25 @@ function recordAs(seq: number, held: ModelRecord, payload: ReadPayload): unknown
   const { record, source, isSourceCanonical, bytes, side, tsMs, storedAtMs } = held;
   const { id, parentId, type } = record;
   const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes };
-  if (payload === "head") return head;
+  if (payload === "head") return { ...head, ...columnsOf(record) };
   if (payload === "record") return { ...head, record };
   const line = source === null ? (JSON.parse(lineOf(record)) as unknown) : sourceOf(source);
   return { ...head, record, source: line, isSourceCanonical };
+}
+
+/** The columns of a message's head: short text that every store can keep in a column, or null. */
+function columnsOf({ type, message }: ModelRecord["record"]): Readonly<Record<"role" | "toolName", string | null>> {
+  const fields = (type === "message" ? (message ?? {}) : {}) as { readonly [name: string]: unknown };
+  const column = (name: string): string | null => {
+    const value = Object.hasOwn(fields, name) ? fields[name] : null;
+    return typeof value === "string" &&
+      value.length <= 256 &&
+      Buffer.from(value).toString() === value &&
+      !value.includes("\0")
+      ? value
+      : null;
+  };
+  return { role: column("role"), toolName: column("toolName") };
 }
 
 /** A checksum is of what is kept, which a model does not know; `verify` compares it. */
