@@ -3,7 +3,7 @@ import type { AppendStep, DraftPlan, EntryPlan } from "./history-steps.ts";
 import type { ModelSession } from "./session-model.ts";
 
 /** What a step stands at: the session it is about, if there is one, and the time. */
-export interface StepScene {
+export interface StepContext {
   readonly session: ModelSession | undefined;
   readonly nowMs: number;
   /** The step's number, for ids that are new. */
@@ -11,11 +11,11 @@ export interface StepScene {
 }
 
 /** The drafts of a step. */
-export function draftsOf(step: AppendStep, scene: StepScene): readonly AppendDraft[] {
-  return step.drafts.map((plan, index) => draftOf(plan, index, scene));
+export function draftsOf(step: AppendStep, context: StepContext): readonly AppendDraft[] {
+  return step.drafts.map((plan, index) => draftOf(plan, index, context));
 }
 
-function draftOf(plan: DraftPlan, index: number, { session, at }: StepScene): AppendDraft {
+function draftOf(plan: DraftPlan, index: number, { session, at }: StepContext): AppendDraft {
   const { type, id, timestamp, fields, form } = plan;
   const records = session?.records ?? [];
   const parentId =
@@ -70,8 +70,8 @@ export function fieldsOf({ set, unset, updatedAt }: EntryPlan, nowMs: number): R
 }
 
 /** The options of a step's append. */
-export function optionsOf(step: AppendStep, scene: StepScene, durabilities: readonly Durability[]): AppendOptions {
-  const { session, nowMs, at } = scene;
+export function optionsOf(step: AppendStep, context: StepContext, durabilities: readonly Durability[]): AppendOptions {
+  const { session, nowMs, at } = context;
   const { durability, entry, idempotencyKey, expect, window, rewind, turn } = step;
   const mains = session?.records.filter(({ side }) => !side) ?? [];
   const rewindTo = typeof rewind === "number" ? mains[rewind % Math.max(1, mains.length)]?.record.id : null;

@@ -6,7 +6,7 @@ import { createModelComparison, HistoryProblem } from "./compare-with-model.ts";
 import { createHistoryPlace, type HistoryStore } from "./history-store.ts";
 import type { History } from "./history-steps.ts";
 import { createOtherPrograms } from "./other-programs.ts";
-import { playStep, type PlayScene } from "./play-step.ts";
+import { playStep, type PlayContext } from "./play-step.ts";
 import { createSessionModel } from "./session-model.ts";
 
 export interface PlayedHistory {
@@ -34,17 +34,17 @@ export async function playHistory(history: History, kind: HistoryStore): Promise
   const place = createHistoryPlace(folder, clock, { pageRecords, pageBytes });
   const handles: SessionStore[] = derivedDelaysMs.map((delayMs) => kind.open(place, delayMs));
   const compare = createModelComparison(model);
-  const scene: PlayScene = { kind, place, handles, model, compare, programs: createOtherPrograms(folder, model) };
+  const context: PlayContext = { kind, place, handles, model, compare, programs: createOtherPrograms(folder, model) };
   let step = 0;
   try {
-    for (; step < history.steps.length; step++) await playStep(scene, history, step);
+    for (; step < history.steps.length; step++) await playStep(context, history, step);
     for (const [index, store] of handles.entries()) await compare.all(`at the end, handle ${index}`, store);
     for (const store of handles) await store.close();
-    await compareAnew(scene, "opened anew");
+    await compareAnew(context, "opened anew");
     if (kind.name === "jsonl") {
       for (const agentId of ["main", "other"])
-        scene.programs.damage({ kind: "damage", damage: "index removed", agentId, cutAt: 0 });
-      await compareAnew(scene, "opened without an index");
+        context.programs.damage({ kind: "damage", damage: "index removed", agentId, cutAt: 0 });
+      await compareAnew(context, "opened without an index");
     }
     return { comparisons: compare.count(), problem: null };
   } catch (error) {
@@ -58,7 +58,7 @@ export async function playHistory(history: History, kind: HistoryStore): Promise
   }
 }
 
-async function compareAnew({ kind, place, compare }: PlayScene, what: string): Promise<void> {
+async function compareAnew({ kind, place, compare }: PlayContext, what: string): Promise<void> {
   await using store = kind.open(place, 0);
   await compare.all(what, store);
 }

@@ -18,7 +18,7 @@ import { draftsOf, fieldsOf, optionsOf } from "./plan-drafts.ts";
 import { findSession, stateOf, type ModelSession, type SessionModel } from "./session-model.ts";
 
 /** What steps are played on. */
-export interface PlayScene {
+export interface PlayContext {
   readonly kind: HistoryStore;
   readonly place: HistoryPlace;
   /** Several handles of one store; a step may close one and open it anew. */
@@ -29,35 +29,35 @@ export interface PlayScene {
 }
 
 /** One step of a history. @throws {HistoryProblem} when the store does not do what the model says */
-export async function playStep(scene: PlayScene, history: History, at: number): Promise<void> {
-  const { handles, model, compare, kind, place, programs } = scene;
+export async function playStep(context: PlayContext, history: History, at: number): Promise<void> {
+  const { handles, model, compare, kind, place, programs } = context;
   const step = history.steps[at] as HistoryStep;
   const what = `step ${at} (${step.kind})`;
   switch (step.kind) {
     case "append":
-      return playAppend(scene, step, at, what);
+      return playAppend(context, step, at, what);
     case "clock":
       model.nowMs += step.byMs;
       model.isClockSetBack ||= step.byMs < 0;
       return;
     case "reopen":
-      await handleOf(scene, step.handle).close();
+      await handleOf(context, step.handle).close();
       handles[step.handle % handles.length] = kind.open(place, step.derivedDelayMs);
       return;
     case "list": {
       const { sinceMs } = step;
       const query = sinceMs === undefined ? step.query : { ...step.query, sinceMs: model.nowMs - sinceMs };
-      return compare.list(what, handleOf(scene, step.handle), query);
+      return compare.list(what, handleOf(context, step.handle), query);
     }
     case "read":
-      return compare.read(what, handleOf(scene, step.handle), refOf(model, step.session), step.options);
+      return compare.read(what, handleOf(context, step.handle), refOf(model, step.session), step.options);
     case "compare all":
       for (const [index, store] of handles.entries()) await compare.all(`${what}, handle ${index}`, store);
       return;
     case "verify":
-      return playVerify(scene, step.handle, what);
+      return playVerify(context, step.handle, what);
     case "backup":
-      return playBackup(scene, step.handle, at, what);
+      return playBackup(context, step.handle, at, what);
     case "damage": {
       const isClosed = programs.needsClosed(step.damage);
       if (isClosed) for (const store of handles) await store.close();
@@ -67,7 +67,7 @@ export async function playStep(scene: PlayScene, history: History, at: number): 
       return;
     }
     case "transcript act":
-      return playTranscriptAct(scene, history, step, what);
+      return playTranscriptAct(context, history, step, what);
     case "foreign line":
     case "edit": {
       const session = findSession(model, refOf(model, step.session));
@@ -77,7 +77,7 @@ export async function playStep(scene: PlayScene, history: History, at: number): 
       return;
     }
     default:
-      return playChange(scene, step, what);
+      return playChange(context, step, what);
   }
 }
 
@@ -86,7 +86,7 @@ export async function playStep(scene: PlayScene, history: History, at: number): 
  * still there. What such a session holds afterwards is the store's matter, so it is purged.
  */
 async function playTranscriptAct(
-  { model, kind, place, handles, programs, compare }: PlayScene,
+  { model, kind, place, handles, programs, compare }: PlayContext,
   history: History,
   step: Extract<HistoryStep, { kind: "transcript act" }>,
   what: string,
@@ -108,15 +108,15 @@ async function playTranscriptAct(
 
 type ChangeStep = Extract<HistoryStep, { kind: "save" | "move" | "remove" | "redact" | "fork" }>;
 
-async function playChange(scene: PlayScene, step: ChangeStep, what: string): Promise<void> {
-  const { model } = scene;
-  const store = handleOf(scene, step.handle);
+async function playChange(context: PlayContext, step: ChangeStep, what: string): Promise<void> {
+  const { model } = context;
+  const store = handleOf(context, step.handle);
   const ref = refOf(model, step.session);
   const session = findSession(model, ref);
   switch (step.kind) {
     case "save": {
       // Who saves has loaded: only so the revision is known that another program's change has.
-      if (session?.isTouchedByOthers === true) scene.compare.adopt(await store.load(ref));
+      if (session?.isTouchedByOthers === true) context.compare.adopt(await store.load(ref));
       const ifRevision =
         step.revision === "known" ? (session?.revision ?? null) : step.revision === "none" ? null : 999_999;
       const theirs = Object.entries(session?.entry ?? {}).filter(([field]) => field.startsWith("theirs"));
@@ -126,18 +126,18 @@ async function playChange(scene: PlayScene, step: ChangeStep, what: string): Pro
       const isOffered = durability !== undefined && store.capabilities.durabilities.includes(durability);
       const options = isOffered ? { ifRevision, durability } : { ifRevision };
       const got = await storeOutcome(() => store.save(ref, entry, options));
-      return sameState(scene, what, got, () => saveInModel(model, ref, entry, ifRevision));
+      return sameState(context, what, got, () => saveInModel(model, ref, entry, ifRevision));
     }
     case "move": {
       const key = historyKeys[step.toKey]?.[1] ?? "";
       const action = step.action === "rename" ? { kind: step.action, key } : { kind: step.action };
       const got = await storeOutcome(() => store.move(ref, action));
-      return sameState(scene, what, got, () => moveInModel(model, ref, action));
+      return sameState(context, what, got, () => moveInModel(model, ref, action));
     }
     case "remove": {
       const got = await storeOutcome(() => store.remove(ref, { purge: step.purge }));
       const expected = modelOutcome(() => removeInModel(model, ref, step.purge));
-      scene.compare.isAnswered(what, got, expected);
+      context.compare.isAnswered(what, got, expected);
       return;
     }
     case "redact": {
@@ -147,8 +147,8 @@ async function playChange(scene: PlayScene, step: ChangeStep, what: string): Pro
       const ids = step.withUnknown || known.length === 0 ? [...known, "nobody"] : known;
       const got = await storeOutcome(() => store.redact(ref, ids, { reason: "why\u2028" }));
       const expected = modelOutcome(() => redactInModel(model, ref, ids, "why\u2028"));
-      if (scene.compare.isAnswered(what, got, expected) && "value" in expected)
-        scene.compare.same(what, got.value.seqs, expected.value);
+      if (context.compare.isAnswered(what, got, expected) && "value" in expected)
+        context.compare.same(what, got.value.seqs, expected.value);
       return;
     }
     case "fork": {
@@ -160,14 +160,14 @@ async function playChange(scene: PlayScene, step: ChangeStep, what: string): Pro
       const target = { namespace: "", agentId, key };
       const got = await storeOutcome(() => fork.fork(ref, target, options));
       const made = "value" in got ? got.value : null;
-      return sameState(scene, what, got, () => forkInModel(model, ref, target, options, made));
+      return sameState(context, what, got, () => forkInModel(model, ref, target, options, made));
     }
   }
 }
 
-async function playAppend(scene: PlayScene, step: AppendStep, at: number, what: string): Promise<void> {
-  const { model, compare } = scene;
-  const store = handleOf(scene, step.handle);
+async function playAppend(context: PlayContext, step: AppendStep, at: number, what: string): Promise<void> {
+  const { model, compare } = context;
+  const store = handleOf(context, step.handle);
   const ref = refOf(model, step.session);
   const session = findSession(model, ref);
   // A claim that is not believed becomes the session's own time, which only the store knows behind another program's line.
@@ -189,10 +189,10 @@ async function playAppend(scene: PlayScene, step: AppendStep, at: number, what: 
     const isTouched = session?.isTouchedByOthers === true;
     compare.same(which, isTouched ? { ...told, revision: expected.value.revision } : told, expected.value);
   }
-  await compare.load(`${what}, seen by handle ${step.reader}`, handleOf(scene, step.reader), ref);
+  await compare.load(`${what}, seen by handle ${step.reader}`, handleOf(context, step.reader), ref);
 }
 
-function sameState({ compare }: PlayScene, what: string, got: Outcome<SessionState>, work: () => ModelSession): void {
+function sameState({ compare }: PlayContext, what: string, got: Outcome<SessionState>, work: () => ModelSession): void {
   const expected = modelOutcome(work);
   if (!compare.isAnswered(what, got, expected) || "codes" in expected) return;
   compare.adopt(got.value);
@@ -207,16 +207,16 @@ const allowedFindings: ReadonlySet<string> = new Set([
   "UNKNOWN_TYPE",
 ]);
 
-async function playVerify(scene: PlayScene, handle: number, what: string): Promise<void> {
-  const { maintenance } = handleOf(scene, handle);
-  const isTouched = scene.model.sessions.some(({ isTouchedByOthers }) => isTouchedByOthers);
+async function playVerify(context: PlayContext, handle: number, what: string): Promise<void> {
+  const { maintenance } = handleOf(context, handle);
+  const isTouched = context.model.sessions.some(({ isTouchedByOthers }) => isTouchedByOthers);
   for await (const { code, message } of maintenance?.verify({ full: true }) ?? [])
     if (!allowedFindings.has(code) && !isTouched) throw new HistoryProblem(`${what}: ${code}: ${message}`);
 }
 
-async function playBackup(scene: PlayScene, handle: number, at: number, what: string): Promise<void> {
-  const { kind, place, compare } = scene;
-  const { maintenance } = handleOf(scene, handle);
+async function playBackup(context: PlayContext, handle: number, at: number, what: string): Promise<void> {
+  const { kind, place, compare } = context;
+  const { maintenance } = handleOf(context, handle);
   if (maintenance === undefined) return;
   const path = join(place.folder, `backup${at}`);
   await maintenance.backup(path);
@@ -227,7 +227,7 @@ async function playBackup(scene: PlayScene, handle: number, at: number, what: st
   rmSync(path, { recursive: true, force: true });
 }
 
-function handleOf({ handles }: PlayScene, index: number): SessionStore {
+function handleOf({ handles }: PlayContext, index: number): SessionStore {
   return handles[index % handles.length] as SessionStore;
 }
 

@@ -74,7 +74,7 @@ const delaysMs = [0, 3, 1000, Infinity];
 export function randomHistory(plan: HistoryPlan): History {
   const choices = createRandomChoices(plan.seed);
   const keys = 2 + choices.below(historyKeys.length - 2);
-  const scene: Scene = { choices, keys, handles: plan.handles };
+  const stepChoices: StepChoices = { choices, keys, handles: plan.handles };
   const steps: HistoryStep[] = [0, 1].map((key) => {
     const entry = { set: {}, unset: [] };
     return { kind: "save", handle: 0, session: { key }, sessionId: sessionIds[key] ?? "", revision: "known", entry };
@@ -84,8 +84,8 @@ export function randomHistory(plan: HistoryPlan): History {
     const kinds = plan.withForeign === true ? damages.filter((kind) => kind !== "sessions.json removed") : damages;
     if (plan.withDamage === true && choices.isTrue(0.04))
       steps.push({ kind: "damage", damage: choices.of(kinds), agentId: randomAgent(choices), cutAt: choices.number() });
-    else if (plan.withForeign === true && choices.isTrue(0.12)) steps.push(randomForeign(scene));
-    else steps.push(randomStep(scene));
+    else if (plan.withForeign === true && choices.isTrue(0.12)) steps.push(randomForeign(stepChoices));
+    else steps.push(randomStep(stepChoices));
   }
   return {
     seed: plan.seed,
@@ -97,7 +97,7 @@ export function randomHistory(plan: HistoryPlan): History {
   };
 }
 
-interface Scene {
+interface StepChoices {
   readonly choices: RandomChoices;
   readonly keys: number;
   readonly handles: number;
@@ -107,18 +107,18 @@ function randomAgent(choices: RandomChoices): string {
   return choices.of(["main", "other"]);
 }
 
-function randomAddress({ choices, keys }: Scene, archived = 0.1): StepAddress {
+function randomAddress({ choices, keys }: StepChoices, archived = 0.1): StepAddress {
   const key = choices.below(keys);
   return choices.isTrue(archived) ? { key, archived: choices.below(100) } : { key };
 }
 
-function randomStep(scene: Scene): HistoryStep {
-  const { choices, keys } = scene;
-  const handle = choices.below(scene.handles);
+function randomStep(stepChoices: StepChoices): HistoryStep {
+  const { choices, keys } = stepChoices;
+  const handle = choices.below(stepChoices.handles);
   const chance = choices.below(100);
-  if (chance < 44) return randomAppend(scene);
-  if (chance < 57) return randomRead(scene);
-  const session = randomAddress(scene);
+  if (chance < 44) return randomAppend(stepChoices);
+  if (chance < 57) return randomRead(stepChoices);
+  const session = randomAddress(stepChoices);
   if (chance < 64) {
     const sessionId = choices.isTrue(0.4) ? null : choices.of(sessionIds);
     const revision = choices.of(["known", "known", "known", "known", "wrong", "none"] as const);
@@ -128,7 +128,8 @@ function randomStep(scene: Scene): HistoryStep {
   }
   if (chance < 69)
     return { kind: "move", handle, session, action: choices.of(["rename", "archive"]), toKey: choices.below(keys) };
-  if (chance < 72) return { kind: "move", handle, session: randomAddress(scene, 0.9), action: "restore", toKey: 0 };
+  if (chance < 72)
+    return { kind: "move", handle, session: randomAddress(stepChoices, 0.9), action: "restore", toKey: 0 };
   if (chance < 74) return { kind: "remove", handle, session, purge: choices.isTrue(0.6) };
   if (chance < 77) {
     const records = Array.from({ length: 1 + choices.below(3) }, () => choices.below(1000));
@@ -144,24 +145,24 @@ function randomStep(scene: Scene): HistoryStep {
     } as const;
     return choices.isTrue(0.5) ? fork : { ...fork, atSeq: choices.below(20) };
   }
-  if (chance < 86) return randomList(scene);
+  if (chance < 86) return randomList(stepChoices);
   if (chance < 91)
     return { kind: "clock", byMs: choices.of([1, 1, 10, 1000, 60_000, 3_600_000, 90_000_000, -5, -60_000, -100_000]) };
   if (chance < 96) return { kind: "reopen", handle, derivedDelayMs: choices.of(delaysMs) };
   return choices.of([{ kind: "verify", handle }, { kind: "backup", handle }, { kind: "compare all" }] as const);
 }
 
-function randomAppend(scene: Scene): AppendStep {
-  const { choices } = scene;
+function randomAppend(stepChoices: StepChoices): AppendStep {
+  const { choices } = stepChoices;
   const count = choices.isTrue(0.1) ? 0 : choices.isTrue(0.7) ? 1 : choices.below(choices.isTrue(0.9) ? 5 : 40);
   const durability = choices.of(durabilities);
   const isKeyed = choices.isTrue(0.2);
   const withTurn = choices.isTrue(0.15);
   return {
     kind: "append",
-    handle: choices.below(scene.handles),
-    reader: choices.below(scene.handles),
-    session: randomAddress(scene, 0.06),
+    handle: choices.below(stepChoices.handles),
+    reader: choices.below(stepChoices.handles),
+    session: randomAddress(stepChoices, 0.06),
     drafts: Array.from({ length: count }, () => randomDraft(choices)),
     ...(durability === undefined ? {} : { durability }),
     ...(count === 0 || choices.isTrue(0.25) ? { entry: randomEntry(choices) } : {}),
@@ -223,8 +224,8 @@ function randomEntry(choices: RandomChoices): EntryPlan {
   return choices.isTrue(0.2) ? { set, unset, updatedAt: choices.of(times) } : { set, unset };
 }
 
-function randomRead(scene: Scene): HistoryStep {
-  const { choices } = scene;
+function randomRead(stepChoices: StepChoices): HistoryStep {
+  const { choices } = stepChoices;
   const options = {
     afterSeq: choices.of([undefined, 0, 1, 5, 1000, -1, 0.5]),
     beforeSeq: choices.of([undefined, undefined, 0, 3, 8, 2.5]),
@@ -232,12 +233,12 @@ function randomRead(scene: Scene): HistoryStep {
     limit: choices.of([undefined, undefined, 0, 1, 3]),
     payload: choices.of([undefined, "record", "source", "head"] as const),
   };
-  const handle = choices.below(scene.handles);
-  return { kind: "read", handle, session: randomAddress(scene), options: onlyGiven(options) };
+  const handle = choices.below(stepChoices.handles);
+  return { kind: "read", handle, session: randomAddress(stepChoices), options: onlyGiven(options) };
 }
 
-function randomList(scene: Scene): HistoryStep {
-  const { choices } = scene;
+function randomList(stepChoices: StepChoices): HistoryStep {
+  const { choices } = stepChoices;
   const query = {
     state: choices.of([undefined, "active", "archived", "any"] as const),
     sort: choices.of([undefined, "updated", "key"] as const),
@@ -245,13 +246,13 @@ function randomList(scene: Scene): HistoryStep {
     agentId: choices.of([undefined, undefined, "main", "other", "none"]),
     keyPrefix: choices.of([undefined, undefined, undefined, "a", "agent:", "__", "k", "%", "_", "\u{1F600}", "A"]),
   };
-  const list = { kind: "list", handle: choices.below(scene.handles), query: onlyGiven(query) } as const;
+  const list = { kind: "list", handle: choices.below(stepChoices.handles), query: onlyGiven(query) } as const;
   return choices.isTrue(0.3) ? { ...list, sinceMs: choices.of([0, 50]) } : list;
 }
 
-function randomForeign(scene: Scene): HistoryStep {
-  const { choices } = scene;
-  const session = { key: choices.below(scene.keys) };
+function randomForeign(stepChoices: StepChoices): HistoryStep {
+  const { choices } = stepChoices;
+  const session = { key: choices.below(stepChoices.keys) };
   if (choices.isTrue(0.08))
     return { kind: "transcript act", session, act: choices.of(transcriptActs), lines: 1 + choices.below(3) };
   if (choices.isTrue(0.4))

@@ -28,7 +28,7 @@ describe("a test runs the product", () => {
     ["packages/session/test/a.test.ts", `import { createSessions } from "@throughline/session";`],
     ["packages/session/test/a.test.ts", `import { createWholeTurn } from "@throughline/session/whole-turn";`],
     ["packages/session/test/a.test.ts", `import { createSessions } from "../src/index.ts";`],
-    ["packages/session/test/a.test.ts", `import { scene } from "./helper.ts";`],
+    ["packages/session/test/a.test.ts", `import { fixture } from "./helper.ts";`],
     [
       "packages/session/test/a.test.ts",
       `spawn(process.execPath, [fileURLToPath(new URL("helper.ts", import.meta.url))])`,
@@ -72,7 +72,7 @@ describe("a test does not run the product", () => {
     ],
     [
       "packages/session/test/a.test.ts",
-      `import "@throughline/session"; import { scene } from "./inner-helper.ts";`,
+      `import "@throughline/session"; import { fixture } from "./inner-helper.ts";`,
       "packages/session/test/inner-helper.ts imports packages/session/src/inner.ts",
     ],
     ["apps/cli/test/a.test.ts", `import { openStore } from "../src/open-store.ts";`, "never enters the product"],

@@ -29,7 +29,7 @@ import { scriptedAgent } from "./scripted-agent.ts";
 
 const ref = sessionRef({ key: "agent:main:main" });
 
-interface Scene extends Disposable {
+interface Fixture extends Disposable {
   readonly folder: string;
   readonly seen: { prompt: string; resume: unknown }[];
   /** As after a restart: nothing is remembered but what the store holds. */
@@ -41,10 +41,10 @@ interface Scene extends Disposable {
   forget(): void;
 }
 
-function scene(): Scene {
+function fixture(): Fixture {
   const root = mkdtempSync(join(tmpdir(), "throughline-sdk-"));
   let folder = mkdtempSync(join(root, "agent-"));
-  const seen: Scene["seen"] = [];
+  const seen: Fixture["seen"] = [];
   return {
     folder: root,
     seen,
@@ -120,7 +120,7 @@ describe("what an SDK may say", () => {
 
 describe("a session of ours and the SDK's behind it", () => {
   it("stores the id of the first run and resumes it over a restart, under whatever id comes back [SDK-01] [SDK-02] [SDK-03] [SDK-06] [TST-05]", async () => {
-    using at = scene();
+    using at = fixture();
     const path = join(at.folder, "sessions.db");
     {
       await using store = createSqliteStore({ path, create: true });
@@ -145,7 +145,7 @@ describe("a session of ours and the SDK's behind it", () => {
   });
 
   it("keeps replies, calls and results as records any provider can be given [SDK-05]", async () => {
-    using at = scene();
+    using at = fixture();
     const store = createMemoryStore();
     await at.conversation(store).send("use a tool");
     const said = await messages(store);
@@ -173,7 +173,7 @@ describe("a session of ours and the SDK's behind it", () => {
   });
 
   it("goes on once from our own history when the SDK's session is gone [SDK-07]", async () => {
-    using at = scene();
+    using at = fixture();
     const store = createMemoryStore();
     await at.conversation(store).send("my name is Ann");
     at.forget();
@@ -195,7 +195,7 @@ describe("a session of ours and the SDK's behind it", () => {
   });
 
   it("tells a long history's newest part and says that it does", async () => {
-    using at = scene();
+    using at = fixture();
     const store = createMemoryStore();
     await openSession(store, ref, { random: systemRandom, entry: { sdkSessionId: "gone" } });
     const texts = Array.from({ length: 40 }, (_, index) => `message number ${index} ${"x".repeat(200)}`);
@@ -211,7 +211,7 @@ describe("a session of ours and the SDK's behind it", () => {
   });
 
   it("forgets the id at a reset, and what older programs called it too [SDK-04] [SDK-08] [C43]", async () => {
-    using at = scene();
+    using at = fixture();
     const store = createMemoryStore();
     const legacy = { sessionId: "s", claudeCliSessionId: "old", cliSessionIds: { "claude-cli": "older", codex: "c" } };
     expect(readSdkSessionId(legacy)).toBe("old");
@@ -230,7 +230,7 @@ describe("a session of ours and the SDK's behind it", () => {
   });
 
   it("resumes no other agent's session [SDK-09] [ISO-02]", async () => {
-    using at = scene();
+    using at = fixture();
     const store = createMemoryStore();
     await at.conversation(store).send("hello");
     const scope = createAgentScope(store, { agentId: "codex" });
@@ -243,7 +243,7 @@ describe("a session of ours and the SDK's behind it", () => {
   });
 
   it("keeps what came and the id when a run is aborted or fails, and lets nobody else in meanwhile", async () => {
-    using at = scene();
+    using at = fixture();
     const store = createMemoryStore();
     const controller = new AbortController();
     const running = at.conversation(store).send("wait", { signal: controller.signal });

@@ -10,23 +10,23 @@ import {
   begin,
   checkpointsIn,
   good,
-  HandClock,
+  ManualClock,
   options,
   places,
   ref,
   user,
   writer,
   type Place,
-} from "./scene.ts";
+} from "./checkpoint-fixture.ts";
 
 describe.each(places)("checkpoints over store-$name", ({ create }) => {
   let place: Place;
   let store: SessionStore;
-  let clock: HandClock;
+  let clock: ManualClock;
   beforeEach(async () => {
     place = create();
     store = place.open();
-    clock = new HandClock();
+    clock = new ManualClock();
     await begin(store, [
       user("Build an importer."),
       assistant("Which format?"),

@@ -1,7 +1,18 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { loadExisting, ThroughlineError, type SessionStore } from "@throughline/core";
 import { createCheckpointer, listCheckpoints } from "@throughline/checkpoint";
-import { assistant, begin, good, HandClock, options, places, ref, user, writer, type Place } from "./scene.ts";
+import {
+  assistant,
+  begin,
+  good,
+  ManualClock,
+  options,
+  places,
+  ref,
+  user,
+  writer,
+  type Place,
+} from "./checkpoint-fixture.ts";
 
 /** A store whose process ends at its n-th call: before the call is done or after, and every later one fails. */
 function ending(store: SessionStore, calls: number, isDone: boolean): { readonly store: SessionStore; made(): number } {
@@ -34,7 +45,7 @@ describe.each(places)("a process that ends while it makes a checkpoint, over sto
     for (const isDone of [false, true]) {
       for (calls = 1; ; calls++) {
         place = create();
-        const clock = new HandClock();
+        const clock = new ManualClock();
         const store = place.open();
         await begin(store, [user("Build an importer."), assistant("Which format?"), user("JSON Lines.")]);
         const { head } = await loadExisting(store, ref);

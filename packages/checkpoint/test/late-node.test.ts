@@ -8,14 +8,14 @@ import {
   begin,
   checkpointsIn,
   good,
-  HandClock,
+  ManualClock,
   options,
   places,
   ref,
   user,
   writer,
   type Place,
-} from "./scene.ts";
+} from "./checkpoint-fixture.ts";
 
 /** A node that is stopped at its next append with records, before the store has it, and goes on when it is told to. */
 function stopping(store: SessionStore): {
@@ -47,12 +47,12 @@ const claimMs = 660_000;
 describe.each(places)("a node that comes back late, over store-$name", ({ create }) => {
   let place: Place;
   let stores: readonly [SessionStore, SessionStore];
-  let clock: HandClock;
+  let clock: ManualClock;
   let events: CheckpointEvent[];
   beforeEach(async () => {
     place = create();
     stores = [place.open(), place.open()];
-    clock = new HandClock();
+    clock = new ManualClock();
     events = [];
     await begin(stores[0], [user("Build an importer."), assistant("Which format?"), user("JSON Lines.")]);
   });
@@ -78,7 +78,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
     const run = late(stores[0], slow.write).make(ref, 60_000);
     while (slow.requests.length === 0) await new Promise((done) => setImmediate(done));
     // Only the other node's clock has gone on: this one's timers sleep with it.
-    const ahead = new HandClock();
+    const ahead = new ManualClock();
     ahead.move(claimMs);
     const quick = createCheckpointer({ ...options(stores[1], ahead, [writer(good)]), owner: "quick" });
     return { run, reply, quick };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ChatModel, ChatRequest } from "@throughline/core";
 import { chatCheckpointWriter, type CheckpointReply, summarizerCheckpointWriter } from "@throughline/checkpoint";
 import { parseCheckpoint } from "@throughline/checkpoint/internal";
-import { good } from "./scene.ts";
+import { good } from "./checkpoint-fixture.ts";
 
 const parsed = { ...JSON.parse(good) };
 

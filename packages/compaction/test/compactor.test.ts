@@ -17,8 +17,8 @@ import {
   summarizer,
   turns,
   user,
-} from "./scene.ts";
-import type { Place } from "./scene.ts";
+} from "./compaction-fixture.ts";
+import type { Place } from "./compaction-fixture.ts";
 
 const good = "They read the files one by one and found nothing wrong so far.";
 

@@ -10,7 +10,16 @@ import { createCompactor } from "@throughline/compaction";
 import { readCompactionDetails, tokenMeasure } from "@throughline/compaction/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { emptyCalibration } from "@throughline/tokens";
-import { allRecords, counter, failing, ports, ref, request, summarizer, type ScriptedSummarizer } from "./scene.ts";
+import {
+  allRecords,
+  counter,
+  failing,
+  ports,
+  ref,
+  request,
+  summarizer,
+  type ScriptedSummarizer,
+} from "./compaction-fixture.ts";
 
 const corpus = process.env["THROUGHLINE_CORPUS"];
 const measure = tokenMeasure(counter, emptyCalibration);

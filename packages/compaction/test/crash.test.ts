@@ -4,7 +4,7 @@ import { systemRecordIds } from "@throughline/core/node";
 import { createCompactor, createSummaryRetry } from "@throughline/compaction";
 import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
 import { emptyCalibration } from "@throughline/tokens";
-import { HandClock } from "./hand-clock.ts";
+import { StoppedClock } from "./stopped-clock.ts";
 import {
   allRecords,
   begin,
@@ -18,7 +18,7 @@ import {
   summarizer,
   turns,
   type Place,
-} from "./scene.ts";
+} from "./compaction-fixture.ts";
 
 /** A store whose process ends at its n-th call: before the call is done or after it, and every later one fails. */
 function ending(store: SessionStore, calls: number, isDone: boolean): { readonly store: SessionStore; made(): number } {
@@ -99,7 +99,7 @@ describe.each(places)("a process that ends, over store-$name", ({ create }) => {
   });
 
   it("at any call of a retry leaves the poorer summary or the better, and the next retry settles it [RTY-07]", async () => {
-    const clock = new HandClock();
+    const clock = new StoppedClock();
     const measure = tokenMeasure(counter, emptyCalibration);
     const retry = (store: SessionStore): Promise<unknown> =>
       createSummaryRetry({ store, clock, ids: systemRecordIds, measure, summarizers: [summarizer(good)] }).run(ref);

@@ -8,7 +8,7 @@ import { tokenMeasure } from "@throughline/compaction/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { emptyCalibration } from "@throughline/tokens";
-import { begin, counter, ref, request, turns } from "./scene.ts";
+import { begin, counter, ref, request, turns } from "./compaction-fixture.ts";
 
 const [scheme, directory] = process.argv.slice(2) as [string, string];
 const store: SessionStore =

@@ -8,7 +8,7 @@ import { loadExisting } from "@throughline/core";
 import { buildContext } from "@throughline/history";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { readCompactionDetails } from "@throughline/compaction/internal";
-import { allRecords, places, ref } from "./scene.ts";
+import { allRecords, places, ref } from "./compaction-fixture.ts";
 
 /** Runs the worker until it has appended so often, and kills it a moment later. */
 async function killWorker(scheme: string, directory: string, appends: number, laterMs: number): Promise<void> {

@@ -21,7 +21,7 @@ import {
   summarizer,
   turns,
   user,
-} from "./scene.ts";
+} from "./compaction-fixture.ts";
 
 const good = "They read the files one by one and found nothing wrong so far.";
 

@@ -5,7 +5,7 @@ import { createCompactor, createEntryLease, createSummaryRetry } from "@throughl
 import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
 import type { SummaryRetry } from "@throughline/compaction";
 import { emptyCalibration } from "@throughline/tokens";
-import { HandClock } from "./hand-clock.ts";
+import { StoppedClock } from "./stopped-clock.ts";
 import {
   allRecords,
   begin,
@@ -20,7 +20,7 @@ import {
   turns,
   user,
   type Place,
-} from "./scene.ts";
+} from "./compaction-fixture.ts";
 
 /** A node that is stopped at its next append with records, before the store has it, and goes on when it is told to. */
 function stopping(store: SessionStore): {
@@ -49,12 +49,12 @@ const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.parse
 describe.each(places)("a node that comes back late to a summary, over store-$name", ({ create }) => {
   let place: Place;
   let stores: readonly [SessionStore, SessionStore];
-  let clock: HandClock;
+  let clock: StoppedClock;
   let summaryId: string;
   beforeEach(async () => {
     place = create();
     stores = [place.open(), place.open()];
-    clock = new HandClock();
+    clock = new StoppedClock();
     await begin(stores[0], turns(40));
     const made = await createCompactor({ store: stores[0], ...ports, summarizers: [failing] }).compact(
       ref,

@@ -9,7 +9,7 @@ import { readCompactionDetails, tokenMeasure } from "@throughline/compaction/int
 import type { BackgroundCompaction } from "@throughline/compaction";
 import { createMemoryStore } from "@throughline/store-memory";
 import { emptyCalibration } from "@throughline/tokens";
-import { HandClock } from "./hand-clock.ts";
+import { StoppedClock } from "./stopped-clock.ts";
 import {
   allRecords,
   begin,
@@ -22,7 +22,7 @@ import {
   summarizer,
   turns,
   type Place,
-} from "./scene.ts";
+} from "./compaction-fixture.ts";
 
 const good = "They read the files one by one and found nothing wrong so far.";
 
@@ -59,7 +59,7 @@ describe("any order of turns, compactions in the background and at once, failure
       fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 24 }), async (actions) => {
         const store = createMemoryStore();
         await begin(store, turns(10));
-        const clock = new HandClock();
+        const clock = new StoppedClock();
         const compactor = createCompactor({ store, ...ports, summarizers: [summarizer(good)] });
         const bad = createCompactor({ store, ...ports, summarizers: [failing] });
         const measure = tokenMeasure(counter, emptyCalibration);

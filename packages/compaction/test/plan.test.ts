@@ -10,7 +10,7 @@ import {
   planCompaction,
   settingsForWindow,
 } from "@throughline/compaction/internal";
-import { assistant, call, result, turns, user } from "./scene.ts";
+import { assistant, call, result, turns, user } from "./compaction-fixture.ts";
 
 function stored(drafts: readonly RecordDraft[]): StoredRecord[] {
   let head: string | null = null;

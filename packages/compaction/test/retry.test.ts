@@ -7,7 +7,7 @@ import { readRetries, tokenMeasure } from "@throughline/compaction/internal";
 import type { RetryOutcome, SummaryRetry, SummaryRetryOptions } from "@throughline/compaction";
 import type { TokenMeasure } from "@throughline/compaction/internal";
 import { emptyCalibration } from "@throughline/tokens";
-import { HandClock } from "./hand-clock.ts";
+import { StoppedClock } from "./stopped-clock.ts";
 import {
   allRecords,
   assistant,
@@ -22,19 +22,19 @@ import {
   summarizer,
   turns,
   user,
-} from "./scene.ts";
-import type { Place } from "./scene.ts";
+} from "./compaction-fixture.ts";
+import type { Place } from "./compaction-fixture.ts";
 
 const better = "They read all the files and decided on JSON Lines.";
 
 describe.each(places)("summaries made again over store-$name", ({ create }) => {
   let place: Place;
   let store: SessionStore;
-  let clock: HandClock;
+  let clock: StoppedClock;
   beforeEach(() => {
     place = create();
     store = place.open();
-    clock = new HandClock();
+    clock = new StoppedClock();
   });
   afterEach(async () => {
     await store.close();

@@ -34,17 +34,23 @@ export interface ResolveConfigOptions {
 export async function resolveConfig(options: ResolveConfigOptions): Promise<Config> {
   const definitions = settingTables.flatMap(({ settings }) => settings);
   const notes: ConfigNote[] = [];
-  const scene: Scene = { ...options, file: null, fileValues: { values: new Map(), notes: [] }, preset: null, notes };
-  const home = oneSetting(definitionOf(definitions, "home"), scene);
+  const context: ResolveContext = {
+    ...options,
+    file: null,
+    fileValues: { values: new Map(), notes: [] },
+    preset: null,
+    notes,
+  };
+  const home = oneSetting(definitionOf(definitions, "home"), context);
   const homePath = String(home.value ?? join(options.userHome, ".throughline"));
-  scene.file = options.readFile(homePath);
-  if (scene.file !== null) {
-    scene.fileValues = (await import("./read-config-file.ts")).readConfigFile(scene.file, definitions);
-    notes.push(...scene.fileValues.notes);
+  context.file = options.readFile(homePath);
+  if (context.file !== null) {
+    context.fileValues = (await import("./read-config-file.ts")).readConfigFile(context.file, definitions);
+    notes.push(...context.fileValues.notes);
   }
-  const preset = oneSetting(definitionOf(definitions, "preset"), scene);
-  scene.preset = preset.value === null ? null : String(preset.value);
-  const settings: SettingSet = new SettingSet(definitions.map((definition) => oneSetting(definition, scene)));
+  const preset = oneSetting(definitionOf(definitions, "preset"), context);
+  context.preset = preset.value === null ? null : String(preset.value);
+  const settings: SettingSet = new SettingSet(definitions.map((definition) => oneSetting(definition, context)));
   await checkStructures(settings, definitions);
   settings.fill("home", homePath);
   settings.setDefault("home", join(options.userHome, ".throughline"));
@@ -61,7 +67,7 @@ function isOfTurns(key: string): boolean {
   return key.startsWith("session.") || ["tools", "windowTokens", "maxOutputTokens"].includes(key);
 }
 
-interface Scene extends ResolveConfigOptions {
+interface ResolveContext extends ResolveConfigOptions {
   file: ConfigFile | null;
   fileValues: FileValues;
   preset: string | null;
@@ -74,7 +80,7 @@ function definitionOf(definitions: readonly SettingDefinition[], key: string): S
   return found;
 }
 
-function oneSetting(definition: SettingDefinition, scene: Scene): Setting {
+function oneSetting(definition: SettingDefinition, context: ResolveContext): Setting {
   const { key, default: fallback } = definition;
   const from = (source: Setting["source"], sourceName: string | null, value: SettingValue, line?: number): Setting => ({
     key,
@@ -85,19 +91,19 @@ function oneSetting(definition: SettingDefinition, scene: Scene): Setting {
     default: fallback,
     isSecret: definition.isSecret === true,
   });
-  const flag = scene.flags[key];
+  const flag = context.flags[key];
   if (flag !== undefined) return from("flag", definition.flag, checkText(definition, definition.flag ?? key, flag));
-  const variable = fromEnvironment(definition, scene);
+  const variable = fromEnvironment(definition, context);
   if (variable !== null) return from("environment", variable.name, variable.value);
-  const inFile = scene.fileValues.values.get(key);
-  if (inFile !== undefined) return from("file", scene.file?.path ?? null, inFile.value, inFile.line);
-  const preset = scene.preset === null ? undefined : presets[scene.preset]?.[key];
-  return preset === undefined ? from("default", null, fallback) : from("preset", scene.preset, preset);
+  const inFile = context.fileValues.values.get(key);
+  if (inFile !== undefined) return from("file", context.file?.path ?? null, inFile.value, inFile.line);
+  const preset = context.preset === null ? undefined : presets[context.preset]?.[key];
+  return preset === undefined ? from("default", null, fallback) : from("preset", context.preset, preset);
 }
 
 function fromEnvironment(
   definition: SettingDefinition,
-  { environment, notes }: Scene,
+  { environment, notes }: ResolveContext,
 ): { readonly name: string; readonly value: SettingValue } | null {
   for (const { name, meaning, isForeign = false } of definition.environment) {
     const content = environment[name];

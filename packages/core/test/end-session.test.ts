@@ -20,7 +20,7 @@ function quickClock(): Clock & { readonly sleeps: number[] } {
   };
 }
 
-async function scene(leaseMs: number) {
+async function fixture(leaseMs: number) {
   const clock = quickClock();
   const store = createMemoryStore({ clock });
   await store.save(ref, { sessionId: "s" }, { ifRevision: null });
@@ -41,7 +41,7 @@ const archive: SessionRef = { ...ref, archiveId: "s" };
 
 describe("ending a session", () => {
   it("notes in the archive when that was", async () => {
-    const { clock, store } = await scene(0);
+    const { clock, store } = await fixture(0);
     await endSession(store, ref, { clock });
     const archived = await store.load(archive);
     expect(archived?.archived).toBe(true);
@@ -50,7 +50,7 @@ describe("ending a session", () => {
   });
 
   it("leaves an archive as it is, and deletes it only when told to", async () => {
-    const { clock, store } = await scene(0);
+    const { clock, store } = await fixture(0);
     await endSession(store, ref, { clock });
     const before = await store.load(archive);
     await endSession(store, archive, { clock });
@@ -60,7 +60,7 @@ describe("ending a session", () => {
   });
 
   it("waits for a turn until its lease ran out, and says for whom once", async () => {
-    const { clock, store } = await scene(700);
+    const { clock, store } = await fixture(700);
     const owners: string[] = [];
     await endSession(store, ref, { clock, pollIntervalMs: 200, onWait: (owner) => void owners.push(owner) });
     expect(clock.sleeps).toEqual([200, 200, 200, 200]);
@@ -68,7 +68,7 @@ describe("ending a session", () => {
   });
 
   it("refuses a session that stays in use, and changes nothing of it", async () => {
-    const { clock, store } = await scene(60_000);
+    const { clock, store } = await fixture(60_000);
     const before = await store.load(ref);
     await expect(endSession(store, ref, { clock, timeoutMs: 500 })).rejects.toMatchObject({ code: "SESSION_BUSY" });
     expect(clock.sleeps).toEqual([200, 200, 100]);

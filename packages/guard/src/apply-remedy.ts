@@ -10,7 +10,7 @@ import { leastCharacters, shortenText, shortenToHead } from "./shorten-text.ts";
 import { truncateResults, type ResultLimits, type Shrunk } from "./truncate-results.ts";
 
 /** What a remedy knows. */
-export interface RemedyScene {
+export interface RemedyContext {
   readonly request: GuardedRequest;
   readonly recordIds: RecordIdsOfMessages;
   readonly kind: OverflowKind;
@@ -38,44 +38,44 @@ export interface Remedied {
 }
 
 /** Applies a remedy other than compaction; null when it finds nothing to do. */
-export function applyRemedy(remedy: Exclude<Remedy, "compact">, scene: RemedyScene): Remedied | null {
+export function applyRemedy(remedy: Exclude<Remedy, "compact">, context: RemedyContext): Remedied | null {
   switch (remedy) {
     case "output-budget":
-      return lowerOutput(scene);
+      return lowerOutput(context);
     case "media":
-      return shrunkOf(scene, leaveOutMedia(scene.request.messages, overBytes(scene), scene.recordIds));
+      return shrunkOf(context, leaveOutMedia(context.request.messages, overBytes(context), context.recordIds));
     case "item": {
-      const most = scene.overflow?.limitCharacters ?? 50_000;
-      return shorten(scene, { eachCharacters: most, totalCharacters: Number.MAX_SAFE_INTEGER });
+      const most = context.overflow?.limitCharacters ?? 50_000;
+      return shorten(context, { eachCharacters: most, totalCharacters: Number.MAX_SAFE_INTEGER });
     }
     case "truncate":
       return shorten(
-        scene,
-        scene.resultLimits ?? usualLimits(scene.resultWindowTokens),
-        scene.resultLimits?.keep === "head",
+        context,
+        context.resultLimits ?? usualLimits(context.resultWindowTokens),
+        context.resultLimits?.keep === "head",
       );
     case "squeeze":
-      return shorten(scene, squeezedLimits(scene));
+      return shorten(context, squeezedLimits(context));
     case "drop":
-      return replaceHistory(scene, dropOldest(scene.request.messages, scene));
+      return replaceHistory(context, dropOldest(context.request.messages, context));
   }
 }
 
 /** Asks for as much of an answer as there is room for; null when that is too little to be useful. */
-function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...scene }: RemedyScene): Remedied | null {
+function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...context }: RemedyContext): Remedied | null {
   const asked = request.maxOutputTokens ?? overflow?.maxOutputTokens ?? null;
   const window = overflow?.limitTokens ?? windowTokens;
   if (window === null || asked === null) return null;
   // A provider's own count needs little margin, an estimate more.
-  const prompt = scene.statedTokens ?? estimatedTokens * 1.02;
+  const prompt = context.statedTokens ?? estimatedTokens * 1.02;
   const room = Math.floor(window - prompt - Math.max(16, window * 0.005));
-  if (room >= asked || room < Math.min(scene.leastOutputTokens, asked)) return null;
+  if (room >= asked || room < Math.min(context.leastOutputTokens, asked)) return null;
   const change: GuardChange = {
     recordId: null,
     index: -1,
     callId: null,
     what: "output-budget",
-    reason: scene.kind,
+    reason: context.kind,
     beforeBytes: 0,
     afterBytes: 0,
   };
@@ -83,7 +83,7 @@ function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...scen
 }
 
 /** As short as it takes to meet the target; without one, a quarter of what there is. */
-function squeezedLimits({ request, estimatedTokens, targetTokens }: RemedyScene): ResultLimits {
+function squeezedLimits({ request, estimatedTokens, targetTokens }: RemedyContext): ResultLimits {
   const total = findResults(request.messages).reduce((sum, { text }) => sum + text.length, 0);
   // Four characters a token: when results shrink by too little the call fails once more.
   const rest = targetTokens === null ? total / 4 : total - Math.max(0, estimatedTokens - targetTokens) * 4;
@@ -91,22 +91,22 @@ function squeezedLimits({ request, estimatedTokens, targetTokens }: RemedyScene)
   return { eachCharacters: Number.MAX_SAFE_INTEGER, totalCharacters };
 }
 
-function shorten(scene: RemedyScene, limits: ResultLimits, isHeadOnly = false): Remedied | null {
-  const { request, kind, recordIds } = scene;
+function shorten(context: RemedyContext, limits: ResultLimits, isHeadOnly = false): Remedied | null {
+  const { request, kind, recordIds } = context;
   const shortenOne = isHeadOnly ? shortenToHead : shortenText;
   return shrunkOf(
-    scene,
+    context,
     truncateResults(request.messages, { ...limits, reason: kind, recordIds, shorten: shortenOne }),
   );
 }
 
-function shrunkOf({ request }: RemedyScene, { messages, changes }: Shrunk): Remedied | null {
+function shrunkOf({ request }: RemedyContext, { messages, changes }: Shrunk): Remedied | null {
   return changes.length === 0 ? null : { request: { ...request, messages }, changes };
 }
 
 /** The request with another list of messages; null when there is none. */
 export function replaceHistory(
-  { request, kind }: Pick<RemedyScene, "request" | "kind">,
+  { request, kind }: Pick<RemedyContext, "request" | "kind">,
   messages: readonly unknown[] | null,
 ): Remedied | null {
   if (messages === null) return null;
@@ -130,7 +130,7 @@ function commonEnd(one: readonly unknown[], other: readonly unknown[]): number {
   return length;
 }
 
-function overBytes({ request, overflow }: RemedyScene): number | null {
+function overBytes({ request, overflow }: RemedyContext): number | null {
   const limit = overflow?.limitBytes ?? null;
   if (limit === null) return null;
   const size =

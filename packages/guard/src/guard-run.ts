@@ -296,7 +296,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     return false;
   }
 
-  #scene(): Parameters<typeof applyRemedy>[1] {
+  #context(): Parameters<typeof applyRemedy>[1] {
     const refusedTokens = this.#overflow === null ? null : this.estimate.tokens;
     return {
       request: this.#request,
@@ -359,7 +359,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     let cause: unknown = null;
     let hasWorked = false;
     try {
-      const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#scene());
+      const done = remedy === "compact" ? await this.#compact() : applyRemedy(remedy, this.#context());
       hasWorked = done !== null && this.#take(remedy, done);
     } catch (error) {
       // A compaction that fails is one remedy less; the overflow is what is raised in the end.

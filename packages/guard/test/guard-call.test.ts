@@ -14,7 +14,7 @@ import { dropOldest } from "../src/drop-oldest.ts";
 import { serializeMessages } from "../src/serialize-messages.ts";
 import { silentTruncation } from "../src/ollama.ts";
 import { fine, model, overflow, run, turns, type Run } from "./guarded-run.ts";
-import { openScene, stages } from "./scene.ts";
+import { openFixture, stages } from "./guard-fixture.ts";
 
 describe("a guarded call", () => {
   it("takes 8,192 tokens for the answer unless told, and leaves a null to the provider [GRD-08, C39]", async () => {
@@ -285,16 +285,16 @@ describe("what errors tell of a model", () => {
 
 describe("Ollama's window", () => {
   it("is what is loaded or asked for, never more than trained", async () => {
-    const scene = await openScene("ollama", false, 8000, {
+    const fixture = await openFixture("ollama", false, 8000, {
       models: { "llama3.1": { windowTokens: 16_000 } },
       ollamaContextTokens: 8000,
     });
     const get = async (path: string, body?: object): Promise<unknown> => {
       const how = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-      return (await fetch(`${scene.simulator.url}${path}`, how)).json();
+      return (await fetch(`${fixture.simulator.url}${path}`, how)).json();
     };
     const window = readOllamaWindow("llama3.1", await get("/api/show", { model: "llama3.1" }), await get("/api/ps"));
-    await scene.simulator.close();
+    await fixture.simulator.close();
     expect(window).toEqual({ loadedTokens: 8000, configuredTokens: 8000, trainedTokens: 16_000 });
     expect([
       ollamaWindowTokens(window),

@@ -4,11 +4,11 @@ import { ThroughlineError } from "@throughline/core";
 import type { SimulatedReply } from "@throughline/provider-simulator";
 import { ollamaRequestFields } from "@throughline/guard";
 import { toolTurn, wirings, type WiringName } from "./models.ts";
-import { openScene, stages, type Scene } from "./scene.ts";
+import { openFixture, stages, type Fixture } from "./guard-fixture.ts";
 
 const names = Object.keys(wirings) as WiringName[];
 const ways = names.flatMap((name) => [[name, false] as const, [name, true] as const]);
-let scene: Scene;
+let fixture: Fixture;
 
 /** A conversation whose last turn asks a question. */
 function conversation(name: WiringName, turns: number, resultCharacters: number): readonly object[] {
@@ -26,58 +26,58 @@ function thrown(promise: Promise<unknown>): Promise<unknown> {
 }
 
 describe.each(ways)("%s, streamed: %s", (name, streams) => {
-  afterEach(() => scene.simulator.close());
+  afterEach(() => fixture.simulator.close());
 
   it("sends what fits as it is [GRD-01, GRD-02, GRD-09]", async () => {
-    scene = await openScene(name, streams, 20_000);
+    fixture = await openFixture(name, streams, 20_000);
     const messages = conversation(name, 2, 300);
-    const { outcome, changes, attempts } = await scene.guard({ messages, windowTokens: 20_000 });
+    const { outcome, changes, attempts } = await fixture.guard({ messages, windowTokens: 20_000 });
     expect([outcome, changes, attempts.map((attempt) => attempt.outcome)]).toEqual(["answered", [], ["answered"]]);
-    expect(scene.sent[0]?.messages).toBe(messages);
-    expect(scene.sent[0]).not.toHaveProperty("tools");
-    expect(scene.simulator.refusals).toEqual([]);
+    expect(fixture.sent[0]?.messages).toBe(messages);
+    expect(fixture.sent[0]).not.toHaveProperty("tools");
+    expect(fixture.simulator.refusals).toEqual([]);
   });
 
   it("shortens oversized tool results after an overflow, and answers [GRD-03, GRD-07, GRD-10, GRD-17]", async () => {
-    scene = await openScene(name, streams, 20_000);
+    fixture = await openFixture(name, streams, 20_000);
     const messages = conversation(name, 2, 60_000);
     const before = JSON.stringify(messages);
     // Nobody told the guard the window: it learns of the overflow from the provider.
-    const { outcome, changes, attempts, request } = await scene.guard({ messages });
+    const { outcome, changes, attempts, request } = await fixture.guard({ messages });
     expect([outcome, attempts.map((attempt) => attempt.outcome)]).toEqual(["answered", ["overflowed", "answered"]]);
-    expect(stages(scene.events)).toEqual(["truncate"]);
+    expect(stages(fixture.events)).toEqual(["truncate"]);
     expect(changes.map(({ what }) => what)).toEqual(["tool-result", "tool-result"]);
     expect(changes.every(({ beforeBytes, afterBytes }) => beforeBytes === 60_000 && afterBytes < 20_000)).toBe(true);
     expect(JSON.stringify(request.messages)).toMatch(/truncated \(60000 chars total, showing first \d+ and last \d+\)/);
-    expect(scene.events.filter((event) => event.name === "guard.attempt")).toHaveLength(2);
+    expect(fixture.events.filter((event) => event.name === "guard.attempt")).toHaveLength(2);
     expect(JSON.stringify(messages)).toBe(before);
   });
 
   it("compacts when that is not enough, and never before the results [GRD-04]", async () => {
-    scene = await openScene(name, streams, 4000);
+    fixture = await openFixture(name, streams, 4000);
     const messages = conversation(name, 40, 1500);
-    const { outcome, attempts } = await scene.guard({ messages });
+    const { outcome, attempts } = await fixture.guard({ messages });
     expect(outcome).toBe("answered");
     expect(attempts.length).toBeLessThanOrEqual(3);
-    expect(stages(scene.events).filter((stage) => stage === "compact")).toEqual(["compact"]);
-    expect(scene.simulator.refusals.every(({ kind }) => kind === "overflow")).toBe(true);
+    expect(stages(fixture.events).filter((stage) => stage === "compact")).toEqual(["compact"]);
+    expect(fixture.simulator.refusals.every(({ kind }) => kind === "overflow")).toBe(true);
   });
 
   it("knows before the first call that it does not fit [GRD-18]", async () => {
-    scene = await openScene(name, streams, 8000);
-    const { outcome, attempts } = await scene.guard({ messages: conversation(name, 20, 4000), windowTokens: 8000 });
+    fixture = await openFixture(name, streams, 8000);
+    const { outcome, attempts } = await fixture.guard({ messages: conversation(name, 20, 4000), windowTokens: 8000 });
     expect([outcome, attempts.map((attempt) => attempt.outcome)]).toEqual(["answered", ["over", "answered"]]);
-    expect(scene.simulator.refusals).toEqual([]);
+    expect(fixture.simulator.refusals).toEqual([]);
   });
 
   it("raises what nothing cures, with the provider's error and every attempt [GRD-05]", async () => {
-    scene = await openScene(name, streams, 2000);
+    fixture = await openFixture(name, streams, 2000);
     const messages = [{ role: "user", content: "These words are the user's own. ".repeat(1000) }];
-    const error = await thrown(scene.guard({ messages }));
+    const error = await thrown(fixture.guard({ messages }));
     expect(error).toMatchObject({ code: "CONTEXT_OVERFLOW", details: { kind: "input" } });
     expect((error as ThroughlineError).cause).toBeInstanceOf(Object);
     expect((error as ThroughlineError).details["attempts"]).toMatchObject([{ attempt: 0, outcome: "overflowed" }]);
-    expect(scene.simulator.requests).toHaveLength(1);
+    expect(fixture.simulator.requests).toHaveLength(1);
   });
 
   it.each([
@@ -87,42 +87,44 @@ describe.each(ways)("%s, streamed: %s", (name, streams) => {
     ["overload", { kind: "error", status: 503 }],
   ] satisfies [string, SimulatedReply][])("passes %s on untouched, with one call [GRD-06]", async (_, reply) => {
     // A local server's 500 is believed by its words, so the words must not be an overflow's.
-    scene = await openScene(name, streams, 20_000, { replies: [reply] });
+    fixture = await openFixture(name, streams, 20_000, { replies: [reply] });
     const messages = conversation(name, 3, 3000);
     const before = JSON.stringify(messages);
-    const error = await thrown(scene.guard({ messages }));
+    const error = await thrown(fixture.guard({ messages }));
     expect(error).toBeInstanceOf(Error);
     expect(ThroughlineError.isInstance(error)).toBe(false);
     expect(error).toMatchObject(name === "ollama" ? { status_code: reply.status } : { status: reply.status });
-    expect([scene.simulator.requests.length, stages(scene.events)]).toEqual([1, []]);
+    expect([fixture.simulator.requests.length, stages(fixture.events)]).toEqual([1, []]);
     expect(JSON.stringify(messages)).toBe(before);
   });
 
   it("is ended by the caller's signal [GRD-06]", async () => {
-    scene = await openScene(name, streams, 20_000, { replies: [{ kind: "answer", content: "Late.", delayMs: 200 }] });
-    const early = await thrown(scene.guard({ messages: conversation(name, 1, 10), signal: AbortSignal.abort() }));
+    fixture = await openFixture(name, streams, 20_000, {
+      replies: [{ kind: "answer", content: "Late.", delayMs: 200 }],
+    });
+    const early = await thrown(fixture.guard({ messages: conversation(name, 1, 10), signal: AbortSignal.abort() }));
     expect(early).toMatchObject({ code: "ABORTED" });
-    expect(scene.sent).toHaveLength(0);
+    expect(fixture.sent).toHaveLength(0);
     if (name === "ollama") return;
     const controller = new AbortController();
-    const pending = thrown(scene.guard({ messages: conversation(name, 1, 10), signal: controller.signal }));
-    await expect.poll(() => scene.simulator.requests.length).toBe(1);
+    const pending = thrown(fixture.guard({ messages: conversation(name, 1, 10), signal: controller.signal }));
+    await expect.poll(() => fixture.simulator.requests.length).toBe(1);
     controller.abort();
     expect(await pending).toMatchObject({ message: expect.stringMatching(/abort/i) as string });
-    expect([scene.sent.length, stages(scene.events)]).toEqual([1, []]);
+    expect([fixture.sent.length, stages(fixture.events)]).toEqual([1, []]);
   });
 
   it("raises a rate limit smaller than the request without another call", async () => {
     const message =
       "Request too large for model `m` on tokens per minute (TPM): Limit 8000, Requested 9000, please reduce your message size and try again.";
-    scene = await openScene(name, streams, 20_000, { replies: [{ kind: "error", status: 413, message }] });
-    const error = await thrown(scene.guard({ messages: conversation(name, 8, 3000) }));
+    fixture = await openFixture(name, streams, 20_000, { replies: [{ kind: "error", status: 413, message }] });
+    const error = await thrown(fixture.guard({ messages: conversation(name, 8, 3000) }));
     expect(error).toMatchObject({ code: "CONTEXT_OVERFLOW", details: { kind: "ceiling", windowTokens: 8000 } });
-    expect(scene.simulator.requests).toHaveLength(1);
+    expect(fixture.simulator.requests).toHaveLength(1);
   });
 
   it("takes images out of a request with too many bytes", async () => {
-    scene = await openScene(name, streams, 50_000, { maxRequestBytes: 30_000 });
+    fixture = await openFixture(name, streams, 50_000, { maxRequestBytes: 30_000 });
     const data = "iVBORw0KGgo".padEnd(20_000, "A");
     const picture = {
       anthropic: {
@@ -149,18 +151,18 @@ describe.each(ways)("%s, streamed: %s", (name, streams) => {
       { role: "user", ...picture },
       { role: "assistant", content: "I see." },
     ]);
-    const { outcome, changes } = await scene.guard({ messages: [...messages, { role: "user", content: "And?" }] });
-    expect([outcome, stages(scene.events), changes.map(({ what, index }) => [what, index])]).toEqual([
+    const { outcome, changes } = await fixture.guard({ messages: [...messages, { role: "user", content: "And?" }] });
+    expect([outcome, stages(fixture.events), changes.map(({ what, index }) => [what, index])]).toEqual([
       "answered",
       ["media"],
       [["media", 0]],
     ]);
-    await expect.poll(() => scene.simulator.requests.at(-1)?.outcome).toBe("answered");
+    await expect.poll(() => fixture.simulator.requests.at(-1)?.outcome).toBe("answered");
   });
 });
 
 describe("kinds that only some providers have", () => {
-  afterEach(() => scene.simulator.close());
+  afterEach(() => fixture.simulator.close());
 
   it.each([
     ["anthropic", false],
@@ -170,12 +172,12 @@ describe("kinds that only some providers have", () => {
   ] as const)(
     "%s, streamed %s: asks for a shorter answer first when prompt and answer together are too much",
     async (name, streams) => {
-      scene = await openScene(name, streams, 6000);
-      const { outcome, changes, request, limits } = await scene.guard({
+      fixture = await openFixture(name, streams, 6000);
+      const { outcome, changes, request, limits } = await fixture.guard({
         messages: conversation(name, 1, 12_000),
         maxOutputTokens: 5000,
       });
-      expect([outcome, stages(scene.events), changes.map(({ what }) => what)]).toEqual([
+      expect([outcome, stages(fixture.events), changes.map(({ what }) => what)]).toEqual([
         "answered",
         ["output-budget"],
         ["output-budget"],
@@ -190,9 +192,9 @@ describe("kinds that only some providers have", () => {
     const message =
       "Invalid 'messages[2].content': string too long. Expected a string with maximum length 10000, but got a string with length 30000 instead.";
     const reply: SimulatedReply = { kind: "error", status: 400, message, code: "string_above_max_length" };
-    scene = await openScene("openai-chat", streams, 100_000, { replies: [reply] });
-    const { outcome, changes } = await scene.guard({ messages: conversation("openai-chat", 2, 30_000) });
-    expect([outcome, stages(scene.events)]).toEqual(["answered", ["item"]]);
+    fixture = await openFixture("openai-chat", streams, 100_000, { replies: [reply] });
+    const { outcome, changes } = await fixture.guard({ messages: conversation("openai-chat", 2, 30_000) });
+    expect([outcome, stages(fixture.events)]).toEqual(["answered", ["item"]]);
     expect(changes.map(({ afterBytes }) => afterBytes <= 10_000)).toEqual([true, true]);
   });
 
@@ -200,8 +202,8 @@ describe("kinds that only some providers have", () => {
     "keeps Anthropic's answer that the end of the window cut short, streamed %s",
     async (streams) => {
       const reply: SimulatedReply = { kind: "answer", content: "As far as it goes", stop: "context-window" };
-      scene = await openScene("anthropic", streams, 20_000, { replies: [reply] });
-      const found = await scene.guard({ messages: conversation("anthropic", 1, 10) });
+      fixture = await openFixture("anthropic", streams, 20_000, { replies: [reply] });
+      const found = await fixture.guard({ messages: conversation("anthropic", 1, 10) });
       expect(found).toMatchObject({ outcome: "partial", overflow: { kind: "input" } });
       expect(JSON.stringify(found.reply)).toContain("As far as it goes");
       expect(found.attempts.map(({ outcome }) => outcome)).toEqual(["broke-off"]);
@@ -218,14 +220,14 @@ describe("kinds that only some providers have", () => {
     const breakAfter = { events: 6, how: "error-event", status: 400, message } as const;
     const content = "Half of what there is to say, and more. ".repeat(20);
     const reply: SimulatedReply = { kind: "answer", content, breakAfter };
-    scene = await openScene(name, true, 200_000, { replies: [reply] });
+    fixture = await openFixture(name, true, 200_000, { replies: [reply] });
     const messages = conversation(name, 2, 3000);
     const before = JSON.stringify(messages);
-    const found = await scene.guard({ messages });
+    const found = await fixture.guard({ messages });
     expect(found).toMatchObject({ outcome: "partial", reply: null });
     expect(found.overflow?.kind).toMatch(/^(?:input|io)$/);
     expect(content.startsWith(String(found.partial))).toBe(true);
-    expect([scene.simulator.requests.length, stages(scene.events), found.changes]).toEqual([1, [], []]);
+    expect([fixture.simulator.requests.length, stages(fixture.events), found.changes]).toEqual([1, [], []]);
     expect(JSON.stringify(messages)).toBe(before);
   });
 
@@ -240,11 +242,11 @@ describe("kinds that only some providers have", () => {
         content: "Half of what there is to say. ".repeat(20),
         breakAfter,
       };
-      scene = await openScene(name, true, 200_000, { replies: [reply] });
-      const error = await thrown(scene.guard({ messages: conversation(name, 2, 3000) }));
+      fixture = await openFixture(name, true, 200_000, { replies: [reply] });
+      const error = await thrown(fixture.guard({ messages: conversation(name, 2, 3000) }));
       expect(ThroughlineError.isInstance(error)).toBe(false);
-      expect([scene.simulator.requests.length, stages(scene.events)]).toEqual([1, []]);
-      if (status === 429) await scene.simulator.close();
+      expect([fixture.simulator.requests.length, stages(fixture.events)]).toEqual([1, []]);
+      if (status === 429) await fixture.simulator.close();
     }
   });
 
@@ -256,20 +258,20 @@ describe("kinds that only some providers have", () => {
         "the prompt of 8000 tokens and max_tokens of 5000 exceed the context length of 12000 tokens",
       ];
       const failure = (message: string): SimulatedReply => ({ kind: "error", status: 400, message });
-      scene = await openScene(name, streams, 100_000, { replies: [failure(item)] });
-      const shortened = await scene.guard({ messages: conversation(name, 2, 30_000) });
-      expect([shortened.outcome, stages(scene.events)]).toEqual(["answered", ["item"]]);
-      await scene.simulator.close();
-      scene = await openScene(name, streams, 100_000, { replies: [failure(sum)] });
-      const lowered = await scene.guard({ messages: conversation(name, 1, 12_000), maxOutputTokens: 5000 });
-      expect([lowered.outcome, stages(scene.events)]).toEqual(["answered", ["output-budget"]]);
+      fixture = await openFixture(name, streams, 100_000, { replies: [failure(item)] });
+      const shortened = await fixture.guard({ messages: conversation(name, 2, 30_000) });
+      expect([shortened.outcome, stages(fixture.events)]).toEqual(["answered", ["item"]]);
+      await fixture.simulator.close();
+      fixture = await openFixture(name, streams, 100_000, { replies: [failure(sum)] });
+      const lowered = await fixture.guard({ messages: conversation(name, 1, 12_000), maxOutputTokens: 5000 });
+      expect([lowered.outcome, stages(fixture.events)]).toEqual(["answered", ["output-budget"]]);
       expect(lowered.request.maxOutputTokens).toBeLessThan(4000);
     },
   );
 
   it("keeps what a caller kept when an overflow error follows it", async () => {
-    scene = await openScene("ollama", true, 20_000);
-    const found = await scene.guard({
+    fixture = await openFixture("ollama", true, 20_000);
+    const found = await fixture.guard({
       messages: conversation("ollama", 1, 10),
       call: async (_, { keep }) => {
         keep("Half of");
@@ -281,13 +283,13 @@ describe("kinds that only some providers have", () => {
   });
 
   it("catches Ollama leaving a part of the prompt out without a word", async () => {
-    scene = await openScene("ollama", false, 3000);
+    fixture = await openFixture("ollama", false, 3000);
     const messages = conversation("ollama", 12, 3000);
-    const client = wirings.ollama(scene.simulator.url, false);
+    const client = wirings.ollama(fixture.simulator.url, false);
     // A server from before the fields: what it is sent says nothing of truncation.
     const old = { ...client, call: (await import("ollama")).Ollama };
-    const ollama = new old.call({ host: scene.simulator.url });
-    const { outcome, attempts } = await scene.guard({
+    const ollama = new old.call({ host: fixture.simulator.url });
+    const { outcome, attempts } = await fixture.guard({
       messages,
       windowTokens: 128_000,
       readWindow: async () => 3000,
@@ -301,42 +303,42 @@ describe("kinds that only some providers have", () => {
     });
     expect(outcome).toBe("answered");
     expect(attempts[0]).toMatchObject({ outcome: "overflowed", overflow: { rule: "silent-truncation" } });
-    expect(scene.simulator.requests[0]?.promptTokens).toBeLessThanOrEqual(3000);
-    const last = scene.simulator.requests.at(-1)?.body as { messages: unknown[] };
+    expect(fixture.simulator.requests[0]?.promptTokens).toBeLessThanOrEqual(3000);
+    const last = fixture.simulator.requests.at(-1)?.body as { messages: unknown[] };
     // What was sent last fitted whole.
     expect(JSON.stringify(last.messages).length / 4).toBeLessThan(3600);
   });
 
   it("only suspects a low count without proof, and goes on", async () => {
-    scene = await openScene("ollama", false, 50_000, {
+    fixture = await openFixture("ollama", false, 50_000, {
       replies: [{ kind: "answer", content: "Fine.", usage: { inputTokens: 20 } }],
     });
-    const calibration: Calibration = { v: 1, ratios: { [`llama3-1 ${scene.counter.version}`]: [1, 1, 1, 1] } };
+    const calibration: Calibration = { v: 1, ratios: { [`llama3-1 ${fixture.counter.version}`]: [1, 1, 1, 1] } };
     const messages = conversation("ollama", 4, 3000);
-    const { outcome, changes } = await scene.guard({ messages, windowTokens: 50_000, calibration });
+    const { outcome, changes } = await fixture.guard({ messages, windowTokens: 50_000, calibration });
     expect([outcome, changes]).toEqual(["answered", []]);
-    expect(scene.events.map(({ name }) => name)).toContain("guard.truncation-suspected");
+    expect(fixture.events.map(({ name }) => name)).toContain("guard.truncation-suspected");
   });
 
   it("keeps an answer when the server cannot be asked for its window behind it", async () => {
     const reply = { kind: "answer", content: "Fine.", usage: { inputTokens: 20 } } as const;
-    scene = await openScene("ollama", false, 50_000, { replies: [reply] });
+    fixture = await openFixture("ollama", false, 50_000, { replies: [reply] });
     const readWindow = (): Promise<number> => Promise.reject(new Error("gone"));
     const messages = conversation("ollama", 4, 3000);
-    expect(await scene.guard({ messages, windowTokens: 50_000, readWindow })).toMatchObject({ outcome: "answered" });
+    expect(await fixture.guard({ messages, windowTokens: 50_000, readWindow })).toMatchObject({ outcome: "answered" });
   });
 
   it("suspects nothing in a first turn, whose estimate rests on no measurement yet", async () => {
     const reply = { kind: "answer", content: "Fine.", usage: { inputTokens: 20 } } as const;
-    scene = await openScene("ollama", false, 50_000, { replies: [reply] });
-    await scene.guard({ messages: conversation("ollama", 4, 3000), windowTokens: 50_000 });
-    expect(scene.events.map(({ name }) => name)).not.toContain("guard.truncation-suspected");
+    fixture = await openFixture("ollama", false, 50_000, { replies: [reply] });
+    await fixture.guard({ messages: conversation("ollama", 4, 3000), windowTokens: 50_000 });
+    expect(fixture.events.map(({ name }) => name)).not.toContain("guard.truncation-suspected");
   });
 
   it("sends Ollama the fields that make it refuse instead", async () => {
-    scene = await openScene("ollama", false, 3000);
-    await scene.guard({ messages: conversation("ollama", 12, 3000) });
-    expect(scene.simulator.requests[0]?.body).toMatchObject(ollamaRequestFields);
-    expect(scene.simulator.refusals.map(({ kind }) => kind)).toContain("overflow");
+    fixture = await openFixture("ollama", false, 3000);
+    await fixture.guard({ messages: conversation("ollama", 12, 3000) });
+    expect(fixture.simulator.requests[0]?.body).toMatchObject(ollamaRequestFields);
+    expect(fixture.simulator.refusals.map(({ kind }) => kind)).toContain("overflow");
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { limitsOf } from "@throughline/guard";
 import { counter, run, turns } from "./guarded-run.ts";
-import { stages } from "./scene.ts";
+import { stages } from "./guard-fixture.ts";
 
 describe("a guarded call, and the calls after it", () => {
   describe("for a model that binds thinking", () => {

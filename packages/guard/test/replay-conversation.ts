@@ -1,7 +1,7 @@
 import { emptyCalibration, observe, readUsage, type Actual, type Calibration } from "@throughline/tokens";
 import { createGuardTurn } from "@throughline/guard";
 import type { GuardChange, GuardOutcome } from "@throughline/guard";
-import { openScene, type Scene } from "./scene.ts";
+import { openFixture, type Fixture } from "./guard-fixture.ts";
 
 /** One call: what the gauge said before it, and what the provider counted. */
 export interface GaugePoint {
@@ -34,8 +34,8 @@ export async function replayConversation(
   windowTokens: number,
   everyNth: number,
 ): Promise<Replay> {
-  const scene = await openScene("anthropic", false, windowTokens);
-  const player = new Player(scene, windowTokens);
+  const fixture = await openFixture("anthropic", false, windowTokens);
+  const player = new Player(fixture, windowTokens);
   let replies = 0;
   for (const [index, message] of conversation.entries()) {
     const { role, content } = message as { role: string; content: unknown };
@@ -44,9 +44,9 @@ export async function replayConversation(
     player.messages.push(message);
   }
   const { points, totals } = player;
-  const refused = scene.simulator.refusals.length;
-  await scene.simulator.close();
-  return { ...totals, points, calls: scene.sent.length, refused };
+  const refused = fixture.simulator.refusals.length;
+  await fixture.simulator.close();
+  return { ...totals, points, calls: fixture.sent.length, refused };
 }
 
 class Player {
@@ -57,15 +57,15 @@ class Player {
     mostCompactions: 0,
     raised: 0,
   };
-  private readonly scene: Scene;
+  private readonly fixture: Fixture;
   private readonly windowTokens: number;
   private keptChanges: readonly GuardChange[] = [];
   private turn = createGuardTurn();
   private actual: Actual | null = null;
   private calibration: Calibration = emptyCalibration;
 
-  constructor(scene: Scene, windowTokens: number) {
-    this.scene = scene;
+  constructor(fixture: Fixture, windowTokens: number) {
+    this.fixture = fixture;
     this.windowTokens = windowTokens;
   }
 
@@ -74,11 +74,11 @@ class Player {
   }
 
   async ask(message: number): Promise<void> {
-    const { scene, windowTokens, keptChanges, turn, actual, calibration, messages } = this;
-    const before = scene.sent.length;
+    const { fixture, windowTokens, keptChanges, turn, actual, calibration, messages } = this;
+    const before = fixture.sent.length;
     const given = { messages, windowTokens, keptChanges, turn, actual, calibration, maxOutputTokens: 1024 };
-    const found = await scene.guard(given).catch((error: unknown) => error as Error);
-    this.totals.mostCalls = Math.max(this.totals.mostCalls, scene.sent.length - before);
+    const found = await fixture.guard(given).catch((error: unknown) => error as Error);
+    this.totals.mostCalls = Math.max(this.totals.mostCalls, fixture.sent.length - before);
     this.totals.mostCompactions = Math.max(this.totals.mostCompactions, turn.compactions);
     if (found instanceof Error) this.totals.raised += 1;
     else this.take(message, found);
@@ -99,7 +99,7 @@ class Player {
   }
 
   private learn({ tokens, coversMessages }: Actual, counted: number): void {
-    const { counter } = this.scene;
+    const { counter } = this.fixture;
     const added = counter.countMessages(this.messages.slice(coversMessages) as never);
     this.calibration = observe(this.calibration, { counter, counted: added, observedTokens: counted - tokens });
   }

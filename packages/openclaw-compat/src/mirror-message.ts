@@ -9,7 +9,7 @@ import {
   type ThroughlineError,
 } from "@throughline/core";
 import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format/internal";
-import { refOf, type CompatScene } from "./compat-scene.ts";
+import { refOf, type CompatContext } from "./compat-context.ts";
 
 export interface MirrorParams {
   /** @default "main" */
@@ -45,34 +45,34 @@ const pollIntervalMs = 50;
  * runs: its reply may be this very text, and a record between a call and its result would tear them apart.
  */
 export async function appendAssistantMessageToSessionTranscript(
-  scene: CompatScene,
+  context: CompatContext,
   params: MirrorParams,
 ): Promise<MirrorResult> {
   const { agentId = "main", sessionKey, idempotencyKey, expectedSessionId, timeoutMs = 15_000, signal } = params;
   if (sessionKey.trim() === "") return { ok: false, code: "missing-key", reason: "missing sessionKey" };
   const blocks = blocksOf(params);
   if (blocks.length === 0) return { ok: false, code: "empty", reason: "empty text" };
-  const ref = refOf(scene, agentId, sessionKey);
-  const deadlineMs = scene.clock.nowMs() + timeoutMs;
+  const ref = refOf(context, agentId, sessionKey);
+  const deadlineMs = context.clock.nowMs() + timeoutMs;
   for (;;) {
-    const state = await scene.store.load(ref);
+    const state = await context.store.load(ref);
     if (state === null) return { ok: false, code: "unknown-session", reason: `unknown sessionKey: ${sessionKey}` };
     if (expectedSessionId !== undefined && state.sessionId !== expectedSessionId) {
       return { ok: false, code: "session-rebound", reason: `the session is ${state.sessionId} by now` };
     }
-    const sessionFile = fileOf(scene, agentId, state);
-    const stored = await storedReply(scene, state, blocks);
+    const sessionFile = fileOf(context, agentId, state);
+    const stored = await storedReply(context, state, blocks);
     // What was looked at is what it is appended to: a reply that came in between is seen next time round.
     const options = { expect: { head: state.head.headId }, ...(signal === undefined ? {} : { signal }) };
-    const newKey = { idempotencyKey: scene.random.uuid(), isNewKey: true };
+    const newKey = { idempotencyKey: context.random.uuid(), isNewKey: true };
     try {
       if (stored !== null) {
         // A read may return what is not on the disk. The store acknowledges nothing behind that.
-        await appendOnce(scene.store, ref, [], { ...options, ...newKey });
+        await appendOnce(context.store, ref, [], { ...options, ...newKey });
         return { ok: true, sessionFile, messageId: stored.id, isDuplicate: true };
       }
       const draft = { type: "message", message: mirrored(blocks) };
-      const result = await appendOnce(scene.store, ref, [draft], {
+      const result = await appendOnce(context.store, ref, [draft], {
         ...options,
         ...(idempotencyKey === undefined ? newKey : { idempotencyKey: `mirror:${idempotencyKey}` }),
       });
@@ -87,19 +87,19 @@ export async function appendAssistantMessageToSessionTranscript(
         return { ok: false, code: "blocked", reason: "the idempotency key belongs to another message" };
       }
       if (!hasErrorCode(error, "SESSION_BUSY", "APPEND_CONFLICT")) throw error;
-      if (scene.clock.nowMs() >= deadlineMs)
+      if (context.clock.nowMs() >= deadlineMs)
         return {
           ok: false,
           code: "blocked",
           reason: `${(error as ThroughlineError).code}: ${(error as ThroughlineError).message}`,
         };
     }
-    await scene.clock.sleep(pollIntervalMs, signal);
+    await context.clock.sleep(pollIntervalMs, signal);
   }
 }
 
 /** Where the file is, as OpenClaw would say; what another program wrote that is no path says nothing. */
-function fileOf({ stateDir }: CompatScene, agentId: string, { sessionId, entry }: SessionState): string {
+function fileOf({ stateDir }: CompatContext, agentId: string, { sessionId, entry }: SessionState): string {
   const stated: unknown = entry.sessionFile;
   const file = typeof stated === "string" ? { sessionFile: stated } : {};
   return resolveSessionFile(resolveSessionsDir({ stateDir, agentId }), { sessionId, ...file }).path;
@@ -141,12 +141,12 @@ function mirrored(content: AssistantMessage["content"]): AssistantMessage {
 
 /** The reply at the end of the conversation, when it says the same. */
 async function storedReply(
-  scene: CompatScene,
+  context: CompatContext,
   state: SessionState,
   blocks: readonly { readonly text: string }[],
 ): Promise<StoredRecord | null> {
   const wanted = normal(blocks.map(({ text }) => text).join("\n"));
-  for await (const record of newestRecords(scene, state.ref)) {
+  for await (const record of newestRecords(context, state.ref)) {
     if (record.side || !isRecordOfType(record.record, "message")) continue;
     const { message } = record.record;
     if (message.role !== "assistant") return null;
@@ -156,8 +156,8 @@ async function storedReply(
   return null;
 }
 
-async function* newestRecords(scene: CompatScene, ref: SessionRef): AsyncGenerator<StoredRecord> {
-  for await (const page of scene.store.read(ref, { order: "descending", limit: 50 })) yield* page.records;
+async function* newestRecords(context: CompatContext, ref: SessionRef): AsyncGenerator<StoredRecord> {
+  for await (const page of context.store.read(ref, { order: "descending", limit: 50 })) yield* page.records;
 }
 
 function textOf(content: AssistantMessage["content"]): string {

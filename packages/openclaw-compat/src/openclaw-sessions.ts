@@ -7,7 +7,7 @@ import {
 import { resolveStorePath } from "@throughline/openclaw-format";
 import type { SendAction } from "@throughline/policy";
 import type { SendPolicyMode } from "@throughline/policy/internal";
-import { agentOf, type CompatScene, type EntriesByKey, type LoadedCache } from "./compat-scene.ts";
+import { agentOf, type CompatContext, type EntriesByKey, type LoadedCache } from "./compat-context.ts";
 import { appendAssistantMessageToSessionTranscript, type MirrorParams, type MirrorResult } from "./mirror-message.ts";
 import { resolvePolicy, type SendPolicyParams } from "./resolve-policy.ts";
 import {
@@ -93,16 +93,16 @@ export function createOpenclawSessions(options: OpenclawSessionsOptions): Opencl
     { clock, random },
   );
   const { cache = new Map() } = options;
-  const scene: CompatScene = { store, stateDir, homeDir, namespace, clock, random, lock, cacheTtlMs, cache };
+  const context: CompatContext = { store, stateDir, homeDir, namespace, clock, random, lock, cacheTtlMs, cache };
   const forAgent = (agentId: string | undefined) => ({ stateDir, ...(agentId === undefined ? {} : { agentId }) });
   return {
-    loadSessionStore: (storePath, given) => loadSessionStore(scene, storePath, given),
-    saveSessionStore: (storePath, entries) => saveSessionStore(scene, storePath, entries),
-    updateSessionStore: (storePath, mutator, given) => updateSessionStore(scene, storePath, mutator, given),
-    updateSessionStoreEntry: (params) => updateSessionStoreEntry(scene, params),
-    recordSessionMetaFromInbound: (params) => recordSessionMetaFromInbound(scene, params),
-    updateLastRoute: (params) => updateLastRoute(scene, params),
-    appendAssistantMessageToSessionTranscript: (params) => appendAssistantMessageToSessionTranscript(scene, params),
+    loadSessionStore: (storePath, given) => loadSessionStore(context, storePath, given),
+    saveSessionStore: (storePath, entries) => saveSessionStore(context, storePath, entries),
+    updateSessionStore: (storePath, mutator, given) => updateSessionStore(context, storePath, mutator, given),
+    updateSessionStoreEntry: (params) => updateSessionStoreEntry(context, params),
+    recordSessionMetaFromInbound: (params) => recordSessionMetaFromInbound(context, params),
+    updateLastRoute: (params) => updateLastRoute(context, params),
+    appendAssistantMessageToSessionTranscript: (params) => appendAssistantMessageToSessionTranscript(context, params),
     resolveSessionTranscriptPath: (sessionId, agentId, topicId) =>
       resolveTranscriptPath({ ...forAgent(agentId), sessionId, ...(topicId === undefined ? {} : { topicId }) }),
     resolveDefaultSessionStorePath: (agentId) => resolveDefaultStorePath(forAgent(agentId)),
@@ -110,7 +110,7 @@ export function createOpenclawSessions(options: OpenclawSessionsOptions): Opencl
     resolveStorePath: (path, given = {}) => resolveStorePath(path, { ...forAgent(given.agentId), homeDir }),
     resolveSendPolicy: (params) => resolvePolicy(params, options.sendPolicyMode),
     withSessionStoreLock: (storePath, action, given) => lock.run(agentOf(storePath), action, given),
-    clearSessionStoreCacheForTest: () => scene.cache.clear(),
+    clearSessionStoreCacheForTest: () => context.cache.clear(),
   };
 }
 

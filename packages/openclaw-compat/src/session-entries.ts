@@ -9,7 +9,7 @@ import {
   updateRoute,
 } from "@throughline/core";
 import { setBlobsAside } from "@throughline/core/internal";
-import { agentOf, hasBlobs, refOf, wholeEntry, type CompatScene } from "./compat-scene.ts";
+import { agentOf, hasBlobs, refOf, wholeEntry, type CompatContext } from "./compat-context.ts";
 
 /** An inbound message as OpenClaw's channels hand it over; `InboundMessage`'s own names are understood too. */
 export interface InboundContext extends InboundMessage {
@@ -44,23 +44,23 @@ export interface UpdateEntryParams extends EntryPlace {
 
 /** Patches one entry, always from what the store holds now. Null when there is no such session. */
 export async function updateSessionStoreEntry(
-  scene: CompatScene,
+  context: CompatContext,
   { storePath, sessionKey, update }: UpdateEntryParams,
 ): Promise<SessionEntry | null> {
   const agentId = agentOf(storePath);
-  const ref = refOf(scene, agentId, sessionKey);
-  return scene.lock.run(agentId, async () => {
-    const state = await scene.store.load(ref);
+  const ref = refOf(context, agentId, sessionKey);
+  return context.lock.run(agentId, async () => {
+    const state = await context.store.load(ref);
     if (state === null) return null;
-    const patch = await update(await wholeEntry(scene, state));
-    if (patch === null || Object.keys(patch).length === 0) return wholeEntry(scene, state);
+    const patch = await update(await wholeEntry(context, state));
+    if (patch === null || Object.keys(patch).length === 0) return wholeEntry(context, state);
     try {
-      const patched = await updateEntry(scene.store, ref, (current) =>
-        mergeEntry(current, patch, { nowMs: scene.clock.nowMs() }),
+      const patched = await updateEntry(context.store, ref, (current) =>
+        mergeEntry(current, patch, { nowMs: context.clock.nowMs() }),
       );
-      return await wholeEntry(scene, hasBlobs(patched.entry) ? await setBlobsAside(scene.store, ref) : patched);
+      return await wholeEntry(context, hasBlobs(patched.entry) ? await setBlobsAside(context.store, ref) : patched);
     } finally {
-      scene.cache.delete(agentId);
+      context.cache.delete(agentId);
     }
   });
 }
@@ -73,21 +73,21 @@ export interface InboundParams extends EntryPlace {
 
 /** Keeps what a message says of where its session is from. The first one creates the session. */
 export async function recordSessionMetaFromInbound(
-  scene: CompatScene,
+  context: CompatContext,
   { storePath, sessionKey, ctx, createIfMissing = true }: InboundParams,
 ): Promise<SessionEntry | null> {
   const agentId = agentOf(storePath);
-  const { store, clock, random } = scene;
+  const { store, clock, random } = context;
   const message = readContext(ctx);
   try {
-    const state = await recordInbound(store, refOf(scene, agentId, sessionKey), message, {
+    const state = await recordInbound(store, refOf(context, agentId, sessionKey), message, {
       clock,
       random,
       createIfMissing,
     });
     return state?.entry ?? null;
   } finally {
-    scene.cache.delete(agentId);
+    context.cache.delete(agentId);
   }
 }
 
@@ -98,18 +98,18 @@ export interface LastRouteParams extends EntryPlace, DeliveryContext {
 
 /** Sets where replies go. @throws {ThroughlineError} SESSION_NOT_FOUND */
 export async function updateLastRoute(
-  scene: CompatScene,
+  context: CompatContext,
   { storePath, sessionKey, deliveryContext, channel, to, accountId, threadId }: LastRouteParams,
 ): Promise<SessionEntry> {
   const agentId = agentOf(storePath);
-  const ref = refOf(scene, agentId, sessionKey);
-  await loadExisting(scene.store, ref);
+  const ref = refOf(context, agentId, sessionKey);
+  await loadExisting(context.store, ref);
   const stated = Object.entries({ channel, to, accountId, threadId }).filter(([, value]) => value !== undefined);
   const route: DeliveryContext = { ...deliveryContext, ...Object.fromEntries(stated) };
   try {
-    return (await updateRoute(scene.store, ref, route, { clock: scene.clock })).entry;
+    return (await updateRoute(context.store, ref, route, { clock: context.clock })).entry;
   } finally {
-    scene.cache.delete(agentId);
+    context.cache.delete(agentId);
   }
 }
 

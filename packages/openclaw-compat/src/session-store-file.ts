@@ -13,9 +13,9 @@ import {
   hasBlobs,
   refOf,
   wholeEntry,
-  type CompatScene,
+  type CompatContext,
   type EntriesByKey,
-} from "./compat-scene.ts";
+} from "./compat-context.ts";
 import type { LockOptions } from "./store-lock.ts";
 
 export interface LoadSessionStoreOptions {
@@ -37,38 +37,42 @@ const maxAttempts = 64;
  * it. The result is the caller's own.
  */
 export async function loadSessionStore(
-  scene: CompatScene,
+  context: CompatContext,
   storePath: string,
   { skipCache = false, withBlobs = false }: LoadSessionStoreOptions = {},
 ): Promise<EntriesByKey> {
   const agentId = agentOf(storePath);
-  if (withBlobs) return loadWhole(scene, agentId);
+  if (withBlobs) return loadWhole(context, agentId);
   // Before it is read: what changes meanwhile has another mark.
-  const mark = await markOf(scene, agentId);
-  const loadedAtMs = scene.clock.nowMs();
-  const cached = scene.cache.get(agentId);
-  const isCurrent = mark !== null && cached?.mark === mark && loadedAtMs - cached.loadedAtMs < scene.cacheTtlMs;
+  const mark = await markOf(context, agentId);
+  const loadedAtMs = context.clock.nowMs();
+  const cached = context.cache.get(agentId);
+  const isCurrent = mark !== null && cached?.mark === mark && loadedAtMs - cached.loadedAtMs < context.cacheTtlMs;
   if (!skipCache && isCurrent) return copyOf(cached.entries);
   const entries = emptyEntries();
-  for (const { ref, entry } of await readStates(scene, agentId)) entries[ref.key] = entry;
-  if (mark !== null) scene.cache.set(agentId, { entries: copyOf(entries), loadedAtMs, mark });
+  for (const { ref, entry } of await readStates(context, agentId)) entries[ref.key] = entry;
+  if (mark !== null) context.cache.set(agentId, { entries: copyOf(entries), loadedAtMs, mark });
   return entries;
 }
 
 /** Null: there is nothing to be cached, or nobody can tell whether it is still so. */
-async function markOf({ store, namespace, cacheTtlMs }: CompatScene, agentId: string): Promise<string | null> {
+async function markOf({ store, namespace, cacheTtlMs }: CompatContext, agentId: string): Promise<string | null> {
   return cacheTtlMs > 0 ? ((await store.entriesMark?.({ namespace, agentId })) ?? null) : null;
 }
 
-async function loadWhole(scene: CompatScene, agentId: string): Promise<EntriesByKey> {
+async function loadWhole(context: CompatContext, agentId: string): Promise<EntriesByKey> {
   const entries = emptyEntries();
-  for (const state of await readStates(scene, agentId)) entries[state.ref.key] = await wholeEntry(scene, state);
+  for (const state of await readStates(context, agentId)) entries[state.ref.key] = await wholeEntry(context, state);
   return entries;
 }
 
 /** Makes the store hold these entries and no others. A session that is not among them is archived, never deleted. */
-export async function saveSessionStore(scene: CompatScene, storePath: string, entries: EntriesByKey): Promise<void> {
-  await updateSessionStore(scene, storePath, (store) => {
+export async function saveSessionStore(
+  context: CompatContext,
+  storePath: string,
+  entries: EntriesByKey,
+): Promise<void> {
+  await updateSessionStore(context, storePath, (store) => {
     for (const key of Object.keys(store)) if (!Object.hasOwn(entries, key)) delete store[key];
     for (const [key, entry] of Object.entries(entries)) store[key] = entry;
   });
@@ -79,31 +83,31 @@ export async function saveSessionStore(scene: CompatScene, storePath: string, en
  * field, so that a turn that counts its tokens meanwhile loses nothing.
  */
 export async function updateSessionStore<Result>(
-  scene: CompatScene,
+  context: CompatContext,
   storePath: string,
   mutator: (store: EntriesByKey) => Result | Promise<Result>,
   options?: LockOptions,
 ): Promise<Result> {
   const agentId = agentOf(storePath);
-  return scene.lock.run(
+  return context.lock.run(
     agentId,
     async () => {
-      const before = new Map((await readStates(scene, agentId)).map((state) => [state.ref.key, state]));
+      const before = new Map((await readStates(context, agentId)).map((state) => [state.ref.key, state]));
       const entries = emptyEntries();
       for (const [key, { entry }] of before) entries[key] = structuredClone(entry);
       const result = await mutator(entries);
       try {
         let isWritten = false;
         for (const [key, entry] of Object.entries(entries))
-          if (await saveChanges(scene, agentId, { key, entry, state: before.get(key) ?? null })) isWritten = true;
+          if (await saveChanges(context, agentId, { key, entry, state: before.get(key) ?? null })) isWritten = true;
         for (const [key, { ref }] of before)
           if (!Object.hasOwn(entries, key)) {
-            await scene.store.move(ref, { kind: "archive" });
+            await context.store.move(ref, { kind: "archive" });
             isWritten = true;
           }
-        if (!isWritten) await settle(scene, before.values());
+        if (!isWritten) await settle(context, before.values());
       } finally {
-        scene.cache.delete(agentId);
+        context.cache.delete(agentId);
       }
       return result;
     },
@@ -115,7 +119,7 @@ export async function updateSessionStore<Result>(
  * What was read may be of a write whose flush failed, and then it is not on the disk. A store acknowledges nothing behind such
  * a write, so an append without records says that it is.
  */
-async function settle({ store, random }: CompatScene, states: Iterable<SessionState>): Promise<void> {
+async function settle({ store, random }: CompatContext, states: Iterable<SessionState>): Promise<void> {
   const [first] = states;
   if (first === undefined) return;
   await appendOnce(store, first.ref, [], { idempotencyKey: random.uuid(), isNewKey: true });
@@ -123,24 +127,24 @@ async function settle({ store, random }: CompatScene, states: Iterable<SessionSt
 
 /** Writes what is different in one entry, over whatever it has become meanwhile. False: there is nothing to be written. */
 async function saveChanges(
-  scene: CompatScene,
+  context: CompatContext,
   agentId: string,
   { key, entry, state }: { readonly key: string; readonly entry: SessionEntry; readonly state: SessionState | null },
 ): Promise<boolean> {
-  const ref = refOf(scene, agentId, key);
+  const ref = refOf(context, agentId, key);
   const patch = differences(state?.entry ?? null, entry);
   if (state !== null && Object.keys(patch).length === 0) return false;
   let current = state;
   for (let attempt = 0; ; attempt++) {
     const merged = current === null ? { ...entry } : mergeEntry(current.entry, patch, { nowMs: 0, activity: "touch" });
     try {
-      await scene.store.save(ref, merged, { ifRevision: current?.revision ?? null });
-      if (hasBlobs(merged)) await setBlobsAside(scene.store, ref);
+      await context.store.save(ref, merged, { ifRevision: current?.revision ?? null });
+      if (hasBlobs(merged)) await setBlobsAside(context.store, ref);
       return true;
     } catch (error) {
       if (!hasErrorCode(error, "REVISION_CONFLICT") || attempt >= maxAttempts) throw error;
     }
-    current = await scene.store.load(ref);
+    current = await context.store.load(ref);
   }
 }
 
@@ -160,12 +164,12 @@ function define(fields: object, name: string, value: unknown): void {
   Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true });
 }
 
-async function readStates(scene: CompatScene, agentId: string): Promise<readonly SessionState[]> {
+async function readStates(context: CompatContext, agentId: string): Promise<readonly SessionState[]> {
   const states: SessionState[] = [];
   let cursor: string | null = null;
   do {
-    const page = await scene.store.list({
-      namespace: scene.namespace,
+    const page = await context.store.list({
+      namespace: context.namespace,
       agentId,
       sort: "key",
       limit: 1000,

@@ -5,7 +5,7 @@ import { systemClock, systemRandom } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
-import type { LoadedCache } from "./compat-scene.ts";
+import type { LoadedCache } from "./compat-context.ts";
 import { cacheTtlFrom, createOpenclawSessions, type OpenclawSessions } from "./openclaw-sessions.ts";
 
 /** `THROUGHLINE_HOME`, else `~/.throughline`. */

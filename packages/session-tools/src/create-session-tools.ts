@@ -6,9 +6,9 @@ import { appendDelivery, type SessionDeliverer } from "./deliver-message.ts";
 import { createHistoryTool } from "./history-tool.ts";
 import { createListTool } from "./list-tool.ts";
 import { createSendTool } from "./send-tool.ts";
-import type { SessionToolScene } from "./session-tool-scene.ts";
+import type { SessionToolContext } from "./session-tool-context.ts";
 import { createSpawnTool } from "./spawn-tool.ts";
-import { ToolRefusal } from "./tool-refusal.ts";
+import { SessionToolRefusal } from "./tool-refusal.ts";
 import { visibleSessions, type SessionVisibility } from "./visible-sessions.ts";
 
 export interface SessionToolsOptions {
@@ -72,10 +72,10 @@ const table: OptionTable<SessionToolsOptions> = {
 export function createSessionTools(options: SessionToolsOptions): readonly AgentTool[] {
   assertKnownOptions<SessionToolsOptions>("createSessionTools", options, table);
   const { store, visibility = "tree", clock = systemClock, random = systemRandom } = options;
-  const scene: SessionToolScene = {
+  const context: SessionToolContext = {
     sessionsOf({ ref, signal }) {
       if (ref === undefined)
-        throw new ToolRefusal("no-session", "This tool works only in a session, and the call belongs to none.");
+        throw new SessionToolRefusal("no-session", "This tool works only in a session, and the call belongs to none.");
       return visibleSessions(store, ref, visibility, signal);
     },
     deliver: options.deliver ?? appendDelivery(store, { clock, patienceMs: options.patienceMs ?? 15_000 }),
@@ -90,5 +90,5 @@ export function createSessionTools(options: SessionToolsOptions): readonly Agent
     clock,
     random,
   };
-  return [createSpawnTool(scene), createListTool(scene), createHistoryTool(scene), createSendTool(scene)];
+  return [createSpawnTool(context), createListTool(context), createHistoryTool(context), createSendTool(context)];
 }

@@ -1,6 +1,6 @@
 import { appendOnce, type Clock, hasErrorCode, type SessionRef, type SessionStore } from "@throughline/core";
 import type { SessionMessage } from "./session-message.ts";
-import { quote, ToolRefusal } from "./tool-refusal.ts";
+import { quote, SessionToolRefusal } from "./tool-refusal.ts";
 
 /** A message on its way from one session to another. */
 export interface SessionDelivery {
@@ -38,10 +38,10 @@ export function appendDelivery(
         return null;
       } catch (error) {
         if (hasErrorCode(error, "SESSION_NOT_FOUND", "SESSION_ARCHIVED"))
-          throw new ToolRefusal("unknown-session", `There is no session ${quote(ref.key)} that you may see.`);
+          throw new SessionToolRefusal("unknown-session", `There is no session ${quote(ref.key)} that you may see.`);
         if (!hasErrorCode(error, "SESSION_BUSY")) throw error;
         if (clock.nowMs() >= untilMs)
-          throw new ToolRefusal("busy", `${quote(ref.key)} is at work; nothing was sent. Try again later.`);
+          throw new SessionToolRefusal("busy", `${quote(ref.key)} is at work; nothing was sent. Try again later.`);
       }
       await clock.sleep(pollMs, signal);
     }

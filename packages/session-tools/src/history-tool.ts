@@ -1,6 +1,6 @@
 import type { AgentTool, SessionRef, SessionStore } from "@throughline/core";
 import { fitting, historyLine, lineText, type HistoryLimits, type HistoryLine } from "./history-lines.ts";
-import type { SessionToolScene } from "./session-tool-scene.ts";
+import type { SessionToolContext } from "./session-tool-context.ts";
 import { optionalCount, optionalFlag, quote, refusing, textArgument } from "./tool-refusal.ts";
 
 const usualRecords = 50;
@@ -10,7 +10,7 @@ const mostRead = 2000;
 const mostReadBytes = 16_777_216;
 
 /** `sessions_history`: what was said in a session. */
-export function createHistoryTool({ sessionsOf, limits }: SessionToolScene): AgentTool {
+export function createHistoryTool({ sessionsOf, limits }: SessionToolContext): AgentTool {
   const definition = {
     name: "sessions_history",
     description:

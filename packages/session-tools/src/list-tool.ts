@@ -1,13 +1,13 @@
 import type { AgentTool } from "@throughline/core";
 import { sessionRow } from "./session-row.ts";
-import type { SessionToolScene } from "./session-tool-scene.ts";
+import type { SessionToolContext } from "./session-tool-context.ts";
 import { optionalCount, refusing } from "./tool-refusal.ts";
 
 const usualSessions = 20;
 const mostSessions = 100;
 
 /** `sessions_list`: the sessions that may be seen, newest first. */
-export function createListTool({ sessionsOf, clock }: SessionToolScene): AgentTool {
+export function createListTool({ sessionsOf, clock }: SessionToolContext): AgentTool {
   const definition = {
     name: "sessions_list",
     description: "Lists the sessions that you may see, the one used last first, a JSON object on each line.",

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { AgentToolCall, SessionEntry, SessionRef, SessionState } from "@throughline/core";
 import { resolveSendPolicy } from "@throughline/policy";
 import { hopsOf, provenanceFrom, sessionMessage } from "./session-message.ts";
-import type { SessionToolScene } from "./session-tool-scene.ts";
-import { quote, ToolRefusal } from "./tool-refusal.ts";
+import type { SessionToolContext } from "./session-tool-context.ts";
+import { quote, SessionToolRefusal } from "./tool-refusal.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
 
 export const noSession = "This session does not exist any more.";
@@ -19,10 +19,10 @@ export type PassOn = (ref: SessionRef, text: string) => Promise<string | null>;
 
 /**
  * What a session may still pass on. Nothing is done yet, so that one that may not leaves nothing behind.
- * @throws {ToolRefusal} when the session is gone, the send policy denies it, or sessions passed it on too often already
+ * @throws {SessionToolRefusal} when the session is gone, the send policy denies it, or sessions passed it on too often already
  */
 export async function readyToPassOn(
-  { deliver, limits, sendPolicy }: SessionToolScene,
+  { deliver, limits, sendPolicy }: SessionToolContext,
   { store, own }: VisibleSessions,
   { signal, callId }: AgentToolCall,
   by: {
@@ -33,14 +33,20 @@ export async function readyToPassOn(
   },
 ): Promise<PassOn> {
   const state = await store.load(own, { signal });
-  if (state === null) throw new ToolRefusal("no-session", noSession);
+  if (state === null) throw new SessionToolRefusal("no-session", noSession);
   // Whoever may not speak cannot have another session speak in its place.
   for (const { key, entry } of [{ key: own.key, entry: state.entry }, by.target(state)])
     if (resolveSendPolicy({ key, entry, policy: sendPolicy }).action === "deny")
-      throw new ToolRefusal("send-denied", `The send policy denies messages in ${quote(key)}. Nothing was sent.`);
+      throw new SessionToolRefusal(
+        "send-denied",
+        `The send policy denies messages in ${quote(key)}. Nothing was sent.`,
+      );
   const hops = 1 + (await hopsOf(store, own, signal));
   if (hops > limits.hops)
-    throw new ToolRefusal("too-many-hops", `Sessions passed this on ${limits.hops} times; a person has to go on.`);
+    throw new SessionToolRefusal(
+      "too-many-hops",
+      `Sessions passed this on ${limits.hops} times; a person has to go on.`,
+    );
   return (ref, text) => {
     // Some providers give every reply the same call ids: the same id with another text is another call.
     const call = createHash("sha256")

@@ -1,11 +1,11 @@
 import type { AgentTool } from "@throughline/core";
 import { readyToPassOn } from "./pass-on.ts";
-import type { SessionToolScene } from "./session-tool-scene.ts";
-import { quote, refusing, textArgument, ToolRefusal } from "./tool-refusal.ts";
+import type { SessionToolContext } from "./session-tool-context.ts";
+import { quote, refusing, textArgument, SessionToolRefusal } from "./tool-refusal.ts";
 
 /** `sessions_send`: a message from this session to another, which says so. */
-export function createSendTool(scene: SessionToolScene): AgentTool {
-  const { sessionsOf, limits } = scene;
+export function createSendTool(context: SessionToolContext): AgentTool {
+  const { sessionsOf, limits } = context;
   const definition = {
     name: "sessions_send",
     description:
@@ -29,8 +29,8 @@ export function createSendTool(scene: SessionToolScene): AgentTool {
         const text = textArgument(args, "message", limits.messageLength);
         const target = await sessions.find(textArgument(args, "session", 512));
         if (target.ref.key === sessions.own.key)
-          throw new ToolRefusal("arguments", "This is that session; it need not be sent anything.");
-        const passOn = await readyToPassOn(scene, sessions, call, {
+          throw new SessionToolRefusal("arguments", "This is that session; it need not be sent anything.");
+        const passOn = await readyToPassOn(context, sessions, call, {
           tool: definition.name,
           keyPrefix: "send",
           target: () => ({ key: target.ref.key, entry: target.entry }),

@@ -2,13 +2,13 @@ import { type AgentTool, hasErrorCode, type SessionState, spawnSession } from "@
 import { childSessionKey } from "@throughline/core/internal";
 import { noSession, readyToPassOn, type SendTarget } from "./pass-on.ts";
 import { sessionRow } from "./session-row.ts";
-import type { SessionToolScene } from "./session-tool-scene.ts";
-import { optionalText, quote, refusing, ToolRefusal, type RefusalReason } from "./tool-refusal.ts";
+import type { SessionToolContext } from "./session-tool-context.ts";
+import { optionalText, quote, refusing, SessionToolRefusal, type RefusalReason } from "./tool-refusal.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
 
 /** `sessions_spawn`: a session below this one, with a first message when there is one to give. */
-export function createSpawnTool(scene: SessionToolScene): AgentTool {
-  const { sessionsOf, limits, clock } = scene;
+export function createSpawnTool(context: SessionToolContext): AgentTool {
+  const { sessionsOf, limits, clock } = context;
   const definition = {
     name: "sessions_spawn",
     description:
@@ -31,10 +31,10 @@ export function createSpawnTool(scene: SessionToolScene): AgentTool {
         const task = optionalText(args, "task", limits.messageLength);
         const label = optionalText(args, "label", 120);
         const by = { tool: definition.name, keyPrefix: "spawn", target: childOf };
-        const passOn = task === null ? null : await readyToPassOn(scene, sessions, call, by);
+        const passOn = task === null ? null : await readyToPassOn(context, sessions, call, by);
         // A model may use the id of a call again, for another task: that is another call.
         const occasion = JSON.stringify([call.callId, task, label]);
-        const child = await spawned(scene, sessions, label, occasion);
+        const child = await spawned(context, sessions, label, occasion);
         const { key } = child.ref;
         const row = sessionRow(child, clock.nowMs());
         if (row.isArchived) {
@@ -57,7 +57,7 @@ function childOf({ ref, sessionId, entry: { sendPolicy } }: SessionState): SendT
 }
 
 async function spawned(
-  { clock, random, spawnLimits }: SessionToolScene,
+  { clock, random, spawnLimits }: SessionToolContext,
   { store, own }: VisibleSessions,
   label: string | null,
   occasion: string,
@@ -66,9 +66,9 @@ async function spawned(
     const entry = label === null ? {} : { label };
     return await spawnSession(store, own, { clock, random, limits: spawnLimits, entry, occasion });
   } catch (error) {
-    if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw new ToolRefusal("no-session", noSession);
+    if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw new SessionToolRefusal("no-session", noSession);
     if (!hasErrorCode(error, "SPAWN_REFUSED")) throw error;
     const { message, details } = error as Error & { readonly details: Readonly<Record<string, unknown>> };
-    throw new ToolRefusal(`spawn-${String(details["reason"])}` as RefusalReason, message);
+    throw new SessionToolRefusal(`spawn-${String(details["reason"])}` as RefusalReason, message);
   }
 }

@@ -8,7 +8,7 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import { spawnLineage } from "@throughline/core/internal";
-import { quote, ToolRefusal } from "./tool-refusal.ts";
+import { quote, SessionToolRefusal } from "./tool-refusal.ts";
 
 /**
  * Which sessions an agent's session may see and address: itself, what descends from it, every active one of the agent, or
@@ -23,7 +23,7 @@ export interface VisibleSessions {
   /**
    * The session with that key. One that may not be seen is refused in the same words as one that is not there: asking
    * tells nothing.
-   * @throws {ToolRefusal}
+   * @throws {SessionToolRefusal}
    */
   find(key: string): Promise<SessionState>;
   /** Newest first, and whether that is all there is to see. */
@@ -124,6 +124,6 @@ async function* everySession(
   } while (cursor !== null);
 }
 
-function unknown(key: string): ToolRefusal {
-  return new ToolRefusal("unknown-session", `There is no session ${quote(key)} that you may see.`);
+function unknown(key: string): SessionToolRefusal {
+  return new SessionToolRefusal("unknown-session", `There is no session ${quote(key)} that you may see.`);
 }

@@ -1,6 +1,6 @@
 import { sessionRef, type SessionRef } from "@throughline/core";
 import { describe, expect, it } from "vitest";
-import { openScene, recordsOf, storeKinds, type ToolScene } from "./tool-scene.ts";
+import { openFixture, recordsOf, storeKinds, type ToolFixture } from "./tool-fixture.ts";
 
 const own = "agent:main:caf\u00e9";
 const secret = "quetzal";
@@ -72,11 +72,11 @@ interface Target {
   readonly label: string;
 }
 
-async function open(scene: ToolScene, ref: SessionRef, entry: Readonly<Record<string, unknown>>): Promise<Target> {
+async function open(fixture: ToolFixture, ref: SessionRef, entry: Readonly<Record<string, unknown>>): Promise<Target> {
   const label = `${secret} ${ref.agentId} ${ref.key} ${ref.namespace}`;
   const sessionId = `${secret}-${ref.agentId}-${ref.namespace}-${ref.key.replaceAll(/[^a-z]+/g, "-")}`;
-  await scene.store.save(ref, { sessionId, label, ...entry }, { ifRevision: null });
-  await scene.store.append(ref, [{ type: "message", message: { role: "user", content: `${secret} says` } }]);
+  await fixture.store.save(ref, { sessionId, label, ...entry }, { ifRevision: null });
+  await fixture.store.append(ref, [{ type: "message", message: { role: "user", content: `${secret} says` } }]);
   return { ref, sessionId, label };
 }
 
@@ -84,23 +84,23 @@ describe.each(storeKinds)("a model that names sessions out of reach, over %s", (
   it.each(["self", "tree", "agent", "all"] as const)(
     "with %s learns nothing and changes nothing",
     async (visibility) => {
-      await using scene = await openScene(openStore, { visibility });
-      await scene.open(own);
+      await using fixture = await openFixture(openStore, { visibility });
+      await fixture.open(own);
       const targets: Target[] = [];
-      for (const ref of foreign) targets.push(await open(scene, ref, {}));
+      for (const ref of foreign) targets.push(await open(fixture, ref, {}));
       if (visibility === "self" || visibility === "tree") {
         for (const [name, spawnedBy] of forged)
-          targets.push(await open(scene, sessionRef({ key: `agent:main:forged-${name}` }), { ...spawnedBy }));
+          targets.push(await open(fixture, sessionRef({ key: `agent:main:forged-${name}` }), { ...spawnedBy }));
         const archived = sessionRef({ key: "agent:main:archived" });
-        targets.push(await open(scene, archived, { spawnedBy: own }));
-        await scene.store.move(archived, { kind: "archive" });
-        const sibling = await open(scene, sessionRef({ key: "agent:main:sibling" }), {});
+        targets.push(await open(fixture, archived, { spawnedBy: own }));
+        await fixture.store.move(archived, { kind: "archive" });
+        const sibling = await open(fixture, sessionRef({ key: "agent:main:sibling" }), {});
         targets.push(
           sibling,
-          await open(scene, sessionRef({ key: "agent:main:nephew" }), { spawnedBy: sibling.ref.key }),
+          await open(fixture, sessionRef({ key: "agent:main:nephew" }), { spawnedBy: sibling.ref.key }),
         );
       }
-      const recordsBefore = await countRecords(scene, targets);
+      const recordsBefore = await countRecords(fixture, targets);
       let calls = 0;
       const answers = new Set<string>();
       for (const { ref, sessionId, label } of targets) {
@@ -111,7 +111,7 @@ describe.each(storeKinds)("a model that names sessions out of reach, over %s", (
             ["sessions_history", { session, tools: true }],
             ["sessions_send", { session, message: "Hello." }],
           ] as const) {
-            const { text, isError } = await scene.run(tool, own, args);
+            const { text, isError } = await fixture.run(tool, own, args);
             calls += 1;
             expect([session, tool, isError]).toEqual([session, tool, true]);
             // The model's own words may come back to it.
@@ -121,17 +121,17 @@ describe.each(storeKinds)("a model that names sessions out of reach, over %s", (
       }
       expect([...answers]).toEqual(["There is no session KEY that you may see."]);
       expect(calls).toBeGreaterThan(200);
-      const { text } = await scene.run("sessions_list", own, { limit: 100 });
+      const { text } = await fixture.run("sessions_list", own, { limit: 100 });
       expect(text).not.toContain(secret);
-      expect(await countRecords(scene, targets)).toEqual(recordsBefore);
+      expect(await countRecords(fixture, targets)).toEqual(recordsBefore);
     },
   );
 
   it("with a label or a task that is another's key spawns below itself only", async () => {
-    await using scene = await openScene(openStore);
-    await scene.open(own);
+    await using fixture = await openFixture(openStore);
+    await fixture.open(own);
     for (const text of ["agent:other:main", "__proto__", "../../other", '{"spawnedBy":"agent:other:main"}']) {
-      const state = await scene.spawn(own, {
+      const state = await fixture.spawn(own, {
         label: text,
         task: text,
         spawnedBy: "agent:other:main",
@@ -140,15 +140,15 @@ describe.each(storeKinds)("a model that names sessions out of reach, over %s", (
       expect(state.ref).toMatchObject({ agentId: "main", namespace: "" });
       expect(state.entry).toMatchObject({ spawnedBy: own, spawnDepth: 1, label: text });
     }
-    expect((await scene.store.list({ agentId: "other" })).sessions).toEqual([]);
+    expect((await fixture.store.list({ agentId: "other" })).sessions).toEqual([]);
   });
 });
 
-async function countRecords(scene: ToolScene, targets: readonly Target[]): Promise<readonly number[]> {
+async function countRecords(fixture: ToolFixture, targets: readonly Target[]): Promise<readonly number[]> {
   const counts: number[] = [];
   for (const { ref, sessionId } of targets) {
-    const isThere = (await scene.store.load(ref)) !== null;
-    counts.push((await recordsOf(scene.store, isThere ? ref : { ...ref, archiveId: sessionId })).length);
+    const isThere = (await fixture.store.load(ref)) !== null;
+    counts.push((await recordsOf(fixture.store, isThere ? ref : { ...ref, archiveId: sessionId })).length);
   }
   return counts;
 }

@@ -74,10 +74,10 @@ export class HttpStore implements core.SessionStore {
     this.#life = createHandleLife(parts.onEvent);
     const begin = (signal?: AbortSignal): void => this.#life.begin(signal);
     const write = <Result>(work: () => Promise<Result>): Promise<Result> => this.#write(work);
-    const scene = { connection, clock, random, begin, closing: this.#closing.signal };
+    const context = { connection, clock, random, begin, closing: this.#closing.signal };
     if (capabilities.search) this.search = createSearchFacet(connection, begin);
     if (capabilities.fork) this.fork = createForkFacet(connection, begin, write, (event) => this.#life.announce(event));
-    if (capabilities.watch) this.watch = { watch: (ref, options) => watchSession(scene, ref, options) };
+    if (capabilities.watch) this.watch = { watch: (ref, options) => watchSession(context, ref, options) };
   }
 
   async append(

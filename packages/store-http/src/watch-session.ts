@@ -5,7 +5,7 @@ import type { ServerEvent } from "@throughline/http-client";
 import { readFailure, sessionRequest, type Connection } from "./connection.ts";
 import { recordOf, type WireRecord } from "./wire.ts";
 
-export interface WatchScene {
+export interface WatchContext {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -26,20 +26,20 @@ const longestSilenceMs = 40_000;
 
 /** Follows a session by its event stream, and takes it up again after the last record when it breaks. */
 export async function* watchSession(
-  scene: WatchScene,
+  context: WatchContext,
   ref: SessionRef,
   options: { readonly afterSeq: number; readonly signal: AbortSignal },
 ): AsyncGenerator<RecordPage> {
   const { afterSeq, signal } = watchBounds(options);
   assertRef(ref);
-  const ending = AbortSignal.any([signal, scene.closing]);
+  const ending = AbortSignal.any([signal, context.closing]);
   let reached = afterSeq;
   let sessionId: string | null = null;
   let lastSeq = afterSeq;
   for (let failures = 0; !ending.aborted; failures++) {
-    scene.begin();
+    context.begin();
     try {
-      for await (const { event, data } of eventsOf(scene, ref, { sessionId, reached, ending })) {
+      for await (const { event, data } of eventsOf(context, ref, { sessionId, reached, ending })) {
         failures = 0;
         if (event === "hello" || event === "state") {
           const head = JSON.parse(data) as { readonly sessionId: string; readonly lastSeq: number };
@@ -56,26 +56,27 @@ export async function* watchSession(
             throw refused(code, `The session has no record ${reached} yet.`, { afterSeq: reached });
           if (holder === null) throw sessionNotFound(ref);
           // Another session has the key: nothing more can come of the one that is watched.
-          await scene.clock.sleep(2 ** 31 - 1, ending);
+          await context.clock.sleep(2 ** 31 - 1, ending);
         }
       }
     } catch (thrown) {
       if (ending.aborted) break;
       const failure = ThroughlineError.isInstance(thrown)
         ? { error: thrown, isRepeatable: false }
-        : readFailure(thrown, scene.connection.client.url);
+        : readFailure(thrown, context.connection.client.url);
       if (!failure.isRepeatable) throw failure.error;
     }
-    const waitMs = Math.min(longestWaitMs, 50 * 2 ** Math.min(failures, 10)) * (0.5 + scene.random.uint32() / 2 ** 33);
-    await scene.clock.sleep(waitMs, ending).catch((error: unknown) => {
+    const waitMs =
+      Math.min(longestWaitMs, 50 * 2 ** Math.min(failures, 10)) * (0.5 + context.random.uint32() / 2 ** 33);
+    await context.clock.sleep(waitMs, ending).catch((error: unknown) => {
       if (!hasErrorCode(error, "ABORTED")) throw error;
     });
   }
-  if (!signal.aborted) scene.begin();
+  if (!signal.aborted) context.begin();
 }
 
 async function* eventsOf(
-  { connection, clock }: WatchScene,
+  { connection, clock }: WatchContext,
   ref: SessionRef,
   at: { readonly sessionId: string | null; readonly reached: number; readonly ending: AbortSignal },
 ): AsyncGenerator<ServerEvent, void, void> {

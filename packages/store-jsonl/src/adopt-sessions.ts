@@ -12,7 +12,7 @@ import type { SessionIndex } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import type { SessionsView } from "./sessions-view.ts";
 
-export interface AdoptionScene {
+export interface AdoptionContext {
   readonly files: Files;
   readonly folder: AgentFolder;
   readonly log: EntriesLog;
@@ -36,8 +36,8 @@ export interface Adoption {
  * Sessions that the entries log does not name. Where there is no log any more, in the order in which they are to be
  * believed: what the index kept of it, sessions.json or what this store wrote there last, the transcripts themselves.
  */
-export function adoptSessions(scene: AdoptionScene): Adoption {
-  const { files, folder, log, index, view, agentId, nowMs } = scene;
+export function adoptSessions(scope: AdoptionContext): Adoption {
+  const { files, folder, log, index, view, agentId, nowMs } = scope;
   const isLogMissing = log.identity === "";
   const left = isLogMissing ? rowsLeft({ files, folder, indexed: index.rows() ?? [] }) : [];
   const entries = view.entries();
@@ -51,10 +51,10 @@ export function adoptSessions(scene: AdoptionScene): Adoption {
     isLogLost: isLogMissing || log.damage.isThere,
     agentId,
     nowMs,
-    onFinding: scene.onFinding,
+    onFinding: scope.onFinding,
   });
-  const rows = [...left, ...found.map((session) => taken(scene, session))];
-  if (left.length > 0) scene.onFinding(recoveredFinding(folder, left.length));
+  const rows = [...left, ...found.map((session) => taken(scope, session))];
+  if (left.length > 0) scope.onFinding(recoveredFinding(folder, left.length));
   const keyed = left.map(({ sessionId }) => ({ sessionId, appends: index.keyed((keys) => keys.of(sessionId)) ?? [] }));
   return {
     change: rows.length === 0 ? null : { op: "adopt", rows, keyed: keyed.filter(({ appends }) => appends.length > 0) },
@@ -63,11 +63,11 @@ export function adoptSessions(scene: AdoptionScene): Adoption {
 }
 
 /** Of which changes in its transcript the row knows already: those that follow are taken from there. */
-function taken(scene: AdoptionScene, { row, entry }: FoundSession): SessionRow {
-  const held = entry === "lost" ? holdLost(scene, row) : scene.hold(row);
+function taken(scope: AdoptionContext, { row, entry }: FoundSession): SessionRow {
+  const held = entry === "lost" ? holdLost(scope, row) : scope.hold(row);
   if (entry === "lost") {
     const lost = denying({ ...(held?.row ?? row), revision: held?.transcript.highestRevision ?? row.revision });
-    scene.onFinding(denyingFinding(lost, scene.folder.session(row.fileName), "The entry is lost."));
+    scope.onFinding(denyingFinding(lost, scope.folder.session(row.fileName), "The entry is lost."));
     return lost;
   }
   if (held === null) return row;
@@ -84,8 +84,8 @@ function taken(scene: AdoptionScene, { row, entry }: FoundSession): SessionRow {
  * more. Then no change is taken, should the records say that the codec is the right one: one session's lost entry must not
  * keep all others shut.
  */
-function holdLost(scene: AdoptionScene, row: SessionRow): HeldSession | null {
-  const held = scene.hold(row);
+function holdLost(scope: AdoptionContext, row: SessionRow): HeldSession | null {
+  const held = scope.hold(row);
   if (!(held?.row.entry instanceof SealedChange)) return held;
   const { file, path, transcript } = held;
   readLine(transcript, 1, file.readBytes(path, transcript.startOf(1), transcript.startOf(2) - 1)).payload();
@@ -93,17 +93,17 @@ function holdLost(scene: AdoptionScene, row: SessionRow): HeldSession | null {
 }
 
 /** Sessions whose newest line in the log is broken: it may have said that they must not send. */
-export function denySuspects(scene: Pick<AdoptionScene, "folder" | "log" | "hold" | "onFinding">): RowChange | null {
-  const { folder, log } = scene;
+export function denySuspects(scope: Pick<AdoptionContext, "folder" | "log" | "hold" | "onFinding">): RowChange | null {
+  const { folder, log } = scope;
   const rows = [...log.damage.sessionIds].flatMap((sessionId) => {
     const row = log.row(sessionId);
     if (row === null) return [];
-    const now = scene.hold(row)?.row ?? row;
+    const now = scope.hold(row)?.row ?? row;
     // Once it can be read: until then nobody sends in it.
     if (readableEntry(now) === null) return [];
     const denied = denying(now);
     const why = "A line of the entries log that cannot be read was about it.";
-    scene.onFinding(denyingFinding(denied, folder.entriesLog, why));
+    scope.onFinding(denyingFinding(denied, folder.entriesLog, why));
     return [denied];
   });
   return rows.length === 0 ? null : { op: "save", rows };

@@ -1,6 +1,6 @@
 import type { StoreLockOptions } from "@throughline/core";
 import { holdLock, type ReleaseLock } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { LockFile } from "./lock-file.ts";
 import { lockedError } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -10,7 +10,7 @@ const lockName = "callers";
 
 /** Runs work of a caller while no other holder does, in this process or another. The lock ends with its process. */
 export async function holdAgentLock<Result>(
-  { context, agent }: { readonly context: StoreContext; readonly agent: AgentSessions },
+  { context, agent }: { readonly context: StoreContext; readonly agent: AgentSessionFiles },
   work: () => Promise<Result>,
   options: StoreLockOptions,
 ): Promise<Result> {

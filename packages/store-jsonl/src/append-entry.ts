@@ -1,6 +1,6 @@
 import type { SessionHead } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import type { KeptHead } from "./keyed-appends.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -10,7 +10,7 @@ import type { SessionRow } from "./session-row.ts";
  * of the session and of the entries.
  */
 export function writeEntry(
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   { row, transcript }: HeldSession,
   { options, keyed }: AppendRequest,
   { frame, entry }: AppendPlan,

@@ -8,7 +8,7 @@ import {
 } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
 import { type AppendPlan, type AppendRequest, storedRecord } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { writeEntry } from "./append-entry.ts";
 import { planHeld, inFile, stageAppend, type StagedAppend } from "./append-records.ts";
 import type { HeldSession } from "./held-session.ts";
@@ -59,7 +59,7 @@ interface Waiting {
  */
 export class AppendQueue {
   readonly #context: StoreContext;
-  readonly #agent: AgentSessions;
+  readonly #agent: AgentSessionFiles;
   readonly #ref: SessionRef;
   readonly #onIdle: () => void;
   readonly #waiting: WaitingLine<Waiting> = new WaitingLine();
@@ -67,7 +67,7 @@ export class AppendQueue {
   #abandoned: AbortController | null = null;
 
   /** `onIdle`: nothing waits any more. */
-  constructor(context: StoreContext, agent: AgentSessions, ref: SessionRef, onIdle: () => void) {
+  constructor(context: StoreContext, agent: AgentSessionFiles, ref: SessionRef, onIdle: () => void) {
     this.#context = context;
     this.#agent = agent;
     this.#ref = ref;
@@ -136,12 +136,12 @@ export class AppendQueue {
     // Another program may cut the transcript a moment later: its patches are in the entries log before that.
     const paysDebts = this.#agent.place.isOpenclaws && this.#waiting.some(patchesEntry);
     const durability = isToBeDurable ? "disk" : request.durability;
-    const scene = { context: this.#context, agent: this.#agent, durability };
+    const scope = { context: this.#context, agent: this.#agent, durability };
     const changesEntries = isEntryOnly || isToBeDurable || paysDebts;
     const reading = this.#agent.prepare(row, isWhole);
     if (reading !== null) await reading;
     const access = { row, changesEntries, isWhole, signal: this.#abandoned?.signal, sinceMs };
-    await withSession(scene, this.#ref, access, (held) => {
+    await withSession(scope, this.#ref, access, (held) => {
       if (!isEntryOnly) this.#writeTogether(held, isWhole, changesEntries);
       // Given up while this waited: whoever comes next may have records, and other locks to take.
       else if (this.#waiting.first === first) this.#writeEntry(held);

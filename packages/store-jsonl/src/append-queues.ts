@@ -1,6 +1,6 @@
 import type { SessionRef } from "@throughline/core";
 import type { AppendRequest } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { AppendQueue, type WrittenAppend } from "./append-queue.ts";
 import { locateSession } from "./session-access.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -23,7 +23,7 @@ export class AppendQueues {
    * @throws {ThroughlineError} what the contract says of `append`
    */
   append(
-    agent: AgentSessions,
+    agent: AgentSessionFiles,
     ref: SessionRef,
     request: AppendRequest,
     onFound: (row: SessionRow) => void,
@@ -51,7 +51,7 @@ export class AppendQueues {
     }
   }
 
-  #queueOf(name: string, agent: AgentSessions, ref: SessionRef): AppendQueue {
+  #queueOf(name: string, agent: AgentSessionFiles, ref: SessionRef): AppendQueue {
     const known = this.#queues.get(name);
     if (known !== undefined) return known;
     const queue = new AppendQueue(this.#context, agent, ref, () => void this.#queues.delete(name));
@@ -62,7 +62,7 @@ export class AppendQueues {
 
 async function arrive(
   { room }: StoreContext,
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   ref: SessionRef,
   ahead: Promise<unknown> | undefined,
   looking: Promise<void> | null,

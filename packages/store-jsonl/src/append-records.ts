@@ -1,7 +1,7 @@
 import { type AppendedRecord, type AppendResult, type SessionHead, type ThroughlineError } from "@throughline/core";
 import { assertNotForgotten, linkRecords, prepareDrafts, throughlineDraft } from "@throughline/core/internal";
 import { type AppendPlan, type AppendRequest, planAppend, quote, refused } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import { copyBytes, fileError } from "./file-work.ts";
 import { assertIsTorn } from "./torn-tail.ts";
@@ -129,7 +129,7 @@ export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | nul
  * done before any other write. Under the session's lock. Returns the session as it is then.
  * @throws {ThroughlineError} STORE_CORRUPT also for lines whose ends were made carriage returns: nothing is written behind them
  */
-export function replaceLost(context: StoreContext, agent: AgentSessions, held: HeldSession): HeldSession {
+export function replaceLost(context: StoreContext, agent: AgentSessionFiles, held: HeldSession): HeldSession {
   if (held.transcript.endsInHalf)
     assertIsTorn(held.path, lastLine(held), held.transcript.startOf(held.transcript.head.lastSeq));
   if (held.transcript.lostCount <= 0) return held;

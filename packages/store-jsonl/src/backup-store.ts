@@ -3,7 +3,7 @@ import { setImmediate as pause } from "node:timers/promises";
 import { ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { lostEnd, type LostEnd } from "./append-records.ts";
 import {
   afterCommit,
@@ -17,7 +17,7 @@ import {
   withFileErrors,
 } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import type { MaintenanceScene } from "./maintenance-scene.ts";
+import type { MaintenanceContext } from "./maintenance-context.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -31,7 +31,7 @@ const chunkBytes = 1024 * 1024;
  * @throws {ThroughlineError} INPUT_INVALID when there is something at the path; STORE_FULL, STORE_IO, ABORTED
  */
 export async function backupStore(
-  { context, agents, begin }: MaintenanceScene,
+  { context, agents, begin }: MaintenanceContext,
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly sizeBytes: number }> {
@@ -84,7 +84,7 @@ function removeFolders(files: Files, part: string, paths: readonly string[]): vo
 /** Copies an open file, as `from` is called, to the place of `to` in the backup. */
 type CopyOpened = (from: string, source: number, to: string, end?: LostEnd | null) => Promise<void>;
 
-async function copyAgent(context: StoreContext, agent: AgentSessions, copy: CopyOpened): Promise<void> {
+async function copyAgent(context: StoreContext, agent: AgentSessionFiles, copy: CopyOpened): Promise<void> {
   const { files } = context;
   const { folder } = agent;
   const before = transcriptNames(files, agent);
@@ -105,7 +105,7 @@ async function copyAgent(context: StoreContext, agent: AgentSessions, copy: Copy
 async function copyIfThere(
   context: StoreContext,
   copy: CopyOpened,
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   from: string,
   to: string,
 ): Promise<boolean> {
@@ -122,7 +122,7 @@ async function copyIfThere(
 }
 
 /** What the copy of a transcript needs behind it. A transcript that cannot be read is copied as it is. */
-async function lostEndOf(context: StoreContext, agent: AgentSessions, name: string): Promise<LostEnd | null> {
+async function lostEndOf(context: StoreContext, agent: AgentSessionFiles, name: string): Promise<LostEnd | null> {
   try {
     agent.log.refresh();
     const row = rowOf(agent, name);
@@ -173,20 +173,20 @@ function closeAll(files: Files, opened: readonly OpenedFile[]): void {
 }
 
 /** The session whose transcript has the name, or had it. */
-function rowOf({ log }: AgentSessions, name: string): SessionRow | null {
+function rowOf({ log }: AgentSessionFiles, name: string): SessionRow | null {
   const isNamed = ({ fileName, formerFileName }: SessionRow): boolean => fileName === name || formerFileName === name;
   return log.all().values().find(isNamed) ?? null;
 }
 
 /** What a transcript is called by now that had a name, and is not called so any more as it was last; null when it is gone. */
-function presentName(agent: AgentSessions, name: string, last: string): string | null {
+function presentName(agent: AgentSessionFiles, name: string, last: string): string | null {
   agent.log.refresh();
   const row = rowOf(agent, name);
   const present = row === null ? null : agent.fileNameOf(row);
   return present === last ? null : present;
 }
 
-function transcriptNames(files: Files, { folder }: AgentSessions): readonly string[] {
+function transcriptNames(files: Files, { folder }: AgentSessionFiles): readonly string[] {
   if (files.facts(folder.sessions) === null) return [];
   return files
     .names(folder.sessions)

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { createFinding } from "@throughline/core";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError } from "./file-work.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { createSlices } from "./slices.ts";
@@ -31,7 +31,7 @@ const maxLooks = 64;
  */
 export class DerivedFiles {
   readonly #context: StoreContext;
-  readonly #waiting: Map<AgentSessions, Waiting> = new Map();
+  readonly #waiting: Map<AgentSessionFiles, Waiting> = new Map();
   readonly #writer: string;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
@@ -45,7 +45,7 @@ export class DerivedFiles {
    * Says in the index that the session is being written to, once until the index is brought up to date: should this
    * process die before, the next list looks at the transcript.
    */
-  announce(agent: AgentSessions, sessionId: string): void {
+  announce(agent: AgentSessionFiles, sessionId: string): void {
     const { written } = this.#waitingOf(agent);
     if (written.has(sessionId)) return;
     written.add(sessionId);
@@ -53,20 +53,20 @@ export class DerivedFiles {
   }
 
   /** Soon, and at the latest when the store is closed. */
-  schedule(agent: AgentSessions): void {
+  schedule(agent: AgentSessionFiles): void {
     this.#waitingOf(agent);
     const delayMs = Math.min(this.#context.derivedDelayMs, maxTimerMs);
     this.#timer ??= setTimeout(() => void this.flush(), delayMs).unref();
   }
 
   /** Something is gone for good: now from here too. Never rejects. */
-  purge(agent: AgentSessions): Promise<void> {
+  purge(agent: AgentSessionFiles): Promise<void> {
     this.#waitingOf(agent).isPurged = true;
     return this.flush();
   }
 
   /** Makes sessions.json and the index anew; a damaged sessions.json is kept. Gives the paths of both, where they are kept. */
-  rebuild(agent: AgentSessions): Promise<readonly string[]> {
+  rebuild(agent: AgentSessionFiles): Promise<readonly string[]> {
     const rebuilt = this.#running.then(() => this.#rebuildAgent(agent));
     this.#running = rebuilt.then(
       () => undefined,
@@ -75,7 +75,7 @@ export class DerivedFiles {
     return rebuilt;
   }
 
-  async #rebuildAgent(agent: AgentSessions): Promise<readonly string[]> {
+  async #rebuildAgent(agent: AgentSessionFiles): Promise<readonly string[]> {
     const { folder, foreign, log, view } = agent;
     if (!agent.exists) return [];
     agent.prepareWriting();
@@ -125,7 +125,7 @@ export class DerivedFiles {
     }
   }
 
-  async #flushAgent(agent: AgentSessions, written: ReadonlySet<string>, isPurged: boolean): Promise<void> {
+  async #flushAgent(agent: AgentSessionFiles, written: ReadonlySet<string>, isPurged: boolean): Promise<void> {
     await this.#payDebts(agent);
     await this.#writeView(agent, isPurged || agent.foreign.hasFinishedPurge);
     agent.foreign.hasFinishedPurge = false;
@@ -134,14 +134,14 @@ export class DerivedFiles {
     this.#writeIndex(agent, written);
   }
 
-  #waitingOf(agent: AgentSessions): Waiting {
+  #waitingOf(agent: AgentSessionFiles): Waiting {
     const waiting: Waiting = this.#waiting.get(agent) ?? { written: new Set(), isPurged: false };
     this.#waiting.set(agent, waiting);
     return waiting;
   }
 
   /** The lines are flushed too: until then a power cut and another program together could lose an entry. */
-  async #payDebts(agent: AgentSessions): Promise<void> {
+  async #payDebts(agent: AgentSessionFiles): Promise<void> {
     const { folder, log, redo } = agent;
     let isWritten = false;
     for (const sessionId of redo.debts) {
@@ -156,7 +156,7 @@ export class DerivedFiles {
     if (isWritten) await log.flushed();
   }
 
-  async #writeView(agent: AgentSessions, isPurged: boolean): Promise<void> {
+  async #writeView(agent: AgentSessionFiles, isPurged: boolean): Promise<void> {
     if (!agent.exists) return;
     const { locks } = this.#context;
     const isStale = isPurged && agent.view.isOurs;
@@ -178,7 +178,7 @@ export class DerivedFiles {
   }
 
   /** From every transcript. False where no index is kept. */
-  async #rebuildIndex(agent: AgentSessions): Promise<boolean> {
+  async #rebuildIndex(agent: AgentSessionFiles): Promise<boolean> {
     const slices = createSlices();
     agent.forgetIndexed();
     const seen: SeenSession[] = [];
@@ -190,7 +190,7 @@ export class DerivedFiles {
     return agent.updateIndex(seen) && this.#context.files.facts(agent.folder.index) !== null;
   }
 
-  #writeIndex(agent: AgentSessions, written: ReadonlySet<string>): void {
+  #writeIndex(agent: AgentSessionFiles, written: ReadonlySet<string>): void {
     if (!agent.exists) return;
     agent.index.look();
     agent.log.refresh();

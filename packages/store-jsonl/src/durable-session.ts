@@ -1,7 +1,7 @@
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { withFileErrors } from "./file-work.ts";
-import { writeNewFile, type ChangeScene } from "./session-changes.ts";
+import { writeNewFile, type ChangeContext } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 
 /**
@@ -10,12 +10,12 @@ import type { SessionRow } from "./session-row.ts";
  * process that is. Once for a session: then its row says no more that it is to be done. Under the locks of the session
  * and of the entries.
  */
-export function makeDurable(scene: ChangeScene, row: SessionRow): SessionRow {
-  const { agent } = scene;
+export function makeDurable(scope: ChangeContext, row: SessionRow): SessionRow {
+  const { agent } = scope;
   const { isUnflushed, ...durable } = row;
   if (isUnflushed !== true) return row;
   // Another program may have moved or deleted the file; the session can still be archived and purged.
-  const held = holdIfThere(scene, row, false);
+  const held = holdIfThere(scope, row, false);
   if (held !== null) {
     const { file, path } = held;
     file.flushNow(path);
@@ -31,7 +31,7 @@ export function makeDurable(scene: ChangeScene, row: SessionRow): SessionRow {
  * Whether something of the session can be acknowledged at `disk` only after its line in the entries log was made safe,
  * under the lock of that. Looks at nothing.
  */
-export function isUnflushed(agent: AgentSessions, sessionId: string): boolean {
+export function isUnflushed(agent: AgentSessionFiles, sessionId: string): boolean {
   const { log } = agent;
   if (log.isInDoubt || log.row(sessionId)?.isUnflushed === true) return true;
   return !log.isOnDisk(sessionId) && log.isMarked;
@@ -41,14 +41,14 @@ export function isUnflushed(agent: AgentSessions, sessionId: string): boolean {
  * The session under its lock, with its file. One that no power cut was to survive may have lost it, and begins anew.
  * @throws {ThroughlineError} STORE_CORRUPT when a file is gone that was on the disk
  */
-export function holdForWriting(scene: ChangeScene, row: SessionRow, isWhole: boolean): HeldSession {
-  return holdIfThere(scene, row, isWhole) ?? scene.agent.holdExisting(row, isWhole);
+export function holdForWriting(scope: ChangeContext, row: SessionRow, isWhole: boolean): HeldSession {
+  return holdIfThere(scope, row, isWhole) ?? scope.agent.holdExisting(row, isWhole);
 }
 
 /** As `holdForWriting`; null where that throws. */
-export function holdIfThere(scene: ChangeScene, row: SessionRow, isWhole: boolean): HeldSession | null {
-  const { agent } = scene;
+export function holdIfThere(scope: ChangeContext, row: SessionRow, isWhole: boolean): HeldSession | null {
+  const { agent } = scope;
   if (row.isUnflushed === true && agent.hold(row, isWhole) === null)
-    writeNewFile(scene, agent.folder.session(row.fileName), row);
+    writeNewFile(scope, agent.folder.session(row.fileName), row);
   return agent.holdInPlace(row, isWhole);
 }

@@ -1,4 +1,4 @@
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { ageMsOf, timeGrainMs } from "./file-work.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -7,7 +7,7 @@ import type { StoreContext } from "./store-context.ts";
  * transcripts are. Null while a change of an entry may lie in a transcript, or where a file changed so lately that another
  * change of it might not show.
  */
-export function entriesMark({ files }: StoreContext, { exists, folder, index }: AgentSessions): string | null {
+export function entriesMark({ files }: StoreContext, { exists, folder, index }: AgentSessionFiles): string | null {
   if (!exists) return null;
   index.look();
   if (index.suspects()?.length !== 0) return null;

@@ -1,6 +1,6 @@
 import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
-import { adoptSessions, denySuspects, type AdoptionScene } from "./adopt-sessions.ts";
+import { adoptSessions, denySuspects, type AdoptionContext } from "./adopt-sessions.ts";
 import type { AgentState } from "./agent-state.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ageMsOf, fileError, flushFolder, timeGrainMs, withFileErrors } from "./file-work.ts";
@@ -184,7 +184,7 @@ export class ForeignChanges {
     return adopted.change;
   }
 
-  #adoption(): AdoptionScene {
+  #adoption(): AdoptionContext {
     const { files, clock, emit } = this.#context;
     const { folder, log, index, view, address } = this.#agent;
     // As it is now: a log that could not be flushed is let go of.

@@ -1,14 +1,14 @@
 import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { locateSession } from "./session-access.ts";
-import { assertCanBegin, type ChangeScene } from "./session-changes.ts";
+import { assertCanBegin, type ChangeContext } from "./session-changes.ts";
 import { removeAbandoned, transcriptNameOf } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { ForkSource } from "./store-envelope.ts";
@@ -26,15 +26,15 @@ export interface ForkTarget {
  * session it is, and the next look takes it in.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, INPUT_INVALID, STORE_CORRUPT and those of new ids
  */
-export async function forkSession(scene: ChangeScene, ref: SessionRef, target: ForkTarget): Promise<SessionRow> {
-  const { agent } = scene;
+export async function forkSession(scope: ChangeContext, ref: SessionRef, target: ForkTarget): Promise<SessionRow> {
+  const { agent } = scope;
   assertSessionId(target.sessionId);
   for (;;) {
     const origin = await locateSession(agent, ref, true);
-    assertFree(scene, target);
+    assertFree(scope, target);
     agent.prepareWriting();
-    removeAbandoned(scene.context.files, agent.folder.torn, scene.context.clock.nowMs());
-    const forked = await attempt(scene, origin, target).catch((error: unknown) => {
+    removeAbandoned(scope.context.files, agent.folder.torn, scope.context.clock.nowMs());
+    const forked = await attempt(scope, origin, target).catch((error: unknown) => {
       // Archived, reset, renamed or purged meanwhile its transcript is not gone: it is to be looked up again.
       if (!hasErrorCode(error, "STORE_CORRUPT") || isAsItWas(agent, origin)) throw error;
       return null;
@@ -43,14 +43,14 @@ export async function forkSession(scene: ChangeScene, ref: SessionRef, target: F
   }
 }
 
-function isAsItWas(agent: AgentSessions, { sessionId, fileName, key, isArchived }: SessionRow): boolean {
+function isAsItWas(agent: AgentSessionFiles, { sessionId, fileName, key, isArchived }: SessionRow): boolean {
   const now = agent.locateId(sessionId);
   return now?.fileName === fileName && now.key === key && now.isArchived === isArchived;
 }
 
 /** Null when the origin became another file, or another session, meanwhile. */
-async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarget): Promise<SessionRow | null> {
-  const { agent, context } = scene;
+async function attempt(scope: ChangeContext, origin: SessionRow, target: ForkTarget): Promise<SessionRow | null> {
+  const { agent, context } = scope;
   const { files, clock, locks, random } = context;
   await agent.prepare(origin, true);
   const held = agent.holdExisting(origin, true);
@@ -87,8 +87,8 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
       if (factsOf(now)?.identity !== identity) return null;
       // A redaction puts the new file in place before it removes the copies: one of the new file may be among them.
       if (files.facts(temporary) === null) return null;
-      assertFree(scene, target);
-      commit(scene, temporary, row);
+      assertFree(scope, target);
+      commit(scope, temporary, row);
       return row;
     });
   } finally {
@@ -97,7 +97,7 @@ async function attempt(scene: ChangeScene, origin: SessionRow, target: ForkTarge
   }
 }
 
-function commit({ agent, context }: ChangeScene, temporary: string, row: SessionRow): void {
+function commit({ agent, context }: ChangeContext, temporary: string, row: SessionRow): void {
   const { files } = context;
   const { folder } = agent;
   const path = folder.session(row.fileName);
@@ -114,7 +114,7 @@ function commit({ agent, context }: ChangeScene, temporary: string, row: Session
 }
 
 function rowOfFork(
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   { row: origin, transcript }: HeldSession,
   target: ForkTarget,
   nowMs: number,
@@ -136,13 +136,13 @@ function rowOfFork(
   };
 }
 
-function forkSourceOf(agent: AgentSessions, { key, sessionId }: SessionRow, atSeq: number): ForkSource {
+function forkSourceOf(agent: AgentSessionFiles, { key, sessionId }: SessionRow, atSeq: number): ForkSource {
   return { agentId: agent.address.agentId, key, sessionId, atSeq };
 }
 
-function assertFree(scene: ChangeScene, { ref, sessionId }: ForkTarget): void {
-  const { agent } = scene;
+function assertFree(scope: ChangeContext, { ref, sessionId }: ForkTarget): void {
+  const { agent } = scope;
   if (agent.log.idOf(ref.key) !== null)
     throw refused("SESSION_EXISTS", `A session holds the key ${quote(ref.key)}.`, { ...ref });
-  assertCanBegin(scene, ref.key, sessionId);
+  assertCanBegin(scope, ref.key, sessionId);
 }

@@ -15,7 +15,7 @@ import {
 } from "@throughline/core/store";
 import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
 import { holdAgentLock } from "./agent-lock.ts";
-import { AgentSessions } from "./agent-sessions.ts";
+import { AgentSessionFiles } from "./agent-session-files.ts";
 import { AppendQueues } from "./append-queues.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { entriesMark } from "./entries-mark.ts";
@@ -28,7 +28,7 @@ import type { PageCursor } from "./record-page.ts";
 import { holdPage, type HeldPage } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
 import { saveSession, withRow } from "./session-access.ts";
-import { archiveSession, moveSession, purgeSession, type ChangeScene } from "./session-changes.ts";
+import { archiveSession, moveSession, purgeSession, type ChangeContext } from "./session-changes.ts";
 import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
@@ -49,7 +49,7 @@ class JsonlStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
   readonly #options: JsonlStoreOptions;
   readonly #context: StoreContext;
-  readonly #agents: Map<string, AgentSessions> = new Map();
+  readonly #agents: Map<string, AgentSessionFiles> = new Map();
   readonly #queues: AppendQueues;
   readonly #derived: DerivedFiles;
   readonly #listed: rules.ListedStates = new rules.ListedStates((event) => this.#context.emit(event));
@@ -83,9 +83,9 @@ class JsonlStore implements core.SessionStore {
     const { limits } = this.capabilities;
     const begin = (signal?: AbortSignal): void => this.#begin(signal);
     const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work, true);
-    const agents = (): readonly AgentSessions[] =>
+    const agents = (): readonly AgentSessionFiles[] =>
       namespacesIn(this.#context).flatMap((one) => this.#agentsOf({ namespace: one }));
-    const rebuild = (agent: AgentSessions): Promise<readonly string[]> => this.#derived.rebuild(agent);
+    const rebuild = (agent: AgentSessionFiles): Promise<readonly string[]> => this.#derived.rebuild(agent);
     this.maintenance = createMaintenance({ context: this.#context, agents, rebuild, begin, track });
     this.watch = {
       watch: (ref, how) =>
@@ -161,7 +161,7 @@ class JsonlStore implements core.SessionStore {
   }
 
   /** A session that is to be read, with its transcript at hand. Closing waits for this, and what follows needs no wait. */
-  async #lookUp(agent: AgentSessions, ref: core.SessionRef, signal?: AbortSignal): Promise<SessionRow | null> {
+  async #lookUp(agent: AgentSessionFiles, ref: core.SessionRef, signal?: AbortSignal): Promise<SessionRow | null> {
     const found = await this.#track(async () => {
       const row = await agent.locate(ref);
       if (row !== null) await agent.prepare(row);
@@ -197,7 +197,7 @@ class JsonlStore implements core.SessionStore {
       const nowMs = this.#context.clock.nowMs();
       const beganAtMs = options.createdAtMs === undefined ? null : beginningMs({ ...options, nowMs });
       const terms = { ifRevision: options.ifRevision, beganAtMs };
-      const state = await saveSession(this.#scene(agent, durability), ref, entry, terms);
+      const state = await saveSession(this.#scope(agent, durability), ref, entry, terms);
       if (durability === "disk") await agent.log.flushed();
       this.#derived.schedule(agent);
       return state;
@@ -210,7 +210,7 @@ class JsonlStore implements core.SessionStore {
       const plan = rules.planList(query);
       this.#begin(query.signal);
       const agents = this.#agentsOf(query);
-      const prepare = async (agent: AgentSessions): Promise<void> => {
+      const prepare = async (agent: AgentSessionFiles): Promise<void> => {
         await agent.foreign.take();
         if (agent.foreign.hasFinishedPurge) this.#derived.schedule(agent);
       };
@@ -232,11 +232,11 @@ class JsonlStore implements core.SessionStore {
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     this.#begin();
     assertMoveAction(action);
-    const change = (scene: ChangeScene, row: SessionRow): core.SessionState => {
-      const { agent } = scene;
+    const change = (scope: ChangeContext, row: SessionRow): core.SessionState => {
+      const { agent } = scope;
       // Before anything is changed: what it is now is the answer.
       entryOf(row);
-      const moved = moveSession(scene, row, action);
+      const moved = moveSession(scope, row, action);
       return afterCommit(agent.folder.agent, () => agent.state(moved));
     };
     const { result } = await this.#change(ref, action.kind === "restore", change);
@@ -244,8 +244,8 @@ class JsonlStore implements core.SessionStore {
   }
 
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
-    const change = (scene: ChangeScene, row: SessionRow): void =>
-      options.purge === true ? purgeSession(scene, row) : void archiveSession(scene, row);
+    const change = (scope: ChangeContext, row: SessionRow): void =>
+      options.purge === true ? purgeSession(scope, row) : void archiveSession(scope, row);
     return this.#track(async () => {
       assertStoreOptions("remove", options);
       this.#begin();
@@ -261,7 +261,7 @@ class JsonlStore implements core.SessionStore {
       this.#begin();
       assertRedaction(ids, options);
       const agent = this.#agent(ref);
-      const result = await redactSession(this.#scene(agent, "disk"), ref, ids, options);
+      const result = await redactSession(this.#scope(agent, "disk"), ref, ids, options);
       if ((options.entryFields ?? []).length > 0) await this.#derived.purge(agent);
       return result;
     });
@@ -309,19 +309,19 @@ class JsonlStore implements core.SessionStore {
     }
   }
 
-  #agent(ref: core.SessionRef): AgentSessions {
+  #agent(ref: core.SessionRef): AgentSessionFiles {
     assertRef(ref);
     return this.#agentAt(ref);
   }
 
-  #agentAt(address: AgentAddress): AgentSessions {
+  #agentAt(address: AgentAddress): AgentSessionFiles {
     rules.assertNamespace(address.namespace);
     rules.assertAgentId(address.agentId);
     this.#assertRoot();
     const key = `${address.namespace}/${address.agentId}`;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
-    const agent: AgentSessions = new AgentSessions(this.#context, address, () => this.#derived.schedule(agent));
+    const agent: AgentSessionFiles = new AgentSessionFiles(this.#context, address, () => this.#derived.schedule(agent));
     this.#agents.set(key, agent);
     return agent;
   }
@@ -332,7 +332,7 @@ class JsonlStore implements core.SessionStore {
     throw rules.refused("STORE_NOT_FOUND", `There is no folder ${rules.quote(root)}.`, { root });
   }
 
-  #agentsOf({ namespace = "", agentId }: core.ListQuery): readonly AgentSessions[] {
+  #agentsOf({ namespace = "", agentId }: core.ListQuery): readonly AgentSessionFiles[] {
     rules.assertNamespace(namespace);
     this.#assertRoot();
     const { root, files } = this.#context;
@@ -345,8 +345,8 @@ class JsonlStore implements core.SessionStore {
   }
 
   /** One odd folder among the agents, or in one of them, must not hide the others from a list of all. */
-  #agentIn(path: string, address: AgentAddress, isOneOfAll: boolean): readonly AgentSessions[] {
-    const leaveOut = (odd: string): readonly AgentSessions[] => {
+  #agentIn(path: string, address: AgentAddress, isOneOfAll: boolean): readonly AgentSessionFiles[] {
+    const leaveOut = (odd: string): readonly AgentSessionFiles[] => {
       this.#context.emit({ name: "finding", ref: null, finding: oddFolderFinding(odd) });
       return [];
     };
@@ -360,7 +360,7 @@ class JsonlStore implements core.SessionStore {
     }
   }
 
-  #scene(agent: AgentSessions, durability: core.Durability): ChangeScene {
+  #scope(agent: AgentSessionFiles, durability: core.Durability): ChangeContext {
     return { context: this.#context, agent, durability };
   }
 
@@ -368,16 +368,16 @@ class JsonlStore implements core.SessionStore {
   #change<T>(
     ref: core.SessionRef,
     isArchivedToo: boolean,
-    work: (scene: ChangeScene, row: SessionRow) => T,
-  ): Promise<{ readonly agent: AgentSessions; readonly result: T }> {
+    work: (scope: ChangeContext, row: SessionRow) => T,
+  ): Promise<{ readonly agent: AgentSessionFiles; readonly result: T }> {
     return this.#track(async () => {
       this.#begin();
       const agent = this.#agent(ref);
       // What another program changed under the key the session has now cannot be told afterwards.
       if (agent.exists) await agent.foreign.takeView();
-      const scene = this.#scene(agent, "disk");
-      const held = (row: SessionRow): T => work(scene, agent.hold(row)?.row ?? row);
-      const result = await withRow(scene, ref, { changesEntries: true, isArchivedToo }, held);
+      const scope = this.#scope(agent, "disk");
+      const held = (row: SessionRow): T => work(scope, agent.hold(row)?.row ?? row);
+      const result = await withRow(scope, ref, { changesEntries: true, isArchivedToo }, held);
       await agent.log.flushed();
       this.#derived.schedule(agent);
       return { agent, result };
@@ -390,7 +390,7 @@ class JsonlStore implements core.SessionStore {
       const atSeq = forkBound(ref, target, options);
       const forked = { ref: target, sessionId: options.sessionId, atSeq };
       const agent = this.#agent(ref);
-      const row = await forkSession(this.#scene(agent, "disk"), ref, forked);
+      const row = await forkSession(this.#scope(agent, "disk"), ref, forked);
       await agent.log.flushed();
       this.#derived.schedule(agent);
       return afterCommit(agent.folder.agent, () => agent.state(row));

@@ -1,5 +1,5 @@
 import type { ListQuery } from "@throughline/core";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
 import type { SeenSession } from "./seen-session.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -19,7 +19,7 @@ export interface AgentList {
 /** The sessions of one agent that may be among those wanted, for others to sort and cut. With an index they are few. */
 export function listAgent(
   context: StoreContext,
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   query: ListQuery,
   wanted: WantedSessions,
 ): AgentList {
@@ -33,7 +33,7 @@ export function listAgent(
 }
 
 function listAll(
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   query: ListQuery,
   looked: Map<string, SeenSession | null>,
 ): readonly SeenSession[] {
@@ -57,7 +57,7 @@ const maxAttempts = 8;
 /** Undefined when the index cannot be asked. What was looked at goes into `looked`; nothing else is believed of it. */
 function listByIndex(
   context: StoreContext,
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   query: ListQuery,
   wanted: WantedSessions,
   looked: Map<string, SeenSession | null>,
@@ -73,7 +73,7 @@ function listByIndex(
 
 function listOnce(
   context: StoreContext,
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   query: ListQuery,
   wanted: WantedSessions,
   looked: Map<string, SeenSession | null>,

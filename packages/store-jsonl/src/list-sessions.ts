@@ -1,31 +1,31 @@
 import type { ListQuery, SessionState } from "@throughline/core";
 import { type ListedSession, type ListSource, ownEntry } from "@throughline/core/internal";
 import { sessionsBehind } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
 import { listAgent } from "./list-agent.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { createSlices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
 
-export interface ListScene {
+export interface ListContext {
   readonly context: StoreContext;
-  readonly agents: readonly AgentSessions[];
+  readonly agents: readonly AgentSessionFiles[];
   readonly query: ListQuery;
   /** Brings an agent up to what other programs did; once a list. */
-  prepare(agent: AgentSessions): Promise<void>;
+  prepare(agent: AgentSessionFiles): Promise<void>;
   /** Throws where nobody waits for the rest. */
   goOn(): void;
 }
 
 interface FoundSession extends ListedSession {
-  readonly agent: AgentSessions;
+  readonly agent: AgentSessionFiles;
   readonly seen: SeenSession;
 }
 
 /** The sessions of some agents, for one list. */
-export function listSource(scene: ListScene, plan: Pick<WantedSessions, "sort">): ListSource<FoundSession> {
-  const { context, agents, query } = scene;
+export function listSource(scope: ListContext, plan: Pick<WantedSessions, "sort">): ListSource<FoundSession> {
+  const { context, agents, query } = scope;
   const slices = createSlices();
   let isPrepared = false;
   /** What is left of all there are, where they were all looked at. */
@@ -34,11 +34,11 @@ export function listSource(scene: ListScene, plan: Pick<WantedSessions, "sort">)
     const found: FoundSession[] = [];
     let areAll = true;
     for (const agent of agents) {
-      if (!isPrepared) await scene.prepare(agent);
+      if (!isPrepared) await scope.prepare(agent);
       const listed = listAgent(context, agent, query, wanted);
       areAll &&= listed.isAll;
       for (const seen of listed.found) found.push(foundIn(agent, seen));
-      scene.goOn();
+      scope.goOn();
     }
     isPrepared = true;
     const behind = [...sessionsBehind(found, query, wanted.after)];
@@ -57,7 +57,7 @@ export function listSource(scene: ListScene, plan: Pick<WantedSessions, "sort">)
   };
 }
 
-function foundIn(agent: AgentSessions, seen: SeenSession): FoundSession {
+function foundIn(agent: AgentSessionFiles, seen: SeenSession): FoundSession {
   const { sessionId, updatedAtMs } = seen.folded;
   return { ref: agent.refOf(seen.folded), sessionId, updatedAtMs, agent, seen };
 }

@@ -2,14 +2,14 @@ import { setImmediate as pause } from "node:timers/promises";
 import { createFinding, type Finding, type MaintenanceFacet, type RebuiltFile } from "@throughline/core";
 import { assertStoreOptions, quote, type StoreMethodName } from "@throughline/core/store";
 import { createLineSplitter } from "@throughline/openclaw-format";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
 import { damagedFinding } from "./keep-damaged-view.ts";
 import { readLogLine } from "./log-damage.ts";
 import { entryOf, unlessSealed } from "./sealed-entry.ts";
-import { pastUnreadable, targetOf, type MaintenanceScene } from "./maintenance-scene.ts";
+import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance-context.ts";
 import { repairStore } from "./repair-store.ts";
 import { decodePatch, type SessionRow } from "./session-row.ts";
 import { TranscriptEnd } from "./transcript-end.ts";
@@ -18,17 +18,17 @@ import { unreadableFinding } from "./transcript-findings.ts";
 import { backupStore } from "./backup-store.ts";
 
 /** Checks, repairs and copies the files of a store. */
-export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
+export function createMaintenance(scope: MaintenanceContext): MaintenanceFacet {
   return {
-    verify: (options = {}) => checked(scene, "verify", options, () => verifyStore(scene, options)),
-    repair: (options = {}) => checked(scene, "repair", options, () => repairStore(scene, options)),
-    rebuild: (options = {}) => checked(scene, "rebuild", options, () => rebuildStore(scene, options)),
+    verify: (options = {}) => checked(scope, "verify", options, () => verifyStore(scope, options)),
+    repair: (options = {}) => checked(scope, "repair", options, () => repairStore(scope, options)),
+    rebuild: (options = {}) => checked(scope, "rebuild", options, () => rebuildStore(scope, options)),
     backup: (path, options = {}) =>
-      scene.track(async () => {
+      scope.track(async () => {
         assertStoreOptions("backup", options);
-        scene.begin(options.signal);
+        scope.begin(options.signal);
         try {
-          return await backupStore(scene, path, options.signal);
+          return await backupStore(scope, path, options.signal);
         } catch (error) {
           throw ourError(error, path);
         }
@@ -37,24 +37,24 @@ export function createMaintenance(scene: MaintenanceScene): MaintenanceFacet {
 }
 
 async function* checked<T>(
-  scene: MaintenanceScene,
+  scope: MaintenanceContext,
   method: StoreMethodName,
   options: { readonly signal?: AbortSignal },
   results: () => AsyncGenerator<T>,
 ): AsyncGenerator<T> {
   assertStoreOptions(method, options);
-  scene.begin(options.signal);
-  yield* inSteps(scene, withOurErrors(scene, results()));
+  scope.begin(options.signal);
+  yield* inSteps(scope, withOurErrors(scope, results()));
 }
 
 /** Whoever closes the store waits for the step that is under way, or it would open again what was let go of. */
-async function* inSteps<T>(scene: MaintenanceScene, results: AsyncGenerator<T>): AsyncGenerator<T> {
+async function* inSteps<T>(scope: MaintenanceContext, results: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     for (;;) {
-      const step = await scene.track(() => results.next());
+      const step = await scope.track(() => results.next());
       if (step.done === true) return;
       yield step.value;
-      scene.begin();
+      scope.begin();
     }
   } finally {
     await results.return(undefined);
@@ -62,7 +62,7 @@ async function* inSteps<T>(scene: MaintenanceScene, results: AsyncGenerator<T>):
 }
 
 /** What fails outside of a file's own work fails with our errors too. */
-async function* withOurErrors<T>({ context }: MaintenanceScene, results: AsyncIterable<T>): AsyncGenerator<T> {
+async function* withOurErrors<T>({ context }: MaintenanceContext, results: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* results;
   } catch (error) {
@@ -77,7 +77,7 @@ function ourError(error: unknown, path: string): unknown {
 }
 
 async function* rebuildStore(
-  { agents, begin, rebuild }: MaintenanceScene,
+  { agents, begin, rebuild }: MaintenanceContext,
   { signal }: { readonly signal?: AbortSignal },
 ): AsyncGenerator<RebuiltFile> {
   begin(signal);
@@ -88,21 +88,21 @@ async function* rebuildStore(
 }
 
 async function* verifyStore(
-  scene: MaintenanceScene,
+  scope: MaintenanceContext,
   { full = false, signal }: { readonly full?: boolean; readonly signal?: AbortSignal },
 ): AsyncGenerator<Finding> {
-  scene.begin(signal);
-  for (const agent of scene.agents()) {
-    yield* verifyLog(scene, agent, signal);
+  scope.begin(signal);
+  for (const agent of scope.agents()) {
+    yield* verifyLog(scope, agent, signal);
     agent.log.refresh();
     for (const row of agent.log.all().values().toArray()) {
-      scene.begin(signal);
+      scope.begin(signal);
       const path = agent.folder.session(agent.fileNameOf(row));
       yield* entryFindings(row, { path: agent.folder.entriesLog, key: row.key }, () => entryOf(row));
-      yield* pastUnreadable(verifySession(scene, agent, row, full, signal), { path, key: row.key });
+      yield* pastUnreadable(verifySession(scope, agent, row, full, signal), { path, key: row.key });
     }
-    yield* verifyFolder(scene, agent);
-    yield* verifyAccess(scene, agent);
+    yield* verifyFolder(scope, agent);
+    yield* verifyAccess(scope, agent);
   }
 }
 
@@ -119,8 +119,8 @@ function entryFindings(
 }
 
 async function* verifyLog(
-  { context, begin }: MaintenanceScene,
-  { folder, address }: AgentSessions,
+  { context, begin }: MaintenanceContext,
+  { folder, address }: AgentSessionFiles,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
   const { files, codec } = context;
@@ -157,22 +157,22 @@ async function* verifyLog(
 }
 
 async function* verifySession(
-  scene: MaintenanceScene,
-  agent: AgentSessions,
+  scope: MaintenanceContext,
+  agent: AgentSessionFiles,
   row: SessionRow,
   isFull: boolean,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
   const path = agent.folder.session(agent.fileNameOf(row));
   const { key } = row;
-  if (scene.context.files.facts(path) === null) {
+  if (scope.context.files.facts(path) === null) {
     yield createFinding("SESSION_FILE_MISSING", "The transcript of the session is not there.", { path, key });
     return;
   }
   const findings: Finding[] = [];
   const parents = new ParentSurvey();
   const end = new TranscriptEnd();
-  const target = targetOf(scene, agent, row, path, isFull, signal);
+  const target = targetOf(scope, agent, row, path, isFull, signal);
   for await (const line of surveyLines(target, (finding) => void findings.push(finding))) {
     const { record } = line.read;
     const kept = record["firstKeptEntryId"];
@@ -227,7 +227,7 @@ async function* cycleFindings(target: SurveyTarget, cycles: ReadonlySet<string>)
   }
 }
 
-function* verifyFolder({ context }: MaintenanceScene, agent: AgentSessions): Generator<Finding> {
+function* verifyFolder({ context }: MaintenanceContext, agent: AgentSessionFiles): Generator<Finding> {
   const { files } = context;
   const { sessions, sessionsJson } = agent.folder;
   if (files.facts(sessions) === null) return;
@@ -259,7 +259,7 @@ function* verifyUnindexed(files: Files, path: string): Generator<Finding> {
 }
 
 /** Folders that are made private when they are written to, if that is possible. */
-function* verifyAccess({ context: { files } }: MaintenanceScene, { folder }: AgentSessions): Generator<Finding> {
+function* verifyAccess({ context: { files } }: MaintenanceContext, { folder }: AgentSessionFiles): Generator<Finding> {
   for (const path of [folder.agent, folder.sessions, folder.own, folder.torn, folder.repaired]) {
     const facts = files.facts(path);
     if (facts !== null && !facts.isPrivate)

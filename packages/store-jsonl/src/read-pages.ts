@@ -1,6 +1,6 @@
 import type { ReadOptions, ReadPayload, RecordFor, RecordHead, SourcedRecord, StoredRecord } from "@throughline/core";
 import { serializeRecord } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { readForward } from "./read-forward.ts";
 import type { PageCursor } from "./record-page.ts";
@@ -19,7 +19,7 @@ const lineFeed = 0x0a;
  * `cursor`: that of the page before.
  */
 export function readPage<Payload extends ReadPayload>(
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   row: SessionRow,
   seq: number,
   bounds: PageBounds,
@@ -137,7 +137,7 @@ export interface HeldPage<Payload extends ReadPayload> {
 
 /** As `readPage`, from `seq` on, or for 0 from where a read with these options begins. Null when the transcript is gone. */
 export function holdPage<Payload extends ReadPayload>(
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   row: SessionRow,
   seq: number,
   bounds: PageBounds & Required<Pick<ReadOptions, "order">>,

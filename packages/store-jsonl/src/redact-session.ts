@@ -1,11 +1,11 @@
 import type { RedactOptions, RedactResult, SessionRef, SharedRecords } from "@throughline/core";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { replaceLost } from "./append-records.ts";
 import { afterCommit } from "./file-work.ts";
 import { removeFields } from "./remove-fields.ts";
 import { redactTranscript } from "./redact-transcript.ts";
 import { locateSession } from "./session-access.ts";
-import type { ChangeScene } from "./session-changes.ts";
+import type { ChangeContext } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 
 /** A session that has records in common with another, and up to which seq. */
@@ -16,7 +16,7 @@ interface Relative {
 
 /** The sessions that a redaction of these records reaches beside the one that is asked. */
 export async function sharersOf(
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   ref: SessionRef,
   seqs: readonly number[],
 ): Promise<readonly SharedRecords[]> {
@@ -29,7 +29,7 @@ export async function sharersOf(
 
 /** Redacts records in a session and in every other that shares them: forks are copies, and each has its own. */
 export async function redactSession(
-  { agent, context }: ChangeScene,
+  { agent, context }: ChangeContext,
   ref: SessionRef,
   ids: readonly string[],
   options: RedactOptions,
@@ -91,7 +91,7 @@ function redactIn(
 }
 
 /** Sessions with an origin in common, which may be one of the two, and may have been purged. */
-function relativesOf(agent: AgentSessions, row: SessionRow): readonly Relative[] {
+function relativesOf(agent: AgentSessionFiles, row: SessionRow): readonly Relative[] {
   const own = lineOf(row);
   const candidates = new Map(agent.log.forks().map((fork) => [fork.sessionId, fork]));
   for (const [sessionId] of row.origins ?? []) {

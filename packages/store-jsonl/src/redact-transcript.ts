@@ -1,7 +1,7 @@
 import { nextUpdatedAtMs, redactionTombstone, throughlineKind } from "@throughline/core/internal";
 import { type RedactOptions, type RedactResult } from "@throughline/core";
 import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
@@ -26,7 +26,7 @@ const markText = Buffer.from('"mark":{');
  */
 export function redactTranscript(
   context: StoreContext,
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   held: HeldSession,
   ids: readonly string[],
   { reason, entryFields = [] }: RedactOptions,

@@ -1,5 +1,5 @@
 import { patchEntry } from "@throughline/core";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { flushFolder, openIfThere, withFileErrors } from "./file-work.ts";
 import { scanLog } from "./read-log.ts";
 import { entryOf, withoutSealedChange } from "./sealed-entry.ts";
@@ -12,7 +12,7 @@ import type { StoreContext } from "./store-context.ts";
  * completes what is left. `rows`: as they were before, with the changes in their transcripts.
  */
 export function removeFields(
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   context: StoreContext,
   rows: readonly SessionRow[],
   fields: readonly string[],
@@ -36,7 +36,7 @@ export function removeFields(
 
 /** Whether the log may still say what the fields held: an earlier removal was cut off. What is coded cannot be looked into. */
 function isMentioned(
-  { folder }: AgentSessions,
+  { folder }: AgentSessionFiles,
   { files, codec }: StoreContext,
   rows: readonly SessionRow[],
   fields: readonly string[],

@@ -1,64 +1,64 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { appendAll, flushFolder, folderOf, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
 import { removeAbandoned } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
-import { pastUnreadable, targetOf, type MaintenanceScene } from "./maintenance-scene.ts";
+import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance-context.ts";
 
 const copyBytes = 1024 * 1024;
 
 /** Puts a repaired copy of each damaged transcript beside it. */
 export async function* repairStore(
-  scene: MaintenanceScene,
+  scope: MaintenanceContext,
   { signal }: { readonly signal?: AbortSignal },
 ): AsyncGenerator<Finding> {
-  scene.begin(signal);
-  for (const agent of scene.agents()) {
+  scope.begin(signal);
+  for (const agent of scope.agents()) {
     agent.log.refresh();
     // What was found and what became of it comes as events of the store.
     agent.view.entries();
-    if (!agent.view.isReadable) await scene.rebuild(agent);
+    if (!agent.view.isReadable) await scope.rebuild(agent);
     const rows = agent.log.all().values().toArray();
-    if (rows.length > 0) prepareFolder(scene, agent);
+    if (rows.length > 0) prepareFolder(scope, agent);
     for (const row of rows) {
-      scene.begin(signal);
+      scope.begin(signal);
       const path = agent.folder.session(agent.fileNameOf(row));
-      yield* pastUnreadable(repairSession(scene, agent, row, signal), { path, key: row.key });
+      yield* pastUnreadable(repairSession(scope, agent, row, signal), { path, key: row.key });
     }
   }
 }
 
 /** The folder for repaired copies, without those in the making that were given up. */
-function prepareFolder({ context: { files, clock } }: MaintenanceScene, agent: AgentSessions): void {
+function prepareFolder({ context: { files, clock } }: MaintenanceContext, agent: AgentSessionFiles): void {
   agent.prepareWriting();
   removeAbandoned(files, agent.folder.repaired, clock.nowMs());
 }
 
 /** Writes the repaired copy, what was removed and a report; nothing when there is nothing to repair. */
 async function* repairSession(
-  scene: MaintenanceScene,
-  agent: AgentSessions,
+  scope: MaintenanceContext,
+  agent: AgentSessionFiles,
   row: SessionRow,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
   for (;;) {
-    const findings = await repairOnce(scene, agent, row, signal);
+    const findings = await repairOnce(scope, agent, row, signal);
     if (findings !== null) return yield* findings;
   }
 }
 
 /** Null when the transcript was redacted or purged meanwhile: what was made of it holds the words that had to go. */
 async function repairOnce(
-  scene: MaintenanceScene,
-  agent: AgentSessions,
+  scope: MaintenanceContext,
+  agent: AgentSessionFiles,
   row: SessionRow,
   signal: AbortSignal | undefined,
 ): Promise<readonly Finding[] | null> {
-  const { files } = scene.context;
+  const { files } = scope.context;
   const path = agent.folder.session(agent.fileNameOf(row));
   // While it is open no other file gets its number, so that the same number means the same file.
   const pin = openIfThere(files, path);
@@ -67,7 +67,7 @@ async function repairOnce(
     const { identity } = withFileErrors(path, () => files.factsOf(pin));
     const isSame = (): boolean => files.facts(path)?.identity === identity;
     try {
-      return await repairFile(scene, agent, row, { path, isSame }, signal);
+      return await repairFile(scope, agent, row, { path, isSame }, signal);
     } catch (error) {
       if (isSame()) throw error;
       return null;
@@ -78,18 +78,18 @@ async function repairOnce(
 }
 
 async function repairFile(
-  scene: MaintenanceScene,
-  agent: AgentSessions,
+  scope: MaintenanceContext,
+  agent: AgentSessionFiles,
   row: SessionRow,
   { path, isSame }: { readonly path: string; isSame(): boolean },
   signal: AbortSignal | undefined,
 ): Promise<readonly Finding[] | null> {
-  const { context } = scene;
+  const { context } = scope;
   const { files, locks, clock, random } = context;
   const { repaired: folder, sessions } = agent.folder;
   const fileName = path.slice(sessions.length + 1);
   const copy = `${folder}/${fileName}`;
-  const target = targetOf(scene, agent, row, path, false, signal);
+  const target = targetOf(scope, agent, row, path, false, signal);
   // Another process may repair the same.
   const temporary = `${copy}.tmp-${clock.nowMs()}-${random.uint32().toString(36)}`;
   const handle = withFileErrors(temporary, () => files.open(temporary, "create"));

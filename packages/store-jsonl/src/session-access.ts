@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { SessionEntry, SessionRef, SessionState, ThroughlineError } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { replaceLost } from "./append-records.ts";
 import type { HeldSession } from "./held-session.ts";
 import { holdForWriting, holdIfThere, makeDurable } from "./durable-session.ts";
 import { afterCommit } from "./file-work.ts";
-import { createSession, prepareAgentFolder, saveEntry, type ChangeScene } from "./session-changes.ts";
+import { createSession, prepareAgentFolder, saveEntry, type ChangeContext } from "./session-changes.ts";
 import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { growingBytes } from "./transcript-findings.ts";
@@ -32,7 +32,7 @@ export interface AccessOptions {
 
 /** The session's row. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
 export async function locateSession(
-  agent: AgentSessions,
+  agent: AgentSessionFiles,
   ref: SessionRef,
   isArchivedToo: boolean,
 ): Promise<SessionRow> {
@@ -44,26 +44,26 @@ export async function locateSession(
 
 /** Runs work on a session under its locks, after everything others wrote was read. The session must have its file. */
 export async function withSession<T>(
-  scene: ChangeScene,
+  scope: ChangeContext,
   ref: SessionRef,
   options: AccessOptions,
   work: (held: HeldSession) => T,
 ): Promise<T> {
-  const { agent } = scene;
+  const { agent } = scope;
   const { row: _row, ...others } = options;
   const isWhole = options.isWhole === true;
   const settling = { bytes: null as number | null, looks: 0 };
   for (let access = options, isLookedFor = false; ;) {
     let [isGone, isMarked] = [false, false];
     let nowBytes: number | null = null;
-    const done = await withRow(scene, ref, access, (row) => {
-      const held = isLookedFor ? holdForWriting(scene, row, isWhole) : holdIfThere(scene, row, isWhole);
+    const done = await withRow(scope, ref, access, (row) => {
+      const held = isLookedFor ? holdForWriting(scope, row, isWhole) : holdIfThere(scope, row, isWhole);
       isGone = held === null;
       if (held === null) return null;
       nowBytes = settling.looks < maxSettlingLooks ? growingBytes(held.transcript, held.file.facts) : settling.bytes;
       if (nowBytes !== settling.bytes) return null;
       if (!held.transcript.options.isMixed || agent.place.isOpenclaws)
-        return { value: work(replaceLost(scene.context, agent, held)) };
+        return { value: work(replaceLost(scope.context, agent, held)) };
       // Another program writes here: from now on with its locks.
       agent.place.markOpenclaw();
       isMarked = true;
@@ -76,7 +76,7 @@ export async function withSession<T>(
       if (nowBytes !== null) await pause(settlingMs);
       continue;
     }
-    if (isMarked) await sayInLog(scene, ref);
+    if (isMarked) await sayInLog(scope, ref);
     if (!isGone) continue;
     // Another program has reset or deleted the session: its index says what the key means now.
     await agent.foreign.takeView();
@@ -85,7 +85,7 @@ export async function withSession<T>(
 }
 
 /** Changes the entries log without changing anything: every process looks then whether OpenClaw was met. */
-function sayInLog({ agent: { folder, log }, context }: ChangeScene, ref: SessionRef): Promise<void> {
+function sayInLog({ agent: { folder, log }, context }: ChangeContext, ref: SessionRef): Promise<void> {
   return context.locks.hold([folder.entriesLock], () => {
     log.refreshHeld();
     const row = log.find(ref.key, ref.archiveId);
@@ -95,12 +95,12 @@ function sayInLog({ agent: { folder, log }, context }: ChangeScene, ref: Session
 
 /** As `withSession`, for work on the row alone: the transcript may be gone. */
 export async function withRow<T>(
-  scene: ChangeScene,
+  scope: ChangeContext,
   ref: SessionRef,
   options: AccessOptions,
   work: (row: SessionRow) => T,
 ): Promise<T> {
-  const { agent, context, durability } = scene;
+  const { agent, context, durability } = scope;
   const { changesEntries = false, isArchivedToo = false, signal, sinceMs } = options;
   const { log } = agent;
   for (let known = options.row; ; known = undefined) {
@@ -120,7 +120,7 @@ export async function withRow<T>(
       const now = log.find(ref.key, ref.archiveId);
       // Reset, archived or renamed while this waited: then it is another session that is meant.
       if (now?.sessionId !== row.sessionId) return null;
-      return { value: work(changesEntries && durability === "disk" ? makeDurable(scene, now) : now) };
+      return { value: work(changesEntries && durability === "disk" ? makeDurable(scope, now) : now) };
     };
     const done = await context.locks.hold(locks, held, { signal, sinceMs, meanwhile: () => agent.readAhead(row) });
     if (done !== null) return done.value;
@@ -133,12 +133,12 @@ export async function withRow<T>(
  * elsewhere.
  */
 export async function saveSession(
-  scene: ChangeScene,
+  scope: ChangeContext,
   ref: SessionRef,
   entry: SessionEntry,
   { ifRevision, beganAtMs }: { readonly ifRevision: number | null; readonly beganAtMs: number | null },
 ): Promise<SessionState> {
-  const { context, agent } = scene;
+  const { context, agent } = scope;
   const { log } = agent;
   if (ref.archiveId !== undefined) throw (await agent.locate(ref)) === null ? sessionNotFound(ref) : archivedError(ref);
   for (;;) {
@@ -153,16 +153,16 @@ export async function saveSession(
       log.refreshHeld();
       const found = log.find(ref.key, undefined);
       if (found?.sessionId !== current?.sessionId || agent.place.isOpenclaws !== isOpenclaws) return null;
-      const now = found === null || scene.durability !== "disk" ? found : makeDurable(scene, found);
+      const now = found === null || scope.durability !== "disk" ? found : makeDurable(scope, found);
       const held = now === null ? null : agent.hold(now);
       // Records whose flush failed come first: an entry on the disk would say that they are there.
-      if (scene.durability === "disk") held?.file.settleDoubt(held.path);
+      if (scope.durability === "disk") held?.file.settleDoubt(held.path);
       const row = held?.row ?? now;
       // Whose changes cannot be decoded is at a revision that nobody knows.
       if (row !== null) entryOf(row);
       if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
       const isOfSession = row?.sessionId === entry.sessionId;
-      const next = isOfSession ? saveEntry(scene, row, entry) : createSession(scene, ref, entry, row, beganAtMs);
+      const next = isOfSession ? saveEntry(scope, row, entry) : createSession(scope, ref, entry, row, beganAtMs);
       return afterCommit(agent.folder.agent, () => agent.state(next));
     });
     if (saved !== null) return saved;

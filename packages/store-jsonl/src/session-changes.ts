@@ -11,7 +11,7 @@ import { assertKeyFits, nextUpdatedAtMs } from "@throughline/core/internal";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { ownHeaderLine } from "./own-header.ts";
 import { afterCommit, appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
@@ -21,14 +21,14 @@ import type { StoreContext } from "./store-context.ts";
 import { finishPurge, activeFileName } from "./finish-purge.ts";
 
 /** What a change needs to know; every function here runs under the locks of its sessions and of the entries. */
-export interface ChangeScene {
+export interface ChangeContext {
   readonly context: StoreContext;
-  readonly agent: AgentSessions;
+  readonly agent: AgentSessionFiles;
   readonly durability: Durability;
 }
 
 /** The entry of a session that stays: a new revision. */
-export function saveEntry({ context, agent }: ChangeScene, row: SessionRow, entry: SessionEntry): SessionRow {
+export function saveEntry({ context, agent }: ChangeContext, row: SessionRow, entry: SessionEntry): SessionRow {
   const next = withEntry(context, agent.refOf(row), row, entry);
   agent.log.write({ op: "save", rows: [next] });
   return next;
@@ -36,15 +36,15 @@ export function saveEntry({ context, agent }: ChangeScene, row: SessionRow, entr
 
 /** A new session under the key; the one that had it is archived in the same commit. */
 export function createSession(
-  scene: ChangeScene,
+  scope: ChangeContext,
   ref: SessionRef,
   entry: SessionEntry,
   current: SessionRow | null,
   beganAtMs: number | null,
 ): SessionRow {
-  const { context, agent } = scene;
+  const { context, agent } = scope;
   const { sessionId } = entry;
-  assertCanBegin(scene, ref.key, sessionId);
+  assertCanBegin(scope, ref.key, sessionId);
   const nowMs = context.clock.nowMs();
   const fileName = transcriptFileNameOf({ sessionId, key: ref.key });
   const blank: SessionRow = {
@@ -57,11 +57,11 @@ export function createSession(
     ...(beganAtMs === null ? {} : { broughtAtMs: nowMs }),
     updatedAtMs: typeof entry.updatedAt === "number" ? 0 : nowMs,
     isArchived: false,
-    ...(scene.durability === "disk" ? {} : { isUnflushed: true as const }),
+    ...(scope.durability === "disk" ? {} : { isUnflushed: true as const }),
   };
   const row = withEntry(context, ref, blank, entry);
-  const archived = current === null ? null : archivedRow(scene, current, "reset");
-  writeNewFile(scene, agent.folder.session(fileName), row);
+  const archived = current === null ? null : archivedRow(scope, current, "reset");
+  writeNewFile(scope, agent.folder.session(fileName), row);
   try {
     agent.log.write({ op: archived === null ? "save" : "reset", rows: archived === null ? [row] : [row, archived] });
   } catch (error) {
@@ -69,14 +69,14 @@ export function createSession(
     throw error;
   }
   context.emit({ name: "session-created", ref: agent.refOf(row), sessionId });
-  if (archived !== null) finishArchiving(scene, archived);
+  if (archived !== null) finishArchiving(scope, archived);
   return row;
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS, KEY_AGENT_MISMATCH, KEY_INVALID */
-export function moveSession(scene: ChangeScene, row: SessionRow, action: MoveAction): SessionRow {
-  const { agent } = scene;
-  if (action.kind === "archive") return archiveSession(scene, row);
+export function moveSession(scope: ChangeContext, row: SessionRow, action: MoveAction): SessionRow {
+  const { agent } = scope;
+  if (action.kind === "archive") return archiveSession(scope, row);
   const { archiveId: _archiveId, key, ...owner } = agent.refOf(row);
   const target = action.kind === "rename" ? sessionRef({ ...owner, key: action.key }) : { ...owner, key };
   const holderId = agent.log.idOf(target.key);
@@ -85,31 +85,31 @@ export function moveSession(scene: ChangeScene, row: SessionRow, action: MoveAct
   }
   const { formerFileName: _former, ...rest } = row;
   if (action.kind === "rename") {
-    const renamed = { ...rest, key: target.key, fileName: presentName(scene, row) };
+    const renamed = { ...rest, key: target.key, fileName: presentName(scope, row) };
     agent.log.write({ op: "rename", rows: [renamed] });
     return renamed;
   }
-  const formerFileName = presentName(scene, row);
+  const formerFileName = presentName(scope, row);
   const restored = { ...rest, isArchived: false, formerFileName, fileName: activeFileName(row) };
   const path = agent.folder.session(restored.fileName);
   // Another program that knew it by its id may have begun it anew.
-  if (restored.fileName !== formerFileName && scene.context.files.facts(path) !== null)
+  if (restored.fileName !== formerFileName && scope.context.files.facts(path) !== null)
     throw refused("SESSION_EXISTS", `There is a file ${quote(path)} already.`, { ...target, path });
   agent.log.write({ op: "restore", rows: [restored] });
-  renameFile(scene, restored);
+  renameFile(scope, restored);
   return restored;
 }
 
-export function archiveSession(scene: ChangeScene, row: SessionRow): SessionRow {
+export function archiveSession(scope: ChangeContext, row: SessionRow): SessionRow {
   if (row.isArchived) return row;
-  const archived = archivedRow(scene, row, "deleted");
-  scene.agent.log.write({ op: "archive", rows: [archived] });
-  finishArchiving(scene, archived);
+  const archived = archivedRow(scope, row, "deleted");
+  scope.agent.log.write({ op: "archive", rows: [archived] });
+  finishArchiving(scope, archived);
   return archived;
 }
 
 /** The commit is the line in the log; the bytes go after it, and whoever opens the store next finishes an interrupted purge. */
-export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): void {
+export function purgeSession({ context, agent }: ChangeContext, row: SessionRow): void {
   const ref = agent.refOf(row);
   const removed = removedNames(agent, row);
   agent.log.write({ op: "remove", rows: [], removed });
@@ -122,13 +122,13 @@ export function purgeSession({ context, agent }: ChangeScene, row: SessionRow): 
  * The session's id, and what its transcript is called where that is something else: a purge that is interrupted is
  * finished by this alone. Not a name that is the id of another session.
  */
-function removedNames(agent: AgentSessions, row: SessionRow): readonly string[] {
+function removedNames(agent: AgentSessionFiles, row: SessionRow): readonly string[] {
   const name = activeFileName(row).slice(0, -".jsonl".length);
   return name === row.sessionId || agent.log.twinOf(name) !== null ? [row.sessionId] : [row.sessionId, name];
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, KEY_INVALID */
-export function assertCanBegin({ context, agent }: ChangeScene, key: string, sessionId: string): void {
+export function assertCanBegin({ context, agent }: ChangeContext, key: string, sessionId: string): void {
   assertSessionId(sessionId);
   assertKeyFits(key);
   const holder = agent.log.twinOf(sessionId);
@@ -159,7 +159,7 @@ function withEntry(context: StoreContext, ref: SessionRef, row: SessionRow, entr
 }
 
 function archivedRow(
-  { context, agent }: Pick<ChangeScene, "context" | "agent">,
+  { context, agent }: Pick<ChangeContext, "context" | "agent">,
   row: SessionRow,
   why: "reset" | "deleted",
 ): SessionRow {
@@ -170,19 +170,19 @@ function archivedRow(
 }
 
 /** The name the transcript goes by, for a row that forgets another it had: whoever changed that may not have flushed it. */
-function presentName({ context, agent }: Pick<ChangeScene, "context" | "agent">, row: SessionRow): string {
+function presentName({ context, agent }: Pick<ChangeContext, "context" | "agent">, row: SessionRow): string {
   const { sessions } = agent.folder;
   if (row.formerFileName !== undefined) withFileErrors(sessions, () => flushFolder(context.files, sessions));
   return agent.fileNameOf(row);
 }
 
-function finishArchiving(scene: ChangeScene, row: SessionRow): void {
-  renameFile(scene, row);
-  scene.context.emit({ name: "session-archived", ref: scene.agent.refOf(row), sessionId: row.sessionId });
+function finishArchiving(scope: ChangeContext, row: SessionRow): void {
+  renameFile(scope, row);
+  scope.context.emit({ name: "session-archived", ref: scope.agent.refOf(row), sessionId: row.sessionId });
 }
 
 /** After the commit. When it fails the file goes by its former name, which the row still knows. */
-function renameFile({ context, agent, durability }: ChangeScene, row: SessionRow): void {
+function renameFile({ context, agent, durability }: ChangeContext, row: SessionRow): void {
   const { files } = context;
   const from = agent.folder.session(row.formerFileName ?? row.fileName);
   const to = agent.folder.session(row.fileName);
@@ -206,7 +206,7 @@ function renameFile({ context, agent, durability }: ChangeScene, row: SessionRow
 }
 
 /** The file of a session with its header and nothing behind it. */
-export function writeNewFile({ context, agent, durability }: ChangeScene, path: string, row: SessionRow): void {
+export function writeNewFile({ context, agent, durability }: ChangeContext, path: string, row: SessionRow): void {
   const header = ownHeaderLine(row, context.workingDirectoryOf(row));
   const { files } = context;
   withFileErrors(path, () => {

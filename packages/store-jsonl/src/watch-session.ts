@@ -9,16 +9,16 @@ import {
 } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { sessionNotFound, watchBounds } from "@throughline/core/store";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
-import { GivenRecords } from "./given-records.ts";
+import { DeliveredRecords } from "./delivered-records.ts";
 import type { PageCursor } from "./record-page.ts";
 import { readPage } from "./read-pages.ts";
 import type { Page } from "./record-page.ts";
 import { growingBytes } from "./transcript-findings.ts";
 
-export interface WatchScene {
-  readonly agent: AgentSessions;
+export interface WatchContext {
+  readonly agent: AgentSessionFiles;
   emit(event: SessionEvent): void;
   readonly limits: StoreLimits;
   /** Who wants to know of every append of this handle. */
@@ -39,16 +39,16 @@ const toTheEnd = { beforeSeq: Infinity, left: Infinity, step: 1 } as const;
  * there yet is met again at the next look. Where another program cut the file, what stands behind the cut now is given.
  */
 export async function* watchSession(
-  scene: WatchScene,
+  scope: WatchContext,
   ref: SessionRef,
   options: { readonly afterSeq: number; readonly signal: AbortSignal },
 ): AsyncGenerator<RecordPage> {
   const { afterSeq, signal } = watchBounds(options);
-  scene.begin();
-  const { agent, limits, followers } = scene;
+  scope.begin();
+  const { agent, limits, followers } = scope;
   const { pageRecords, pageBytes } = limits;
-  let row = await scene.track(() => agent.locate(ref));
-  scene.begin();
+  let row = await scope.track(() => agent.locate(ref));
+  scope.begin();
   if (row === null) throw sessionNotFound(ref);
   const { sessionId } = row;
   let wake: () => void = () => undefined;
@@ -56,12 +56,12 @@ export async function* watchSession(
   followers.add(notify);
   signal.addEventListener("abort", notify, { once: true });
   let cursor: PageCursor | null = null;
-  const given = new GivenRecords();
+  const given = new DeliveredRecords();
   try {
     const first = agent.hold(row);
     if (first !== null) given.begin(first, afterSeq);
     for (let seq = afterSeq + 1; !signal.aborted;) {
-      scene.begin();
+      scope.begin();
       // By its id: the key may have another session by now. One that is purged has nothing more to tell.
       row = agent.locateId(sessionId);
       if (row === null) throw sessionNotFound(ref);
@@ -71,7 +71,7 @@ export async function* watchSession(
       const cutAfter = held === null ? null : given.cutAfter(held, seq, whole);
       if (cutAfter !== null) {
         const finding = cutFinding(agent.folder.session(now.fileName), ref, cutAfter, seq);
-        scene.emit({ name: "finding", ref, finding });
+        scope.emit({ name: "finding", ref, finding });
         seq = cutAfter + 1;
         cursor = null;
       }

@@ -8,7 +8,7 @@ import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
 
-interface Scene {
+interface Fixture {
   readonly store: SessionStore;
   readonly events: readonly SessionEvent[];
   /** From now on another process does its work right before the store's next call like this for the transcript. */
@@ -16,7 +16,7 @@ interface Scene {
 }
 
 /** A session of two records that another process archives or purges while the store looks at its transcript. */
-async function sceneOf(how: "archived" | "purged", call: "facts" | "open"): Promise<Scene> {
+async function openFixture(how: "archived" | "purged", call: "facts" | "open"): Promise<Fixture> {
   const [root, copy] = [newFolder(), newFolder()];
   const first = await storeWithSession(root, { sessionsJson: false, index: false });
   await first.append(mainRef, [userDraft("one")]);
@@ -56,7 +56,7 @@ async function sceneOf(how: "archived" | "purged", call: "facts" | "open"): Prom
 
 describe("a session that another process archives in the moment it is looked at", () => {
   it.for(["facts", "open"] as const)("is read to its end all the same, between two calls: %s", async (call) => {
-    const { store, events, arm } = await sceneOf("archived", call);
+    const { store, events, arm } = await openFixture("archived", call);
     await store.list();
     arm();
     expect(await textsOf(store)).toEqual(["one", "two"]);
@@ -65,7 +65,7 @@ describe("a session that another process archives in the moment it is looked at"
   });
 
   it.for(["facts", "open"] as const)("is shown with what it holds, between two calls: %s", async (call) => {
-    const { store, events, arm } = await sceneOf("archived", call);
+    const { store, events, arm } = await openFixture("archived", call);
     arm();
     expect((await store.load(mainRef))?.head.lastSeq).toBe(2);
     expect(findingCodesOf(events)).toEqual([]);
@@ -73,7 +73,7 @@ describe("a session that another process archives in the moment it is looked at"
   });
 
   it.for(["facts", "open"] as const)("takes no append, and says why, between two calls: %s", async (call) => {
-    const { store, arm } = await sceneOf("archived", call);
+    const { store, arm } = await openFixture("archived", call);
     arm();
     const append = store.append(mainRef, [userDraft("three")], { idempotencyKey: "k" });
     await expect(append).rejects.toMatchObject({ code: "SESSION_NOT_FOUND", outcome: "not-applied" });
@@ -83,7 +83,7 @@ describe("a session that another process archives in the moment it is looked at"
 
 describe("a session that another process purges in the moment it is looked at", () => {
   it.for(["facts", "open"] as const)("is not read as an empty one, between two calls: %s", async (call) => {
-    const { store, arm } = await sceneOf("purged", call);
+    const { store, arm } = await openFixture("purged", call);
     arm();
     await expect(textsOf(store)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
     const append = store.append(mainRef, [userDraft("three")], { idempotencyKey: "k" });

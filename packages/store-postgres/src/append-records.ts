@@ -23,7 +23,7 @@ import { arrayLiteral } from "./array-literal.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts";
 import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
-import type { JobLease, StoreScene } from "./store-scene.ts";
+import type { JobLease, StoreContext } from "./store-context.ts";
 
 /** How often an append is made anew that met its twin, or whose coded part has to be coded again. */
 const maxAttempts = 8;
@@ -54,54 +54,54 @@ export function keyedFailure(error: unknown, { idempotencyKey, isNewKey = false 
 
 /** One statement, one round trip; under a codec one more where the session's id or entry has to be known first. */
 export async function appendRecords(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   request: AppendRequest,
   lease: JobLease | undefined,
 ): Promise<AppendResult> {
   const { keyed, options } = request;
   if (keyed !== null) assertIdempotencyKey(keyed.key);
-  const sizes = batchColumns(scene.plainRows, { ref, sessionId: "" }, request.prepared);
+  const sizes = batchColumns(context.plainRows, { ref, sessionId: "" }, request.prepared);
   assertSizes(request, sizes.totalBytes);
   const address = addressOf(ref);
   if (address === null) throw sessionNotFound(ref);
-  let facts = await firstFacts(scene, ref, request);
+  let facts = await firstFacts(context, ref, request);
   for (let attempt = 0; ; attempt++) {
     const columns =
-      facts === null ? sizes : batchColumns(scene.rows, { ref, sessionId: facts.sessionId }, request.prepared);
-    const values = appendValues(scene, { ref, address, request, columns, facts, lease });
-    const row = await callAppend(scene, values, ref, options.signal).catch((error: unknown) => {
+      facts === null ? sizes : batchColumns(context.rows, { ref, sessionId: facts.sessionId }, request.prepared);
+    const values = appendValues(context, { ref, address, request, columns, facts, lease });
+    const row = await callAppend(context, values, ref, options.signal).catch((error: unknown) => {
       // The ids of an earlier attempt with this key, committed after the key was looked for: the next look finds it.
       if (keyed !== null && attempt === 0 && hasErrorCode(error, "RECORD_ID_TAKEN")) return twin;
       throw error;
     });
     if (row === undefined) throw sessionNotFound(ref);
-    scene.sessionIds.set(address.join("\0"), String(row["session_id"]));
-    if (row["verdict"] === "APPLIED") return applied(scene, ref, { request, columns }, row);
+    context.sessionIds.set(address.join("\0"), String(row["session_id"]));
+    if (row["verdict"] === "APPLIED") return applied(context, ref, { request, columns }, row);
     if (row["verdict"] === "REPLAYED") return replayed(row);
-    if (row["verdict"] !== "TWIN") refuse(scene, ref, request, row, lease);
+    if (row["verdict"] !== "TWIN") refuse(context, ref, request, row, lease);
     if (attempt >= maxAttempts)
       throw refused("STORE_LOCKED", `The session ${quote(ref.key)} changed ${maxAttempts} times in a row.`, { ...ref });
-    if (scene.rows.isCoded) facts = await currentFacts(scene, ref, options, numberOrNull(row["now_ms"]));
+    if (context.rows.isCoded) facts = await currentFacts(context, ref, options, numberOrNull(row["now_ms"]));
   }
 }
 
 /** Without a codec nothing is bound to the session, and the statement needs no facts. */
-async function firstFacts(scene: StoreScene, ref: SessionRef, request: AppendRequest): Promise<Facts | null> {
-  if (!scene.rows.isCoded) return null;
-  const known = scene.sessionIds.get(addressOf(ref)?.join("\0") ?? "");
+async function firstFacts(context: StoreContext, ref: SessionRef, request: AppendRequest): Promise<Facts | null> {
+  if (!context.rows.isCoded) return null;
+  const known = context.sessionIds.get(addressOf(ref)?.join("\0") ?? "");
   if (known !== undefined && request.options.entry === undefined)
     return { sessionId: known, revision: null, entry: null };
-  return currentFacts(scene, ref, request.options, null);
+  return currentFacts(context, ref, request.options, null);
 }
 
 async function currentFacts(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   options: AppendOptions,
   nowMs: number | null,
 ): Promise<Facts> {
-  const state = await scene.load(ref);
+  const state = await context.load(ref);
   if (state === null) throw sessionNotFound(ref);
   if (options.entry === undefined) return { sessionId: state.sessionId, revision: null, entry: null };
   const patched = patchEntry(state.entry, options.entry);
@@ -112,13 +112,13 @@ async function currentFacts(
 }
 
 async function callAppend(
-  scene: StoreScene,
+  context: StoreContext,
   values: readonly unknown[],
   ref: SessionRef,
   signal: AbortSignal | undefined,
 ): Promise<DatabaseRow | undefined> {
   try {
-    const [row] = await scene.pool.run(scene.sql.append, values, { isFrequent: true, signal });
+    const [row] = await context.pool.run(context.sql.append, values, { isFrequent: true, signal });
     const answer = row?.["answer"];
     return typeof answer === "string" ? readAnswer(answer) : undefined;
   } catch (error) {
@@ -138,7 +138,7 @@ async function callAppend(
 
 /** Throws what core's own rules say to the state that the statement found; returns when it was only a matter of coding. */
 function refuse(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   request: AppendRequest,
   row: DatabaseRow,
@@ -170,7 +170,7 @@ function refuse(
     { frame, entry: () => ({ sessionId: head.sessionId }), holdsId: () => false, findKeyed: () => null },
     Number(row["now_ms"]),
   );
-  if (!scene.rows.isCoded)
+  if (!context.rows.isCoded)
     throw refused("INTERNAL", "The database refused an append that the contract allows.", { verdict, ...head });
 }
 
@@ -221,7 +221,7 @@ interface AppendCall {
   readonly lease: JobLease | undefined;
 }
 
-function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
+function appendValues(context: StoreContext, call: AppendCall): readonly unknown[] {
   const { address, request, columns, facts, lease } = call;
   const { prepared, options, durability, keyed } = request;
   const { turn, expect, rewindTo, entry } = options;
@@ -231,15 +231,15 @@ function appendValues(scene: StoreScene, call: AppendCall): readonly unknown[] {
   const coded =
     facts?.entry === null || facts === null
       ? null
-      : entryColumns(scene.rows, { ref: call.ref, sessionId: facts.sessionId }, facts.entry).coded;
-  const patch = entry === undefined || scene.rows.isCoded ? null : fieldColumns(entry);
-  const claimedMs = scene.rows.isCoded ? facts?.entry?.updatedAt : claimed;
+      : entryColumns(context.rows, { ref: call.ref, sessionId: facts.sessionId }, facts.entry).coded;
+  const patch = entry === undefined || context.rows.isCoded ? null : fieldColumns(entry);
+  const claimedMs = context.rows.isCoded ? facts?.entry?.updatedAt : claimed;
   const fields: AskedFields = {
     namespace: address[0],
     agent_id: address[1],
     key: address[2],
     archive_id: address[3],
-    lock_timeout: scene.lockTimeout,
+    lock_timeout: context.lockTimeout,
     is_flushed: durability === "disk",
     record_count: prepared.length,
     message_count: columns.messages,

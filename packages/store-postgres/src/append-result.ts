@@ -3,11 +3,11 @@ import { type AppendRequest, type LinkedRecord, storedRecord } from "@throughlin
 import { lineBytes, linkRecords } from "@throughline/core/internal";
 import { columnText, fromColumnText, type BatchColumns } from "./record-columns.ts";
 import { headOf, lineChecksum, numberOrNull, textOrNull, type DatabaseRow } from "./row-values.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** What an append that was written amounts to; announces it. */
 export function applied(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   { request, columns }: { readonly request: AppendRequest; readonly columns: BatchColumns },
   row: DatabaseRow,
@@ -24,23 +24,23 @@ export function applied(
   });
   const claimedMs = options.entry?.["updatedAt"];
   if (typeof claimedMs === "number" && claimedMs > storedAtMs + 5 * 60_000)
-    scene.announce({ name: "updated-at-clamped", ref, claimedMs, storedMs: Number(row["updated_at_ms"]) });
+    context.announce({ name: "updated-at-clamped", ref, claimedMs, storedMs: Number(row["updated_at_ms"]) });
   if (records.length > 0) {
-    scene.announce({ name: "records-appended", ref, fromSeq: firstSeq, toSeq: head.lastSeq });
-    scene.notify(String(row["session_no"]));
+    context.announce({ name: "records-appended", ref, fromSeq: firstSeq, toSeq: head.lastSeq });
+    context.notify(String(row["session_no"]));
   }
   const result = { records, head, revision: Number(row["revision"]), durability, replayed: false };
   if (options.return === undefined) return result;
   const linked = linkRecords(prepared, textOrNull(row["prev_head_id"]));
   const stored = linked.map((item, index) =>
-    storedRecord(item, records[index] as AppendedRecord, keptSizes(scene.rows, item, columns, index)),
+    storedRecord(item, records[index] as AppendedRecord, keptSizes(context.rows, item, columns, index)),
   );
   return { ...result, stored };
 }
 
 /** As a read gives them: of a record that hangs on the head only the statement knew how long its line is. */
 function keptSizes(
-  rows: StoreScene["rows"],
+  rows: StoreContext["rows"],
   { record, text, source }: LinkedRecord,
   columns: BatchColumns,
   index: number,

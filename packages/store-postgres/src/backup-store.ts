@@ -5,7 +5,7 @@ import type { RunStatement } from "./connection-pool.ts";
 import { readSecurity, rowSecurity } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
 import { ownNamesOnly } from "./statement-settings.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** The tables that hold what cannot be made anew, in the order they are filled, and how many rows are fetched at a time. */
 const tables: readonly (readonly [name: string, rows: number])[] = [
@@ -24,25 +24,25 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
  * @throws {ThroughlineError} EXPORT_EXISTS, STORE_IO, STORE_FULL, STORE_READ_ONLY for a role that row security limits, ABORTED
  */
 export async function backupStore(
-  scene: StoreScene,
+  context: StoreContext,
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly sizeBytes: number }> {
   if (existsSync(path)) throw refused("EXPORT_EXISTS", `${path} exists already.`, { path });
   const part = openPart(path);
   try {
-    await scene.pool.snapshot(async (run) => {
+    await context.pool.snapshot(async (run) => {
       // A role that sees some of the sessions is refused: what it took for a backup would be a part of one.
       await run("SET LOCAL row_security = off");
       const write = (text: string): void => {
         if (signal?.aborted === true) throw abortedBefore("the backup was done", signal);
         part.write(text);
       };
-      const isSecured = await writeSchema(scene, run, write);
+      const isSecured = await writeSchema(context, run, write);
       const secured = isSecured ? [["agent_roles", 1000] as const] : [];
-      for (const [table, rows] of [...tables, ...secured]) await writeTable(scene, run, write, table, rows);
-      const [number] = await run(`SELECT last_value AS value FROM ${scene.schema}.session_numbers`);
-      write(`SELECT setval('${scene.schema}.session_numbers', ${Number(number?.["value"])});\nCOMMIT;\n`);
+      for (const [table, rows] of [...tables, ...secured]) await writeTable(context, run, write, table, rows);
+      const [number] = await run(`SELECT last_value AS value FROM ${context.schema}.session_numbers`);
+      write(`SELECT setval('${context.schema}.session_numbers', ${Number(number?.["value"])});\nCOMMIT;\n`);
     }, signal);
     return { sizeBytes: part.finish() };
   } catch (error) {
@@ -105,7 +105,11 @@ function onDisk<Result>(path: string, work: () => Result): Result {
 }
 
 /** Gives whether rows are secured by role: a copy keeps that, or it would show everything to everyone. */
-async function writeSchema({ schema }: StoreScene, run: RunStatement, write: (text: string) => void): Promise<boolean> {
+async function writeSchema(
+  { schema }: StoreContext,
+  run: RunStatement,
+  write: (text: string) => void,
+): Promise<boolean> {
   const [counted] = await run("SELECT count(*) AS partitions FROM pg_inherits WHERE inhparent = $1::regclass", [
     `${schema}.records`,
   ]);
@@ -127,7 +131,7 @@ async function writeSchema({ schema }: StoreScene, run: RunStatement, write: (te
 
 /** Every column that is not made of others, as the server writes it. */
 async function writeTable(
-  { schema }: StoreScene,
+  { schema }: StoreContext,
   run: RunStatement,
   write: (text: string) => void,
   table: string,

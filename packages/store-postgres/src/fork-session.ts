@@ -6,7 +6,7 @@ import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, refOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { databaseNowMs, lockSession } from "./session-changes.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 export interface ForkOptions {
   readonly atSeq?: number;
@@ -19,7 +19,7 @@ export interface ForkOptions {
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, KEY_AGENT_MISMATCH, INPUT_INVALID and those of new ids
  */
 export async function forkSession(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   target: SessionRef,
   options: ForkOptions,
@@ -27,36 +27,41 @@ export async function forkSession(
   const atSeq = forkBound(ref, target, options);
   const { sessionId } = options;
   newAddressOf(target);
-  const { state, events } = await scene.pool.transaction(async (run) => {
+  const { state, events } = await context.pool.transaction(async (run) => {
     const origin = await lockSession(
-      scene,
+      context,
       run,
       ref,
       ", head_bytes, base_nos, base_to_seqs, base_ids, redacted_messages",
     );
-    await assertFree(scene, run, target, sessionId);
-    const shared = await sharedPart(scene, run, origin, Math.min(atSeq, Number(origin["last_seq"])));
-    return insertFork(scene, run, { ref, target, sessionId, origin, shared }).catch((error: unknown) => {
+    await assertFree(context, run, target, sessionId);
+    const shared = await sharedPart(context, run, origin, Math.min(atSeq, Number(origin["last_seq"])));
+    return insertFork(context, run, { ref, target, sessionId, origin, shared }).catch((error: unknown) => {
       // Somebody took the key or the session id after both were looked for.
       if (nativeCode(error) === "23505" && constraintOf(error).startsWith("sessions"))
         throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target }, error);
       throw error;
     });
   });
-  scene.announce(...events);
+  context.announce(...events);
   return state;
 }
 
-async function assertFree(scene: StoreScene, run: RunStatement, target: SessionRef, sessionId: string): Promise<void> {
+async function assertFree(
+  context: StoreContext,
+  run: RunStatement,
+  target: SessionRef,
+  sessionId: string,
+): Promise<void> {
   assertIdsFree({ ref: target, sessionId }, { agentId: undefined, sessionId: undefined });
   const [atKey] = await run(
-    `SELECT FROM ${scene.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
+    `SELECT FROM ${context.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
     newAddressOf(target),
   );
   if (atKey !== undefined)
     throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target });
   const [holder] = await run(
-    `SELECT session_id FROM ${scene.schema}.sessions WHERE lower(session_id) = lower($1) AND agent_id = $2 AND namespace = $3`,
+    `SELECT session_id FROM ${context.schema}.sessions WHERE lower(session_id) = lower($1) AND agent_id = $2 AND namespace = $3`,
     [sessionId, target.agentId, target.namespace],
   );
   if (holder !== undefined)
@@ -75,7 +80,7 @@ interface SharedPart {
 }
 
 async function sharedPart(
-  scene: StoreScene,
+  context: StoreContext,
   run: RunStatement,
   origin: DatabaseRow,
   atSeq: number,
@@ -94,26 +99,26 @@ async function sharedPart(
     toSeqs: all.toSeqs.slice(0, count).map((toSeq, index) => (index === count - 1 ? atSeq : toSeq)),
   };
   if (count === 0) return { atSeq, headId: null, messageCount: 0, messagesEver: 0, ...spans };
-  const [at] = await run(`SELECT message_number FROM ${scene.schema}.records WHERE session_no = $1 AND seq = $2`, [
+  const [at] = await run(`SELECT message_number FROM ${context.schema}.records WHERE session_no = $1 AND seq = $2`, [
     spans.nos.at(-1),
     atSeq,
   ]);
   const messagesEver = Number(at?.["message_number"] ?? 0);
   const redacted = ((origin["redacted_messages"] ?? []) as readonly string[]).filter((seq) => Number(seq) <= atSeq);
   const headId =
-    atSeq === Number(origin["last_seq"]) ? textOrNull(origin["head_id"]) : await lastMain(scene, run, spans);
+    atSeq === Number(origin["last_seq"]) ? textOrNull(origin["head_id"]) : await lastMain(context, run, spans);
   return { atSeq, headId, messagesEver, messageCount: messagesEver - redacted.length, ...spans };
 }
 
 /** The newest main record of the spans. */
 async function lastMain(
-  scene: StoreScene,
+  context: StoreContext,
   run: RunStatement,
   { nos, toSeqs }: Pick<SharedPart, "nos" | "toSeqs">,
 ): Promise<string | null> {
   for (const [index, no] of [...nos.entries()].toReversed()) {
     const [row] = await run(
-      `SELECT id FROM ${scene.schema}.records WHERE session_no = $1 AND seq <= $2 AND NOT side ORDER BY seq DESC LIMIT 1`,
+      `SELECT id FROM ${context.schema}.records WHERE session_no = $1 AND seq <= $2 AND NOT side ORDER BY seq DESC LIMIT 1`,
       [no, toSeqs[index]],
     );
     if (row !== undefined) return String(row["id"]);
@@ -130,22 +135,22 @@ interface ForkParts {
 }
 
 async function insertFork(
-  scene: StoreScene,
+  context: StoreContext,
   run: RunStatement,
   { ref, target, sessionId, origin, shared }: ForkParts,
 ): Promise<{ readonly state: SessionState; readonly events: readonly SessionEvent[] }> {
   const { atSeq, headId, nos, toSeqs, ids } = shared;
-  const nowMs = await databaseNowMs(scene, run);
+  const nowMs = await databaseNowMs(context, run);
   const forkedFrom = { agentId: ref.agentId, key: ref.key, sessionId: String(origin["session_id"]), atSeq };
-  const { names, values, coded } = entryColumns(scene.rows, { ref: target, sessionId }, { sessionId, forkedFrom });
+  const { names, values, coded } = entryColumns(context.rows, { ref: target, sessionId }, { sessionId, forkedFrom });
   // What a context needed at an earlier record nobody has kept: then it is everything.
   const window = atSeq === Number(origin["last_seq"]) ? origin["window_seq"] : null;
   const isShared = nos.length > 0;
   const [row] = await run(
-    `INSERT INTO ${scene.schema}.sessions AS t (session_no, namespace, agent_id, key, archive_id, session_id, revision, last_seq,
+    `INSERT INTO ${context.schema}.sessions AS t (session_no, namespace, agent_id, key, archive_id, session_id, revision, last_seq,
        head_id, head_bytes, window_seq, message_count, messages_ever, created_at_ms, updated_at_ms, base_nos, base_to_seqs,
        base_ids, redacted_messages, entry_names, entry_values, entry_coded)
-     VALUES (nextval('${scene.schema}.session_numbers'), $1, $2, $3, '', $4, 1, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14,
+     VALUES (nextval('${context.schema}.session_numbers'), $1, $2, $3, '', $4, 1, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14,
        $15, $16, $17, $18) RETURNING ${stateColumns.join(", ")}`,
     [
       target.namespace,
@@ -169,22 +174,22 @@ async function insertFork(
     ],
   );
   if (row === undefined) throw refused("INTERNAL", "The row of a fork did not come back.", { sessionId });
-  const state = stateOf(scene.rows, row);
+  const state = stateOf(context.rows, row);
   return { state, events: [{ name: "session-created", ref: state.ref, sessionId }] };
 }
 
 /** The sessions that a redaction of these records reaches beside the one that is asked. */
 export async function sharersOf(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   seqs: readonly number[],
 ): Promise<readonly SharedRecords[]> {
   const address = addressOf(ref);
-  const { schema } = scene;
+  const { schema } = context;
   const [own] =
     address === null
       ? []
-      : await scene.pool.run(
+      : await context.pool.run(
           `SELECT session_no, last_seq, base_nos, base_to_seqs FROM ${schema}.sessions
            WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
           address,
@@ -197,7 +202,7 @@ export async function sharersOf(
     const no = nos[ends.findIndex((toSeq) => toSeq >= seq)];
     return no === undefined ? [] : [{ seq, no }];
   });
-  const rows = await scene.pool.run(
+  const rows = await context.pool.run(
     `SELECT s.namespace, s.agent_id, s.key, s.archive_id, s.session_id,
        pg_catalog.array_agg(w.seq ORDER BY w.seq) AS seqs
      FROM unnest($1::bigint[], $2::bigint[]) AS w (no, seq)

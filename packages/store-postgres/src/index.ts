@@ -2,4 +2,4 @@ export type { PostgresConnection, PostgresPool } from "./connection-pool.ts";
 export type { JobLeases } from "./job-leases.ts";
 export { createPostgresStore } from "./postgres-store.ts";
 export type { PostgresAppendOptions, PostgresStore, PostgresStoreOptions } from "./store-options.ts";
-export type { JobLease } from "./store-scene.ts";
+export type { JobLease } from "./store-context.ts";

@@ -1,7 +1,7 @@
 import { assertKnownOptions, isColumnText, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { quote, refused } from "@throughline/core/store";
 import { flushed } from "./statement-settings.ts";
-import type { JobLease, StoreScene } from "./store-scene.ts";
+import type { JobLease, StoreContext } from "./store-context.ts";
 
 /** Who holds a lease, and for how long. */
 interface LeaseOptions {
@@ -37,9 +37,9 @@ export interface JobLeases {
  * Every change of a lease waits for the disk: a fence that was given out must not be given out again after a power cut of
  * the server. `begin` says whether the store can still be used, and readies it.
  */
-export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): JobLeases {
-  const table = `${scene.schema}.leases`;
-  const now = `${scene.schema}.store_now_ms()`;
+export function createJobLeases(context: StoreContext, begin: () => Promise<void>): JobLeases {
+  const table = `${context.schema}.leases`;
+  const now = `${context.schema}.store_now_ms()`;
   return {
     async acquire(name, options) {
       assertKnownOptions<LeaseOptions>("acquire", options, leaseTable);
@@ -47,7 +47,7 @@ export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): 
       assertText(name, "The name of a lease");
       assertText(owner, "The owner of a lease");
       await begin();
-      const [row] = await scene.pool.run(
+      const [row] = await context.pool.run(
         `INSERT INTO ${table} AS l (name, owner, fence, until_ms) VALUES ($1, $2, 1, ${now} + $3::bigint)
          ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = l.fence + 1, until_ms = ${now} + $3::bigint
          WHERE l.until_ms <= ${now} OR l.owner = excluded.owner
@@ -59,7 +59,7 @@ export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): 
     async renew(lease, leaseMs) {
       assertDuration(leaseMs);
       await begin();
-      const [row] = await scene.pool.run(
+      const [row] = await context.pool.run(
         `UPDATE ${table} SET until_ms = ${now} + $3::bigint WHERE name = $1 AND fence = $2 AND until_ms > 0
          RETURNING until_ms, ${flushed}`,
         [lease.name, lease.fence, leaseMs],
@@ -71,7 +71,7 @@ export function createJobLeases(scene: StoreScene, begin: () => Promise<void>): 
     async release(lease) {
       await begin();
       // The row stays: a fence that was given out must not be given out again.
-      await scene.pool.run(
+      await context.pool.run(
         `UPDATE ${table} SET until_ms = 0, fence = fence + 1 WHERE name = $1 AND fence = $2 RETURNING ${flushed}`,
         [lease.name, lease.fence],
       );

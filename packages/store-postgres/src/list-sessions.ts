@@ -2,7 +2,7 @@ import type { ListQuery, SessionPage } from "@throughline/core";
 import { planList, type ListedStates, type ListPlan } from "@throughline/core/store";
 import { refOf, stateOf } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** No key is longer, and no character sorts behind this one. */
 const lastKey = "\u{10FFFF}".repeat(512);
@@ -13,8 +13,12 @@ interface Statement {
 }
 
 /** One page of sessions, found and sorted by an index and cut by the database. The order is that of the bytes. */
-export async function listSessions(scene: StoreScene, listed: ListedStates, query: ListQuery): Promise<SessionPage> {
-  const { pool, schema, rows: coder } = scene;
+export async function listSessions(
+  context: StoreContext,
+  listed: ListedStates,
+  query: ListQuery,
+): Promise<SessionPage> {
+  const { pool, schema, rows: coder } = context;
   const plan = planList(query);
   return listed.page(plan, {
     find: async (after, limit) => {

@@ -2,7 +2,7 @@ import type { MaintenanceFacet, SearchFacet } from "@throughline/core";
 import { createFinding } from "@throughline/core";
 import { assertStoreOptions } from "@throughline/core/store";
 import { backupStore } from "./backup-store.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 import { verifyStore } from "./verify-store.ts";
 
 /**
@@ -11,7 +11,7 @@ import { verifyStore } from "./verify-store.ts";
  * server's own files are the server's: `pg_amcheck`, `pg_basebackup`.
  */
 export function createMaintenance(
-  scene: StoreScene,
+  context: StoreContext,
   begin: (signal?: AbortSignal) => Promise<void>,
   search: SearchFacet | undefined,
 ): MaintenanceFacet {
@@ -19,17 +19,17 @@ export function createMaintenance(
     async *verify(options = {}) {
       assertStoreOptions("verify", options);
       await begin(options.signal);
-      yield* verifyStore(scene, options);
+      yield* verifyStore(context, options);
     },
     async *repair(options = {}) {
       assertStoreOptions("repair", options);
       const { signal } = options;
       await begin(signal);
-      yield* verifyStore(scene, { full: true, ...(signal === undefined ? {} : { signal }) });
+      yield* verifyStore(context, { full: true, ...(signal === undefined ? {} : { signal }) });
       if (search?.rebuild === undefined) return;
       await search.rebuild(signal === undefined ? {} : { signal });
       yield createFinding("INDEX_REBUILT", "The search index was made again from the records.", {
-        path: scene.pool.place,
+        path: context.pool.place,
         repaired: true,
       });
     },
@@ -37,7 +37,7 @@ export function createMaintenance(
       assertStoreOptions("backup", options);
       const { signal } = options;
       await begin(signal);
-      return backupStore(scene, path, signal);
+      return backupStore(context, path, signal);
     },
   };
 }

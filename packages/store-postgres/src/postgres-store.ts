@@ -37,7 +37,7 @@ import { saveEntry } from "./save-entry.ts";
 import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
 import type { PostgresAppendOptions, PostgresStore, PostgresStoreOptions } from "./store-options.ts";
-import { SessionIdCache, type StoreScene } from "./store-scene.ts";
+import { SessionIdCache, type StoreContext } from "./store-context.ts";
 import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
 
 /**
@@ -60,7 +60,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly #signals: SessionSignals | null;
   readonly #options: CheckedOptions;
   readonly #life: HandleLife;
-  readonly #scene: StoreScene;
+  readonly #context: StoreContext;
   readonly #ids: core.RecordIds;
   readonly #clock: core.Clock;
   readonly #listed: ListedStates;
@@ -91,26 +91,26 @@ class PostgresSessionStore implements PostgresStore {
     this.#clock = options.clock ?? systemClock;
     const { pool, listening, locking, end } = poolOf(options);
     this.#endPool = end;
-    this.#scene = this.#createScene(pool);
+    this.#context = this.#createContext(pool);
     const { clock = systemClock, random = systemRandom, notify = true, pollMs } = options;
     const schema = schemaOf(options);
     this.#signals =
       notify && listening !== null
-        ? new SessionSignals(this.#scene.pool, listening, channelOf(schema), { clock, random })
+        ? new SessionSignals(this.#context.pool, listening, channelOf(schema), { clock, random })
         : null;
     const begin = async (signal?: AbortSignal): Promise<void> => {
       this.#life.begin(signal);
       await this.#ready(signal);
     };
-    this.leases = createJobLeases(this.#scene, begin);
+    this.leases = createJobLeases(this.#context, begin);
     this.fork = {
-      fork: (ref, target, each) => this.#write(() => forkSession(this.#scene, ref, target, each)),
-      sharers: (ref, seqs) => this.#write(() => sharersOf(this.#scene, ref, seqs)),
+      fork: (ref, target, each) => this.#write(() => forkSession(this.#context, ref, target, each)),
+      sharers: (ref, seqs) => this.#write(() => sharersOf(this.#context, ref, seqs)),
     };
     this.watch = { watch: (ref, each) => this.#watch(ref, each, pollMs) };
     if (locking !== null) this.exclusively = this.#createLock(locking, begin);
-    if (this.capabilities.search) this.search = createSearch(this.#scene, begin);
-    this.maintenance = createMaintenance(this.#scene, begin, this.search);
+    if (this.capabilities.search) this.search = createSearch(this.#context, begin);
+    this.maintenance = createMaintenance(this.#context, begin, this.search);
   }
 
   async *#watch(ref: core.SessionRef, options: WatchOptions, pollMs: number): AsyncGenerator<core.RecordPage> {
@@ -118,7 +118,7 @@ class PostgresSessionStore implements PostgresStore {
     const bounds = watchBounds(options);
     await this.#ready();
     const check = (): void => this.#life.begin();
-    yield* watchSession(this.#scene, this.#signals, ref, { ...bounds, pollMs, check });
+    yield* watchSession(this.#context, this.#signals, ref, { ...bounds, pollMs, check });
   }
 
   #write<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -134,7 +134,7 @@ class PostgresSessionStore implements PostgresStore {
     return async (agent, work, options) => {
       const address = lockedAgent(agent);
       await begin();
-      return holdAgentLock({ pool, schema: this.#scene.schema, clock: this.#clock, ...address }, work, options);
+      return holdAgentLock({ pool, schema: this.#context.schema, clock: this.#clock, ...address }, work, options);
     };
   }
 
@@ -151,7 +151,7 @@ class PostgresSessionStore implements PostgresStore {
     });
   }
 
-  #createScene(lent: PostgresPool): StoreScene {
+  #createContext(lent: PostgresPool): StoreContext {
     const { codec, lockTimeoutMs } = this.#options;
     const schema = schemaOf(this.#options);
     const pool = this.#createPool(lent);
@@ -185,7 +185,7 @@ class PostgresSessionStore implements PostgresStore {
       try {
         await this.#ready(options.signal);
         this.#life.begin(options.signal);
-        const result = await appendRecords(this.#scene, ref, kept, lease);
+        const result = await appendRecords(this.#context, ref, kept, lease);
         return result.replayed ? await withStored(this, ref, result, options) : result;
       } catch (error) {
         throw keyedFailure(error, options);
@@ -200,14 +200,14 @@ class PostgresSessionStore implements PostgresStore {
     assertStoreOptions("read", options);
     this.#life.begin(options.signal);
     await this.#ready(options.signal);
-    yield* readRecords(this.#scene, ref, options, () => this.#life.begin(options.signal));
+    yield* readRecords(this.#context, ref, options, () => this.#life.begin(options.signal));
   }
 
   async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
     assertStoreOptions("readWindow", options);
     return this.#during(options.signal, async () => {
       await this.#ready(options.signal);
-      return readWindowPage(this.#scene, ref, options, () => this.#life.begin(options.signal));
+      return readWindowPage(this.#context, ref, options, () => this.#life.begin(options.signal));
     });
   }
 
@@ -222,13 +222,13 @@ class PostgresSessionStore implements PostgresStore {
   async #load(ref: core.SessionRef, signal: AbortSignal | undefined): Promise<core.SessionState | null> {
     const address = addressOf(ref);
     if (address === null) return null;
-    const [row] = await this.#scene.pool.run(
-      `SELECT ${stateColumns.join(", ")} FROM ${this.#scene.schema}.sessions
+    const [row] = await this.#context.pool.run(
+      `SELECT ${stateColumns.join(", ")} FROM ${this.#context.schema}.sessions
        WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
       address,
       { signal, isRead: true, isFrequent: true },
     );
-    return row === undefined ? null : stateOf(this.#scene.rows, row);
+    return row === undefined ? null : stateOf(this.#context.rows, row);
   }
 
   async save(ref: core.SessionRef, entry: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
@@ -236,7 +236,7 @@ class PostgresSessionStore implements PostgresStore {
     return this.#during(undefined, async () => {
       const durability = keptDurability(writeDurability(this.capabilities, options.durability));
       await this.#ready();
-      return saveEntry(this.#scene, ref, entry, { ...options, durability });
+      return saveEntry(this.#context, ref, entry, { ...options, durability });
     });
   }
 
@@ -244,7 +244,7 @@ class PostgresSessionStore implements PostgresStore {
     assertStoreOptions("list", query);
     return this.#during(query.signal, async () => {
       await this.#ready(query.signal);
-      return listSessions(this.#scene, this.#listed, query);
+      return listSessions(this.#context, this.#listed, query);
     });
   }
 
@@ -252,7 +252,7 @@ class PostgresSessionStore implements PostgresStore {
     assertMoveAction(action);
     return this.#during(undefined, async () => {
       await this.#ready();
-      return moveSession(this.#scene, ref, action);
+      return moveSession(this.#context, ref, action);
     });
   }
 
@@ -260,7 +260,7 @@ class PostgresSessionStore implements PostgresStore {
     assertStoreOptions("remove", options);
     return this.#during(undefined, async () => {
       await this.#ready();
-      return removeSession(this.#scene, ref, options);
+      return removeSession(this.#context, ref, options);
     });
   }
 
@@ -268,7 +268,7 @@ class PostgresSessionStore implements PostgresStore {
     assertRedaction(ids, options);
     return this.#during(undefined, async () => {
       await this.#ready();
-      return redactRecords(this.#scene, ref, ids, options);
+      return redactRecords(this.#context, ref, ids, options);
     });
   }
 
@@ -288,7 +288,7 @@ class PostgresSessionStore implements PostgresStore {
         this.#whenIdle = resolve;
       });
     await this.#signals?.end();
-    this.#scene.pool.end();
+    this.#context.pool.end();
     this.#lockPool?.end();
     await this.#endPool();
   }
@@ -319,7 +319,7 @@ class PostgresSessionStore implements PostgresStore {
     const schema = schemaOf(this.#options);
     const { codec, migrate = true, partitions, rowSecurity = false } = this.#options;
     this.#opening = openSchema(
-      { pool: this.#scene.pool, schemaName: schema, schema: this.#scene.schema },
+      { pool: this.#context.pool, schemaName: schema, schema: this.#context.schema },
       { migrate, partitions, rowSecurity, codecName: codec?.name ?? null },
     ).catch((error: unknown) => {
       // What kept it from being opened may be gone the next time.

@@ -3,7 +3,7 @@ import { readBounds, sessionNotFound } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import { recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 const noSeq = Number.MAX_SAFE_INTEGER;
 
@@ -21,20 +21,20 @@ interface Position {
  * without asking for one that would be empty: a window that fits a page is one round trip.
  */
 export async function* readRecords<Payload extends ReadPayload>(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   options: ReadOptions<Payload>,
   check: () => void,
 ): AsyncGenerator<RecordPage<Payload>> {
-  for await (const rows of readRows(scene, ref, options, check)) {
-    const page = pageOf(scene, ref, rows, options.payload ?? ("record" as Payload));
+  for await (const rows of readRows(context, ref, options, check)) {
+    const page = pageOf(context, ref, rows, options.payload ?? ("record" as Payload));
     if (page !== null) yield page;
   }
 }
 
 /** The same, as the rows lie. */
 export async function* readRows(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   options: ReadOptions<ReadPayload>,
   check: () => void = () => undefined,
@@ -49,7 +49,7 @@ export async function* readRows(
   };
   for (;;) {
     check();
-    const rows = await fetchPage(scene, ref, position, options, false);
+    const rows = await fetchPage(context, ref, position, options, false);
     const [first] = rows;
     if (first === undefined || first["seq"] === null) return;
     yield rows;
@@ -67,7 +67,7 @@ export async function* readRows(
 
 /** @throws {ThroughlineError} SESSION_NOT_FOUND */
 export async function fetchPage(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   { sessionNo, afterSeq, beforeSeq, left }: Position,
   { order = "ascending", payload = "record", signal }: Pick<ReadOptions<ReadPayload>, "order" | "payload" | "signal">,
@@ -75,9 +75,9 @@ export async function fetchPage(
 ): Promise<readonly DatabaseRow[]> {
   const address = addressOf(ref);
   if (address === null) throw sessionNotFound(ref);
-  const { pageRecords, pageBytes } = scene.limits;
-  const rows = await scene.pool.run(
-    `SELECT * FROM ${scene.schema}.read_page_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  const { pageRecords, pageBytes } = context.limits;
+  const rows = await context.pool.run(
+    `SELECT * FROM ${context.schema}.read_page_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
       ...address,
       sessionNo,
@@ -97,14 +97,14 @@ export async function fetchPage(
 
 /** Null when there was nothing in the range. */
 export function pageOf<Payload extends ReadPayload>(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   rows: readonly DatabaseRow[],
   payload: Payload,
 ): RecordPage<Payload> | null {
   const [first] = rows;
   if (first === undefined || first["seq"] === null) return null;
-  const records = rows.map((row) => recordOf(scene.rows, ref, row, payload));
+  const records = rows.map((row) => recordOf(context.rows, ref, row, payload));
   return { records, lastSeq: Number(first["session_last_seq"]) };
 }
 
@@ -113,14 +113,14 @@ export function pageOf<Payload extends ReadPayload>(
  * read page by page.
  */
 export async function readWindowPage(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   options: { readonly signal?: AbortSignal },
   check: () => void,
 ): Promise<RecordWindow> {
   const address = addressOf(ref);
   if (address === null) throw sessionNotFound(ref);
-  const { pageRecords, pageBytes } = scene.limits;
+  const { pageRecords, pageBytes } = context.limits;
   // An entry may be large: it comes with the first row only.
   const state = stateColumns
     .map((column) =>
@@ -128,9 +128,9 @@ export async function readWindowPage(
     )
     .map((column, index) => `${column} AS state_${stateColumns[index]}`)
     .join(", ");
-  const rows = await scene.pool.run(
-    `SELECT r.*, ${state} FROM ${scene.schema}.sessions t
-     LEFT JOIN LATERAL ${scene.schema}.read_page_2($1, $2, $3, $4, NULL, true, 0, ${noSeq}, true, $5, $6, 1) WITH ORDINALITY r ON true
+  const rows = await context.pool.run(
+    `SELECT r.*, ${state} FROM ${context.schema}.sessions t
+     LEFT JOIN LATERAL ${context.schema}.read_page_2($1, $2, $3, $4, NULL, true, 0, ${noSeq}, true, $5, $6, 1) WITH ORDINALITY r ON true
      WHERE t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4`,
     [...address, pageRecords, pageBytes],
     { signal: options.signal, isRead: true, isFrequent: true },
@@ -138,11 +138,11 @@ export async function readWindowPage(
   const [first] = rows;
   if (first === undefined) throw sessionNotFound(ref);
   const row = Object.fromEntries(stateColumns.map((column) => [column, first[`state_${column}`]]));
-  const page = pageOf(scene, ref, rows, "record");
+  const page = pageOf(context, ref, rows, "record");
   const records = [...(page?.records ?? [])];
   const afterSeq = records.at(-1)?.seq ?? 0;
   if (page !== null && afterSeq < page.lastSeq)
-    for await (const next of readRecords<"record">(scene, ref, { ...options, afterSeq }, check))
+    for await (const next of readRecords<"record">(context, ref, { ...options, afterSeq }, check))
       records.push(...next.records);
-  return { state: stateOf(scene.rows, row), records };
+  return { state: stateOf(context.rows, row), records };
 }

@@ -13,38 +13,38 @@ import { contentColumns } from "./record-columns.ts";
 import { entryColumns, entryOf, frameOf, recordOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { databaseNowMs, lockSession } from "./session-changes.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /**
  * Puts tombstones in the place of records, in one transaction, wherever the content is kept: in the log, in the payloads
  * that were moved aside, in the search index, and for every fork that shares them.
  */
 export async function redactRecords(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   ids: readonly string[],
   { reason, entryFields = [] }: RedactOptions,
 ): Promise<RedactResult> {
-  const plan = await scene.pool.transaction(async (run) => {
-    const session = await lockSession(scene, run, ref, ", base_nos, base_to_seqs, base_ids");
-    const rows = await findRecords(scene, run, session, ids);
+  const plan = await context.pool.transaction(async (run) => {
+    const session = await lockSession(context, run, ref, ", base_nos, base_to_seqs, base_ids");
+    const rows = await findRecords(context, run, session, ids);
     const found = planRedaction(frameOf(session), ids, (id) => {
       const row = rows.get(id);
       return row === undefined ? undefined : Number(row["seq"]);
     });
-    const redactedAtMs = await databaseNowMs(scene, run);
-    for (const row of rows.values()) await redactRow(scene, run, { ref, session, row, reason, redactedAtMs });
+    const redactedAtMs = await databaseNowMs(context, run);
+    for (const row of rows.values()) await redactRow(context, run, { ref, session, row, reason, redactedAtMs });
     if (entryFields.length === 0) return found;
-    const removed = await removeFields(scene, run, { session, rows, entryFields, redactedAtMs });
+    const removed = await removeFields(context, run, { session, rows, entryFields, redactedAtMs });
     return { ...found, events: [...found.events, ...removed] };
   });
-  scene.announce(...plan.events);
+  context.announce(...plan.events);
   return { seqs: plan.seqs };
 }
 
 /** Takes fields out of the entry of the session, and of those that share the records. Gives the events. */
 async function removeFields(
-  scene: StoreScene,
+  context: StoreContext,
   run: RunStatement,
   {
     session,
@@ -58,7 +58,7 @@ async function removeFields(
     readonly redactedAtMs: number;
   },
 ): Promise<readonly SessionEvent[]> {
-  const { schema } = scene;
+  const { schema } = context;
   const places = [...rows.values()];
   const reached = await run(
     `SELECT ${stateColumns.join(", ")} FROM ${schema}.sessions s WHERE s.session_no = $1
@@ -70,9 +70,9 @@ async function removeFields(
   );
   const events: SessionEvent[] = [];
   for (const row of reached) {
-    const plan = planFieldRemoval(frameOf(row), entryOf(scene.rows, row), entryFields, redactedAtMs);
+    const plan = planFieldRemoval(frameOf(row), entryOf(context.rows, row), entryFields, redactedAtMs);
     if (plan === null) continue;
-    const { names, values, coded } = entryColumns(scene.rows, plan.frame, plan.entry);
+    const { names, values, coded } = entryColumns(context.rows, plan.frame, plan.entry);
     await run(
       `UPDATE ${schema}.sessions SET entry_names = $2, entry_values = $3, entry_coded = $4, revision = $5, updated_at_ms = $6
        WHERE session_no = $1`,
@@ -85,7 +85,7 @@ async function removeFields(
 
 /** The rows of the ids, their own and those a fork shares, by id. */
 async function findRecords(
-  scene: StoreScene,
+  context: StoreContext,
   run: RunStatement,
   session: DatabaseRow,
   ids: readonly string[],
@@ -96,15 +96,15 @@ async function findRecords(
   const baseIds = (session["base_ids"] ?? []) as readonly string[];
   // Whoever writes to the sessions the records began in waits, too.
   if (bases.length > 0)
-    await run(`SELECT FROM ${scene.schema}.sessions WHERE session_no = ANY ($1) ORDER BY session_no FOR UPDATE`, [
+    await run(`SELECT FROM ${context.schema}.sessions WHERE session_no = ANY ($1) ORDER BY session_no FOR UPDATE`, [
       bases,
     ]);
   const rows = await run(
     `SELECT r.*, b.base_id, $4::text AS session_id,
        CASE WHEN r.rest_hash IS NOT NULL THEN
-         (SELECT p.content FROM ${scene.schema}.payloads p WHERE p.session_no = r.session_no AND p.hash = r.rest_hash) END AS rest_payload
+         (SELECT p.content FROM ${context.schema}.payloads p WHERE p.session_no = r.session_no AND p.hash = r.rest_hash) END AS rest_payload
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS b (no, to_seq, base_id)
-     JOIN ${scene.schema}.records r ON r.session_no = b.no AND r.seq <= b.to_seq AND r.id = ANY ($5::text[])
+     JOIN ${context.schema}.records r ON r.session_no = b.no AND r.seq <= b.to_seq AND r.id = ANY ($5::text[])
      FOR UPDATE OF r`,
     [
       [...bases, session["session_no"]],
@@ -125,9 +125,9 @@ interface Redaction {
   readonly redactedAtMs: number;
 }
 
-async function redactRow(scene: StoreScene, run: RunStatement, redaction: Redaction): Promise<void> {
+async function redactRow(context: StoreContext, run: RunStatement, redaction: Redaction): Promise<void> {
   const { ref, session, row, reason, redactedAtMs } = redaction;
-  const { schema, rows } = scene;
+  const { schema, rows } = context;
   const stored: StoredRecord = recordOf(rows, ref, row, "record");
   const tombstone = redactedRecord(stored, { reason, redactedAtMs });
   if (tombstone === null) return;

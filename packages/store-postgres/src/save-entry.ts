@@ -13,11 +13,11 @@ import { addressOf, newAddressOf, wholeTime } from "./append-records.ts";
 import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { savedColumns } from "./save-function.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** Writes the whole entry, begins a session, or begins the next one of a key: one round trip. */
 export async function saveEntry(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   given: SessionEntry,
   options: Pick<SaveOptions, "ifRevision" | "createdAtMs"> & { readonly durability: Durability },
@@ -29,11 +29,11 @@ export async function saveEntry(
   const address = newAddressOf(ref);
   for (let attempt = 0; ; attempt++) {
     const place = { ref, sessionId: entry.sessionId };
-    const { names, values, coded } = entryColumns(scene.rows, place, entry);
-    const row = await callSave(scene, ref, options.createdAtMs, [
+    const { names, values, coded } = entryColumns(context.rows, place, entry);
+    const row = await callSave(context, ref, options.createdAtMs, [
       ...address,
       options.durability === "disk",
-      scene.lockTimeout,
+      context.lockTimeout,
       options.ifRevision,
       idProblem === null ? entry.sessionId : entry.sessionId.toWellFormed().replaceAll("\0", " "),
       idProblem === null,
@@ -44,8 +44,8 @@ export async function saveEntry(
     ]);
     const verdict = String(row["verdict"]);
     if (verdict === "SAVED") {
-      scene.sessionIds.set(address.join("\0"), entry.sessionId);
-      return saved(scene, ref, given, row);
+      context.sessionIds.set(address.join("\0"), entry.sessionId);
+      return saved(context, ref, given, row);
     }
     const nowMs = Number(row["now_ms"]);
     const current = row["session_no"] === null ? null : frameOf(row);
@@ -84,15 +84,15 @@ function refusalOf(
   return refused("INTERNAL", "The database refused an entry that the contract allows.", { verdict });
 }
 
-function saved(scene: StoreScene, ref: SessionRef, given: SessionEntry, row: DatabaseRow): SessionState {
-  const state = stateOf(scene.rows, row);
+function saved(context: StoreContext, ref: SessionRef, given: SessionEntry, row: DatabaseRow): SessionState {
+  const state = stateOf(context.rows, row);
   const archivedId = textOrNull(row["archived_id"]);
   if (archivedId !== null)
-    scene.announce({ name: "session-archived", ref: { ...ref, archiveId: archivedId }, sessionId: archivedId });
-  if (row["is_new"] === true) scene.announce({ name: "session-created", ref: state.ref, sessionId: state.sessionId });
+    context.announce({ name: "session-archived", ref: { ...ref, archiveId: archivedId }, sessionId: archivedId });
+  if (row["is_new"] === true) context.announce({ name: "session-created", ref: state.ref, sessionId: state.sessionId });
   const claimedMs = numberOrNull(given.updatedAt);
   if (row["was_clamped"] === true || (claimedMs !== null && claimedMs > Number(row["now_ms"]) + 5 * 60_000))
-    scene.announce({
+    context.announce({
       name: "updated-at-clamped",
       ref: state.ref,
       claimedMs: claimedMs ?? 0,
@@ -108,16 +108,16 @@ function assertBeginning(options: Pick<SaveOptions, "createdAtMs">): void {
 
 /** A session that began before it was brought here is given its beginning in the same transaction. */
 async function saveFrom(
-  scene: StoreScene,
+  context: StoreContext,
   sql: string,
   values: readonly unknown[],
   createdAtMs: number,
 ): Promise<DatabaseRow | undefined> {
-  return scene.pool.transaction(async (run) => {
+  return context.pool.transaction(async (run) => {
     const [row] = await run(sql, values);
     if (row?.["verdict"] !== "SAVED" || row["is_new"] !== true) return row;
     const [begun] = await run(
-      `UPDATE ${scene.schema}.sessions SET created_at_ms = least(created_at_ms, $2) WHERE session_no = $1 RETURNING created_at_ms`,
+      `UPDATE ${context.schema}.sessions SET created_at_ms = least(created_at_ms, $2) WHERE session_no = $1 RETURNING created_at_ms`,
       [row["session_no"], createdAtMs],
     );
     return { ...row, ...begun };
@@ -125,18 +125,18 @@ async function saveFrom(
 }
 
 async function callSave(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   createdAtMs: number | undefined,
   values: readonly unknown[],
 ): Promise<DatabaseRow> {
   const parameters = values.map((_value, index) => `$${index + 1}`).join(", ");
-  const sql = `SELECT f.verdict, f.now_ms, f.holder, f.is_new, f.was_clamped, f.archived_id, ${savedColumns} FROM ${scene.schema}.save_1(${parameters}) AS f`;
+  const sql = `SELECT f.verdict, f.now_ms, f.holder, f.is_new, f.was_clamped, f.archived_id, ${savedColumns} FROM ${context.schema}.save_1(${parameters}) AS f`;
   try {
     const row =
       createdAtMs === undefined
-        ? (await scene.pool.run(sql, values))[0]
-        : await saveFrom(scene, sql, values, createdAtMs);
+        ? (await context.pool.run(sql, values))[0]
+        : await saveFrom(context, sql, values, createdAtMs);
     if (row === undefined) throw sessionNotFound(ref);
     return row;
   } catch (error) {

@@ -5,7 +5,7 @@ import { arrayLiteral } from "./array-literal.ts";
 import { wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";
 import { lexeme } from "./search-lexeme.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** So many records are indexed in one transaction, and so many sessions are looked for at a time. */
 const sliceRecords = 500;
@@ -22,18 +22,18 @@ const lastPosition = 16_383;
  * Full text, off the path of a turn: whoever searches indexes first what was appended since, session by session. Which
  * sessions those are is told by the minute of their last append.
  */
-export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) => Promise<void>): SearchFacet {
+export function createSearch(context: StoreContext, begin: (signal?: AbortSignal) => Promise<void>): SearchFacet {
   return {
     async *search(query: SearchQuery) {
       assertStoreOptions("search", query);
       await begin(query.signal);
-      await catchUp(scene, () => begin(query.signal), query.signal);
-      yield* searchHits(scene, query, () => begin(query.signal));
+      await catchUp(context, () => begin(query.signal), query.signal);
+      yield* searchHits(context, query, () => begin(query.signal));
     },
     async lag() {
       await begin();
-      const [row] = await scene.pool.run(
-        `SELECT coalesce(sum(b.last_seq - b.indexed_seq), 0) AS records FROM (${behind(scene)}) b`,
+      const [row] = await context.pool.run(
+        `SELECT coalesce(sum(b.last_seq - b.indexed_seq), 0) AS records FROM (${behind(context)}) b`,
         [],
         { isRead: true },
       );
@@ -43,12 +43,12 @@ export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) =>
       assertStoreOptions("rebuild", options);
       const { signal } = options;
       await begin(signal);
-      await scene.pool.transaction(async (run) => {
-        await run(`DELETE FROM ${scene.schema}.search_documents`);
-        await run(`DELETE FROM ${scene.schema}.search_positions`);
-        await run(`UPDATE ${scene.schema}.search_state SET caught_up_slot = 0`);
+      await context.pool.transaction(async (run) => {
+        await run(`DELETE FROM ${context.schema}.search_documents`);
+        await run(`DELETE FROM ${context.schema}.search_positions`);
+        await run(`UPDATE ${context.schema}.search_state SET caught_up_slot = 0`);
       });
-      await catchUp(scene, () => begin(signal), signal);
+      await catchUp(context, () => begin(signal), signal);
     },
   };
 }
@@ -59,7 +59,7 @@ export function createSearch(scene: StoreScene, begin: (signal?: AbortSignal) =>
  * The position is looked up row by row: a join would be planned for a third of all sessions, because how many are newer than
  * the slot is known only when it runs, and would read all positions for the few that are.
  */
-function behind({ schema }: StoreScene): string {
+function behind({ schema }: StoreContext): string {
   return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, p.indexed_seq
     FROM ${schema}.sessions s CROSS JOIN LATERAL (SELECT coalesce(
       (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no),
@@ -72,13 +72,17 @@ function behind({ schema }: StoreScene): string {
  * Up to which minute nothing is missing is remembered for all, so it is only moved on by who sees
  * all: a role that row security shows some of the sessions knows nothing of the others'.
  */
-async function catchUp(scene: StoreScene, check: () => Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  const { schema, pool } = scene;
+async function catchUp(
+  context: StoreContext,
+  check: () => Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { schema, pool } = context;
   const sql = `SELECT n.*, b.* FROM (
       SELECT ${schema}.store_now_ms() / 60000 - ${openSlots} AS slot, caught_up_slot, row_security_active($1) AS is_limited,
         current_setting('transaction_read_only') = 'on' AS is_replica
       FROM ${schema}.search_state
-    ) n LEFT JOIN LATERAL (${behind(scene)} ORDER BY s.appended_slot LIMIT ${sliceSessions}) b ON true`;
+    ) n LEFT JOIN LATERAL (${behind(context)} ORDER BY s.appended_slot LIMIT ${sliceSessions}) b ON true`;
   let first: DatabaseRow | undefined;
   for (;;) {
     const rows = await pool.run(sql, [`${schema}.sessions`], { signal, isRead: true });
@@ -86,7 +90,7 @@ async function catchUp(scene: StoreScene, check: () => Promise<void>, signal: Ab
     if (first?.["is_replica"] === true) return;
     const sessions = rows.filter(({ session_no: number }) => number !== null);
     if (sessions.length === 0) break;
-    for (const session of sessions) await indexSession(scene, session, check);
+    for (const session of sessions) await indexSession(context, session, check);
   }
   const slot = Number(first?.["slot"]);
   if (first?.["is_limited"] !== false || slot <= Number(first["caught_up_slot"])) return;
@@ -97,21 +101,21 @@ async function catchUp(scene: StoreScene, check: () => Promise<void>, signal: Ab
 
 /** What the session has behind its `indexed_seq`. */
 export async function indexSession(
-  scene: StoreScene,
+  context: StoreContext,
   session: DatabaseRow,
   check: () => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   for (let indexed = Number(session["indexed_seq"]); indexed < Number(session["last_seq"]);) {
     await check();
-    indexed = await indexSlice(scene, session, indexed);
+    indexed = await indexSlice(context, session, indexed);
   }
 }
 
 /** Gives the seq up to which the session is indexed now. */
-async function indexSlice(scene: StoreScene, session: DatabaseRow, afterSeq: number): Promise<number> {
-  const { schema } = scene;
+async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq: number): Promise<number> {
+  const { schema } = context;
   const sessionNo = session["session_no"];
-  const rows = await scene.pool.run(
+  const rows = await context.pool.run(
     `SELECT r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
        NULL AS base_id, $1::text AS session_id, (SELECT b.content FROM ${schema}.payloads b
          WHERE b.session_no = r.session_no AND b.hash = r.rest_hash) AS rest_payload
@@ -121,8 +125,8 @@ async function indexSlice(scene: StoreScene, session: DatabaseRow, afterSeq: num
   );
   const toSeq = Number(rows.at(-1)?.["seq"] ?? session["last_seq"]);
   const ref = { namespace: "", agentId: "", key: "" };
-  const documents = rows.flatMap((row) => documentOf(wholeRecordOf(scene.rows, ref, row)?.record, row));
-  await scene.pool.transaction(async (run) => {
+  const documents = rows.flatMap((row) => documentOf(wholeRecordOf(context.rows, ref, row)?.record, row));
+  await context.pool.transaction(async (run) => {
     // Against a redaction or purge at this moment: it comes before, and is seen, or after, and removes what is written here.
     const [locked] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1 FOR SHARE`, [sessionNo]);
     if (locked === undefined) return;

@@ -9,7 +9,7 @@ import {
 } from "@throughline/core/store";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { lexeme } from "./search-lexeme.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 interface Statement {
   readonly sql: string;
@@ -21,7 +21,7 @@ interface Statement {
  * the text, so that what it shows is always true.
  */
 export async function* searchHits(
-  scene: StoreScene,
+  context: StoreContext,
   query: SearchQuery,
   check: () => Promise<void>,
 ): AsyncGenerator<SearchHit> {
@@ -31,11 +31,11 @@ export async function* searchHits(
   const size = Math.max(50, scope.limit * 2);
   for (let after: CandidatePlace | null = null; ;) {
     await check();
-    const statement = candidateStatement(scene.schema, query, scope, { size, after });
+    const statement = candidateStatement(context.schema, query, scope, { size, after });
     if (statement === null) return;
-    const rows = await scene.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
+    const rows = await context.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
     for (const row of rows) {
-      const hit = hitOf(scene, scope.plan, row);
+      const hit = hitOf(context, scope.plan, row);
       if (hit === null) continue;
       yield hit;
       if (--left === 0) return;
@@ -136,9 +136,9 @@ function sharerOfKey(schema: string, passes: (row: string) => string): string {
   ORDER BY s.session_no + 0 LIMIT 1`;
 }
 
-function hitOf(scene: StoreScene, plan: SearchPlan, row: DatabaseRow): SearchHit | null {
+function hitOf(context: StoreContext, plan: SearchPlan, row: DatabaseRow): SearchHit | null {
   const ref = refOf(row);
-  const stored = wholeRecordOf(scene.rows, ref, row);
+  const stored = wholeRecordOf(context.rows, ref, row);
   if (stored === null) return null;
   const text = searchText(stored.record);
   if (text === null || findMatches(plan, text.text) === null) return null;

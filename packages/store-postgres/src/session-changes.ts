@@ -6,20 +6,20 @@ import { constraintOf, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, entryOf, frameOf, stateOf, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { indexSession } from "./search-index.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 const columns = stateColumns.join(", ");
 
 /** The session's row, locked until the transaction ends. @throws {ThroughlineError} SESSION_NOT_FOUND */
 export async function lockSession(
-  scene: StoreScene,
+  context: StoreContext,
   run: RunStatement,
   ref: SessionRef,
   more = "",
 ): Promise<DatabaseRow> {
   const address = addressOf(ref);
   if (address === null) throw sessionNotFound(ref);
-  const sql = `SELECT ${columns}${more} FROM ${scene.schema}.sessions
+  const sql = `SELECT ${columns}${more} FROM ${context.schema}.sessions
     WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4 FOR UPDATE`;
   // A reset may have put another row in the place of the one that was waited for; the second look finds it.
   for (let attempt = 0; attempt < 3; attempt++) {
@@ -29,37 +29,37 @@ export async function lockSession(
   throw sessionNotFound(ref);
 }
 
-export async function databaseNowMs(scene: StoreScene, run: RunStatement): Promise<number> {
-  const [row] = await run(`SELECT ${scene.schema}.store_now_ms() AS now_ms`);
+export async function databaseNowMs(context: StoreContext, run: RunStatement): Promise<number> {
+  const [row] = await run(`SELECT ${context.schema}.store_now_ms() AS now_ms`);
   return Number(row?.["now_ms"]);
 }
 
 /** Renames, archives or restores. The records stay where they are. */
-export async function moveSession(scene: StoreScene, ref: SessionRef, action: MoveAction): Promise<SessionState> {
-  const { state, events } = await scene.pool.transaction(async (run) => {
-    const row = await lockSession(scene, run, ref);
+export async function moveSession(context: StoreContext, ref: SessionRef, action: MoveAction): Promise<SessionState> {
+  const { state, events } = await context.pool.transaction(async (run) => {
+    const row = await lockSession(context, run, ref);
     const target = action.kind === "rename" ? action.key : ref.key;
     const [holder] = await run(
-      `SELECT session_id FROM ${scene.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = ''`,
+      `SELECT session_id FROM ${context.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = ''`,
       addressOf({ namespace: ref.namespace, agentId: ref.agentId, key: target })?.slice(0, 3) ?? ["", "", ""],
     );
     const holderId = holder === undefined ? undefined : String(holder["session_id"]);
     const plan = planMove(frameOf(row), action, () => holderId);
-    return { state: await writeMove(scene, run, row, plan.frame), events: plan.events };
+    return { state: await writeMove(context, run, row, plan.frame), events: plan.events };
   });
-  scene.announce(...events);
+  context.announce(...events);
   return state;
 }
 
 /** Puts a session's row at its new address, its entry coded for the key it is kept under. */
 async function writeMove(
-  scene: StoreScene,
+  context: StoreContext,
   run: RunStatement,
   row: DatabaseRow,
   { ref, sessionId }: SessionFrame,
 ): Promise<SessionState> {
-  const { names, values, coded } = entryColumns(scene.rows, { ref, sessionId }, entryOf(scene.rows, row));
-  const [moved] = await moveRow(run, scene, ref, [
+  const { names, values, coded } = entryColumns(context.rows, { ref, sessionId }, entryOf(context.rows, row));
+  const [moved] = await moveRow(run, context, ref, [
     ref.key,
     ref.archiveId ?? "",
     names,
@@ -68,18 +68,18 @@ async function writeMove(
     row["session_no"],
   ]);
   if (moved === undefined) throw sessionNotFound(ref);
-  return stateOf(scene.rows, moved);
+  return stateOf(context.rows, moved);
 }
 
 async function moveRow(
   run: RunStatement,
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   values: readonly unknown[],
 ): Promise<readonly DatabaseRow[]> {
   try {
     return await run(
-      `UPDATE ${scene.schema}.sessions SET key = $1, archive_id = $2, entry_names = $3, entry_values = $4, entry_coded = $5
+      `UPDATE ${context.schema}.sessions SET key = $1, archive_id = $2, entry_names = $3, entry_values = $4, entry_coded = $5
        WHERE session_no = $6 RETURNING ${columns}`,
       values,
     );
@@ -93,17 +93,17 @@ async function moveRow(
 }
 
 /** Archives, or deletes for good: what forks share stays until the last of them is purged too. */
-export async function removeSession(scene: StoreScene, ref: SessionRef, options: RemoveOptions): Promise<void> {
+export async function removeSession(context: StoreContext, ref: SessionRef, options: RemoveOptions): Promise<void> {
   for (;;) {
-    const removed = await scene.pool.transaction(async (run) => {
-      const row = await lockSession(scene, run, ref, ", base_nos, base_to_seqs");
+    const removed = await context.pool.transaction(async (run) => {
+      const row = await lockSession(context, run, ref, ", base_nos, base_to_seqs");
       const plan = planRemove(frameOf(row), options);
-      const unindexed = plan.frame === null ? await purge(scene, run, row) : null;
-      if (plan.frame !== null) await writeMove(scene, run, row, plan.frame);
+      const unindexed = plan.frame === null ? await purge(context, run, row) : null;
+      if (plan.frame !== null) await writeMove(context, run, row, plan.frame);
       return { events: plan.events, unindexed };
     });
-    if (removed.unindexed === null) return scene.announce(...removed.events);
-    await indexSession(scene, removed.unindexed);
+    if (removed.unindexed === null) return context.announce(...removed.events);
+    await indexSession(context, removed.unindexed);
   }
 }
 
@@ -111,29 +111,29 @@ export async function removeSession(scene: StoreScene, ref: SessionRef, options:
  * Nothing is deleted, and the session given back, while forks share records of it that are not indexed: they are indexed
  * with the session they were written in, and that will be gone.
  */
-async function purge(scene: StoreScene, run: RunStatement, row: DatabaseRow): Promise<DatabaseRow | null> {
-  const { schema } = scene;
+async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow): Promise<DatabaseRow | null> {
+  const { schema } = context;
   const sessionNo = String(row["session_no"]);
   const bases = (row["base_nos"] ?? []) as readonly string[];
-  const { toSeq, indexedSeq } = await sharedUntil(scene, run, sessionNo);
+  const { toSeq, indexedSeq } = await sharedUntil(context, run, sessionNo);
   const begunAt = Number(((row["base_to_seqs"] ?? []) as readonly string[]).at(-1) ?? 0);
-  if (!scene.rows.isCoded && toSeq > Math.max(indexedSeq, begunAt))
+  if (!context.rows.isCoded && toSeq > Math.max(indexedSeq, begunAt))
     return { ...row, indexed_seq: Math.max(indexedSeq, begunAt) };
   await run(`DELETE FROM ${schema}.sessions WHERE session_no = $1`, [sessionNo]);
   await run(`DELETE FROM ${schema}.keyed_appends WHERE session_no = $1`, [sessionNo]);
   await run(`DELETE FROM ${schema}.search_positions WHERE session_no = $1`, [sessionNo]);
-  await deleteBehind(scene, run, sessionNo, toSeq);
+  await deleteBehind(context, run, sessionNo, toSeq);
   for (const base of bases) {
     const [owner] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1`, [base]);
     // Unless the session these records began in is still there.
-    if (owner === undefined) await deleteBehind(scene, run, base, (await sharedUntil(scene, run, base)).toSeq);
+    if (owner === undefined) await deleteBehind(context, run, base, (await sharedUntil(context, run, base)).toSeq);
   }
   return null;
 }
 
 /** Up to where forks share the records of a number, and up to where those are indexed. */
 async function sharedUntil(
-  { schema }: StoreScene,
+  { schema }: StoreContext,
   run: RunStatement,
   sessionNo: string,
 ): Promise<{ readonly toSeq: number; readonly indexedSeq: number }> {
@@ -149,8 +149,8 @@ async function sharedUntil(
 }
 
 /** Deletes the records of a number behind the last one that a fork shares. */
-async function deleteBehind(scene: StoreScene, run: RunStatement, sessionNo: string, toSeq: number): Promise<void> {
-  const { schema } = scene;
+async function deleteBehind(context: StoreContext, run: RunStatement, sessionNo: string, toSeq: number): Promise<void> {
+  const { schema } = context;
   await run(`DELETE FROM ${schema}.records WHERE session_no = $1 AND seq > $2`, [sessionNo, toSeq]);
   await run(`DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq > $2`, [sessionNo, toSeq]);
   await run(

@@ -1,7 +1,7 @@
 import type * as core from "@throughline/core";
 import type { PostgresPool } from "./connection-pool.ts";
 import type { JobLeases } from "./job-leases.ts";
-import type { JobLease } from "./store-scene.ts";
+import type { JobLease } from "./store-context.ts";
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`, with `?schema=NAME` where it is another. Not needed with `pool`. */

@@ -3,7 +3,7 @@ import { createFinding, hasErrorCode, type Finding, type FindingPlace, type Sess
 import { abortedBefore } from "@throughline/core/store";
 import { readRows } from "./read-pages.ts";
 import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 export interface VerifyOptions {
   readonly full?: boolean;
@@ -25,16 +25,16 @@ const oldestTransactions = 1_000_000_000;
  * session does not hide the others.
  */
 export async function* verifyStore(
-  scene: StoreScene,
+  context: StoreContext,
   { full = false, signal }: VerifyOptions,
 ): AsyncGenerator<Finding> {
-  yield* await tableFindings(scene, signal);
+  yield* await tableFindings(context, signal);
   for (let after = "0"; ;) {
     if (signal?.aborted === true) throw abortedBefore("all was verified", signal);
-    const sessions = await sessionsAfter(scene, after, signal);
+    const sessions = await sessionsAfter(context, after, signal);
     for (const row of sessions) {
-      yield* countFindings(scene, row);
-      if (full) yield* verifySession(scene, refOf(row), signal);
+      yield* countFindings(context, row);
+      if (full) yield* verifySession(context, refOf(row), signal);
     }
     const last = sessions.at(-1);
     if (last === undefined) return;
@@ -43,12 +43,12 @@ export async function* verifyStore(
 }
 
 function sessionsAfter(
-  scene: StoreScene,
+  context: StoreContext,
   after: string,
   signal: AbortSignal | undefined,
 ): Promise<readonly DatabaseRow[]> {
-  const { schema } = scene;
-  return scene.pool.run(
+  const { schema } = context;
+  return context.pool.run(
     `SELECT s.*, (SELECT count(*) FROM ${schema}.records r
          WHERE r.session_no = s.session_no AND r.seq > s.from_seq AND r.seq <= s.last_seq) AS held,
        (SELECT count(*) FROM unnest(s.base_nos, s.base_to_seqs) WITH ORDINALITY AS b (no, to_seq, place)
@@ -64,8 +64,8 @@ function sessionsAfter(
   );
 }
 
-function* countFindings(scene: StoreScene, row: DatabaseRow): Generator<Finding> {
-  const place = placeOf(scene, refOf(row));
+function* countFindings(context: StoreContext, row: DatabaseRow): Generator<Finding> {
+  const place = placeOf(context, refOf(row));
   const expected = Number(row["last_seq"]) - Number(row["from_seq"]);
   if (Number(row["held"]) !== expected)
     yield createFinding("RECORD_MISSING", `${place.key} has ${row["held"]} of its ${expected} own records.`, place);
@@ -74,16 +74,16 @@ function* countFindings(scene: StoreScene, row: DatabaseRow): Generator<Finding>
 }
 
 /** What the server says: indexes that were never finished, and tables with rows of their own (a partitioned one has none) that VACUUM does not keep up with. */
-async function tableFindings(scene: StoreScene, signal: AbortSignal | undefined): Promise<Finding[]> {
-  const [name, path] = [scene.schema.replaceAll('"', ""), scene.pool.place];
+async function tableFindings(context: StoreContext, signal: AbortSignal | undefined): Promise<Finding[]> {
+  const [name, path] = [context.schema.replaceAll('"', ""), context.pool.place];
   const asked = { signal, isRead: true };
-  const broken = await scene.pool.run(
+  const broken = await context.pool.run(
     `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND NOT (i.indisvalid AND i.indisready)`,
     [name],
     asked,
   );
-  const unkept = await scene.pool.run(
+  const unkept = await context.pool.run(
     `SELECT c.relname AS name, s.n_dead_tup AS dead, s.n_live_tup AS live, age(c.relfrozenxid) AS age
      FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
      WHERE s.schemaname = $1 AND c.relkind = 'r' AND ((s.n_dead_tup > $2 AND s.n_dead_tup * 5 > s.n_live_tup) OR age(c.relfrozenxid) > $3)`,
@@ -105,20 +105,20 @@ async function tableFindings(scene: StoreScene, signal: AbortSignal | undefined)
 }
 
 async function* verifySession(
-  scene: StoreScene,
+  context: StoreContext,
   ref: SessionRef,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
-  const place = placeOf(scene, ref);
+  const place = placeOf(context, ref);
   try {
-    await scene.load(ref);
+    await context.load(ref);
   } catch (error) {
     if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) throw error;
     yield createFinding("STORE_DAMAGED", `The entry of ${place.key}: ${error.message}`, place);
   }
   try {
-    for await (const rows of readRows(scene, ref, { payload: "source", ...(signal === undefined ? {} : { signal }) }))
-      for (const row of rows) yield* recordFindings(scene, ref, row);
+    for await (const rows of readRows(context, ref, { payload: "source", ...(signal === undefined ? {} : { signal }) }))
+      for (const row of rows) yield* recordFindings(context, ref, row);
   } catch (error) {
     // Purged or renamed meanwhile.
     if (hasErrorCode(error, "SESSION_NOT_FOUND")) return;
@@ -128,8 +128,8 @@ async function* verifySession(
   }
 }
 
-function* recordFindings(scene: StoreScene, ref: SessionRef, row: DatabaseRow): Generator<Finding> {
-  const place = { ...placeOf(scene, ref), recordId: String(row["id"]) };
+function* recordFindings(context: StoreContext, ref: SessionRef, row: DatabaseRow): Generator<Finding> {
+  const place = { ...placeOf(context, ref), recordId: String(row["id"]) };
   const what = `Record ${row["seq"]} of ${place.key}`;
   const text = row["rest"] ?? row["coded"] ?? row["rest_payload"];
   const source = row["source"] ?? row["source_payload"];
@@ -138,7 +138,7 @@ function* recordFindings(scene: StoreScene, ref: SessionRef, row: DatabaseRow): 
   if (sum !== null && sum !== Number(row["crc"]))
     yield createFinding("CHECKSUM_MISMATCH", `${what} does not fit its checksum.`, place);
   try {
-    const { record, id, type, parentId } = recordOf(scene.rows, ref, row, "source");
+    const { record, id, type, parentId } = recordOf(context.rows, ref, row, "source");
     if (record.id !== id || record.type !== type || record.parentId !== parentId)
       yield createFinding("STORE_DAMAGED", `${what} says another id, type or parent than its row.`, place);
   } catch (error) {
@@ -147,6 +147,6 @@ function* recordFindings(scene: StoreScene, ref: SessionRef, row: DatabaseRow): 
   }
 }
 
-function placeOf({ pool }: StoreScene, { key }: SessionRef): FindingPlace & { readonly key: string } {
+function placeOf({ pool }: StoreContext, { key }: SessionRef): FindingPlace & { readonly key: string } {
   return { path: pool.place, key };
 }

@@ -2,7 +2,7 @@ import { hasErrorCode, type RecordPage, type SessionRef } from "@throughline/cor
 import { fetchPage, pageOf } from "./read-pages.ts";
 import { textOrNull } from "./row-values.ts";
 import type { SessionSignals } from "./session-signals.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 export interface WatchOptions {
   readonly afterSeq: number;
@@ -14,7 +14,7 @@ export interface WatchOptions {
  * gave, so that a signal that was lost, came twice or came early leaves no gap and repeats nothing.
  */
 export async function* watchSession(
-  scene: StoreScene,
+  context: StoreContext,
   signals: SessionSignals | null,
   ref: SessionRef,
   { afterSeq, signal, pollMs, check }: WatchOptions & { readonly pollMs: number; readonly check: () => void },
@@ -30,12 +30,12 @@ export async function* watchSession(
       check();
       const position = { sessionNo, afterSeq: reached, beforeSeq: Number.MAX_SAFE_INTEGER, left: Infinity };
       bell.reset();
-      const rows = await fetchPage(scene, ref, position, { signal }, false);
+      const rows = await fetchPage(context, ref, position, { signal }, false);
       if (sessionNo === null) {
         sessionNo = textOrNull(rows[0]?.["session_no"]);
         if (sessionNo !== null && signals !== null) stop = signals.add(sessionNo, bell);
       }
-      const page = pageOf(scene, ref, rows, "record");
+      const page = pageOf(context, ref, rows, "record");
       if (page === null) {
         await bell.ring(pollMs);
         continue;

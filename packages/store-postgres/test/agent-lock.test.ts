@@ -5,7 +5,7 @@ import { createPostgresStore, type PostgresStore } from "@throughline/store-post
 import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
-import { openSecured } from "./secured-scene.ts";
+import { openSecured } from "./secured-store.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -82,19 +82,19 @@ describe.skipIf(url === "")(
     });
 
     it("excludes the owner and the role of a secured store from each other, and needs no right on a table", async () => {
-      const scene = await openSecured(url);
-      const role = createPostgresStore({ url: scene.roleUrl, schema: scene.schema, migrate: false, notify: false });
+      const fixture = await openSecured(url);
+      const role = createPostgresStore({ url: fixture.roleUrl, schema: fixture.schema, migrate: false, notify: false });
       const byRole = await hold(role);
-      await expect(lock(scene.owner)(main, work, atOnce)).rejects.toMatchObject(refused);
-      expect(await lock(scene.owner)({ namespace: "", agentId: "other" }, work, atOnce)).toBe("in");
+      await expect(lock(fixture.owner)(main, work, atOnce)).rejects.toMatchObject(refused);
+      expect(await lock(fixture.owner)({ namespace: "", agentId: "other" }, work, atOnce)).toBe("in");
       byRole.end();
       await byRole.done;
-      const byOwner = await hold(scene.owner);
+      const byOwner = await hold(fixture.owner);
       await expect(lock(role)(main, work, atOnce)).rejects.toMatchObject(refused);
       byOwner.end();
       await byOwner.done;
       await role.close();
-      await scene.dispose();
+      await fixture.dispose();
     });
 
     it("that ended with its connection while the work ran is LEASE_LOST, and an error of the work stays what it is", async () => {

@@ -3,7 +3,7 @@ import { createPostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { readmeGrants } from "./readme-grants.ts";
-import { openSecured, type SecuredScene } from "./secured-scene.ts";
+import { openSecured, type SecuredStore } from "./secured-store.ts";
 import { withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -12,17 +12,17 @@ const url = "unavailable" in place ? "" : place.url;
 describe.skipIf(url === "")(
   `rights that row security does not bind${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    let scene: SecuredScene;
+    let fixture: SecuredStore;
     let client: pg.Client;
 
     beforeAll(async () => {
-      scene = await openSecured(url);
+      fixture = await openSecured(url);
       client = new pg.Client({ connectionString: url });
       await client.connect();
     });
     afterAll(async () => {
       await client.end();
-      await scene.dispose();
+      await fixture.dispose();
     });
 
     it.each([
@@ -32,13 +32,13 @@ describe.skipIf(url === "")(
       ["ALTER SCHEMA $s OWNER TO $r", "CREATE"],
     ])("%s: refused where row security is asked for, and the remedy helps", async (sql, rights) => {
       const open = async (): Promise<unknown> => {
-        await using store = createPostgresStore({ url, schema: scene.schema, rowSecurity: true, notify: false });
+        await using store = createPostgresStore({ url, schema: fixture.schema, rowSecurity: true, notify: false });
         return store.list().then(
           () => null,
           (error: unknown) => error,
         );
       };
-      await client.query(sql.replace("$s", `"${scene.schema}"`).replace("$r", scene.role));
+      await client.query(sql.replace("$s", `"${fixture.schema}"`).replace("$r", fixture.role));
       const error = await open();
       expect(ThroughlineError.isInstance(error) && error.code).toBe("STORE_UNSUPPORTED");
       if (!ThroughlineError.isInstance(error)) return;
@@ -46,28 +46,28 @@ describe.skipIf(url === "")(
       // Who owns the schema is not told by a right, and who owned it has none afterwards.
       if (sql.startsWith("ALTER"))
         await client.query(
-          `ALTER SCHEMA "${scene.schema}" OWNER TO postgres; ${readmeGrants(scene.schema, scene.role)}`,
+          `ALTER SCHEMA "${fixture.schema}" OWNER TO postgres; ${readmeGrants(fixture.schema, fixture.role)}`,
         );
       await client.query(error.remedy);
       expect(await open()).toBeNull();
     });
 
     it("code that a role left behind while it could is refused, and the remedy removes it", async () => {
-      const s = `"${scene.schema}"`;
+      const s = `"${fixture.schema}"`;
       const open = async (): Promise<unknown> => {
-        await using store = createPostgresStore({ url, schema: scene.schema, rowSecurity: true, notify: false });
+        await using store = createPostgresStore({ url, schema: fixture.schema, rowSecurity: true, notify: false });
         return store.list().catch((error: unknown) => error);
       };
       await client.query(
-        `GRANT CREATE ON SCHEMA ${s} TO ${scene.role}; GRANT TRIGGER ON ${s}.sessions TO ${scene.role}`,
+        `GRANT CREATE ON SCHEMA ${s} TO ${fixture.role}; GRANT TRIGGER ON ${s}.sessions TO ${fixture.role}`,
       );
-      await withClient(scene.roleUrl, (role) =>
+      await withClient(fixture.roleUrl, (role) =>
         role.query(`CREATE FUNCTION ${s}.is_own_1(p integer) RETURNS boolean LANGUAGE sql AS 'SELECT true';
           CREATE FUNCTION ${s}.spy() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
           CREATE TRIGGER spy BEFORE UPDATE ON ${s}.sessions FOR EACH ROW EXECUTE FUNCTION ${s}.spy()`),
       );
       await client.query(
-        `REVOKE CREATE ON SCHEMA ${s} FROM ${scene.role}; REVOKE TRIGGER ON ${s}.sessions FROM ${scene.role}`,
+        `REVOKE CREATE ON SCHEMA ${s} FROM ${fixture.role}; REVOKE TRIGGER ON ${s}.sessions FROM ${fixture.role}`,
       );
       const error = await open();
       if (!ThroughlineError.isInstance(error)) return expect.unreachable("opened");

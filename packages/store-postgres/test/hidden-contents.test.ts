@@ -1,7 +1,7 @@
 import { createPostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { openSecured, take, theirs, type SecuredScene } from "./secured-scene.ts";
+import { openSecured, take, theirs, type SecuredStore } from "./secured-store.ts";
 import { analyzeSchema } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -26,7 +26,7 @@ const plans: readonly string[] = [
 describe.skipIf(url === "")(
   `what EXPLAIN tells a role of rows it does not see${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    let scene: SecuredScene;
+    let fixture: SecuredStore;
     let client: pg.Client;
     let role: pg.Client;
     let theirNumber: string;
@@ -41,30 +41,30 @@ describe.skipIf(url === "")(
     async function sampled(): Promise<readonly string[]> {
       const { rows } = await client.query<{ name: string }>(
         `SELECT DISTINCT attname AS name FROM pg_stats WHERE schemaname = $1 AND attname = ANY ($2) ORDER BY 1`,
-        [scene.schema, ["rest", "words", "content", "entry_values", "digest", "turn_owner"]],
+        [fixture.schema, ["rest", "words", "content", "entry_values", "digest", "turn_owner"]],
       );
       return rows.map(({ name }) => name);
     }
 
     beforeAll(async () => {
-      scene = await openSecured(url);
-      [client, role] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: scene.roleUrl })];
+      fixture = await openSecured(url);
+      [client, role] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: fixture.roleUrl })];
       await Promise.all([client.connect(), role.connect()]);
       const words = Array.from({ length: 400 }, (_, index) => `word${index} secret ${"xyz"[index % 3]}`);
       const drafts = words.map((content) => ({ type: "message", message: { role: "user", content } }));
-      await scene.owner.append(theirs, drafts);
-      for await (const _hit of scene.owner.search?.search({ text: "secret" }) ?? []) continue;
+      await fixture.owner.append(theirs, drafts);
+      for await (const _hit of fixture.owner.search?.search({ text: "secret" }) ?? []) continue;
       const number = await client.query<{ no: string }>(
-        `SELECT session_no AS no FROM "${scene.schema}".sessions WHERE session_id = 'theirs'`,
+        `SELECT session_no AS no FROM "${fixture.schema}".sessions WHERE session_id = 'theirs'`,
       );
       theirNumber = number.rows[0]?.no ?? "";
       // With samples, as a server takes them when nobody tells it not to.
-      await analyzeSchema(client, scene.schema);
+      await analyzeSchema(client, fixture.schema);
     });
 
     afterAll(async () => {
       await Promise.all([client.end(), role.end()]);
-      await scene.dispose();
+      await fixture.dispose();
     });
 
     it("no comparison with contents is made before the policy, whatever the plan", async () => {
@@ -76,7 +76,7 @@ describe.skipIf(url === "")(
             const isBytes = /coded|source|digest|hash|content/.test(column);
             const [least, greatest] = isBytes ? ["'\\x00'::bytea", "'\\xffffff'::bytea"] : ["' '", "'~~~'"];
             const about = (value: string): string =>
-              `SELECT FROM "${scene.schema}".${table} WHERE session_no = ${theirNumber} AND ${column} >= ${value}`;
+              `SELECT FROM "${fixture.schema}".${table} WHERE session_no = ${theirNumber} AND ${column} >= ${value}`;
             const options = "ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF";
             const low = await explain(options, about(least));
             expect([table, column, low]).toEqual([table, column, await explain(options, about(greatest))]);
@@ -90,7 +90,7 @@ describe.skipIf(url === "")(
     it("no estimate comes from samples of contents", async () => {
       await role.query("RESET ALL");
       expect(await sampled()).toEqual([]);
-      const estimate = (from: string): Promise<string> => explain("COSTS", `SELECT FROM "${scene.schema}".${from}`);
+      const estimate = (from: string): Promise<string> => explain("COSTS", `SELECT FROM "${fixture.schema}".${from}`);
       for (const range of ["records WHERE rest >= '$'", "search_documents WHERE words @@ '$'::tsquery"]) {
         const told = new Set<string>();
         for (const word of ["a", "secret", "word7", "z"]) told.add(await estimate(range.replace("$", word)));
@@ -99,13 +99,13 @@ describe.skipIf(url === "")(
     });
 
     it("samples from before the policies of this version go when its owner opens the store", async () => {
-      const s = `"${scene.schema}"`;
+      const s = `"${fixture.schema}"`;
       await client.query(`ALTER TABLE ${s}.records ALTER COLUMN rest SET STATISTICS -1;
         ALTER TABLE ${s}.search_documents ALTER COLUMN words SET STATISTICS -1`);
-      await analyzeSchema(client, scene.schema);
+      await analyzeSchema(client, fixture.schema);
       expect(await sampled()).toEqual(["rest", "words"]);
       await client.query(`UPDATE ${s}.store_info SET value = 'earlier' WHERE name = 'row_security'`);
-      await using store = createPostgresStore({ url, schema: scene.schema, notify: false });
+      await using store = createPostgresStore({ url, schema: fixture.schema, notify: false });
       expect((await store.list({ agentId: "other" })).sessions.length).toBeGreaterThan(0);
       expect(await sampled()).toEqual([]);
     });

@@ -30,14 +30,14 @@ const kinds: readonly (readonly [string, readonly AppendDraft[], PostgresAppendO
   ["records of 200 KB", [say("said"), say("x".repeat(200_000)), say("x".repeat(200_000))], {}],
 ];
 
-interface Scene {
+interface Fixture {
   readonly append: (store: PostgresStore) => Promise<AppendResult>;
   /** Through the proxy, in a hurry. */
   readonly store: PostgresStore;
 }
 
 /** A failure, how it is brought about, and whether the first attempt reaches the log: "either" where nobody can say. */
-type Failure = readonly [string, isApplied: boolean | "either", bringAbout: (scene: Scene) => Promise<unknown>];
+type Failure = readonly [string, isApplied: boolean | "either", bringAbout: (fixture: Fixture) => Promise<unknown>];
 
 describe.skipIf(!isHere)(
   `a keyed append that fails, and its repeat${isHere ? "" : `: needs PostgreSQL, ${started.unavailable}`}`,
@@ -85,9 +85,9 @@ describe.skipIf(!isHere)(
     }
 
     /** Held back where it is written to the log and flushed, and nobody has been told. */
-    async function atCommit(scene: Scene, end: (pid: number) => Promise<unknown>): Promise<unknown> {
+    async function atCommit(fixture: Fixture, end: (pid: number) => Promise<unknown>): Promise<unknown> {
       await nameStandby("nobody");
-      const append = scene.append(scene.store).catch((error: unknown) => error);
+      const append = fixture.append(fixture.store).catch((error: unknown) => error);
       await end(await waiting("wait_event = 'SyncRep'"));
       const outcome = await append;
       await observer.end().catch(() => undefined);
@@ -97,10 +97,10 @@ describe.skipIf(!isHere)(
     }
 
     /** Held back by a lock on the session's row, before anything was written. */
-    async function atLock(scene: Scene, end: (pid: number) => Promise<unknown>): Promise<unknown> {
+    async function atLock(fixture: Fixture, end: (pid: number) => Promise<unknown>): Promise<unknown> {
       const holder = await connect();
       await holder.query(`BEGIN; SELECT FROM "${schema}".sessions FOR UPDATE`);
-      const append = scene.append(scene.store).catch((error: unknown) => error);
+      const append = fixture.append(fixture.store).catch((error: unknown) => error);
       await end(await waiting("wait_event_type = 'Lock'"));
       const outcome = await append;
       await holder.end().catch(() => undefined);
@@ -130,13 +130,17 @@ describe.skipIf(!isHere)(
       cut("the connection is cut in the statement", { cutAfterBytes: 200 }, false),
       cut("the connection is cut before the answer", "cut-answer", true),
       cut("nothing more is heard", "silence", "either"),
-      ["the server ends the connection at the lock", false, (scene) => atLock(scene, call("pg_terminate_backend"))],
-      ["the server cancels the statement at the lock", false, (scene) => atLock(scene, call("pg_cancel_backend"))],
-      ["the lock takes too long", false, (scene) => atLock(scene, () => Promise.resolve())],
-      ["the server is killed at the lock", false, (scene) => atLock(scene, killed)],
-      ["the server ends the connection in the commit", true, (scene) => atCommit(scene, call("pg_terminate_backend"))],
-      ["the commit takes too long", true, (scene) => atCommit(scene, () => Promise.resolve())],
-      ["the server is killed in the commit", true, (scene) => atCommit(scene, killed)],
+      ["the server ends the connection at the lock", false, (fixture) => atLock(fixture, call("pg_terminate_backend"))],
+      ["the server cancels the statement at the lock", false, (fixture) => atLock(fixture, call("pg_cancel_backend"))],
+      ["the lock takes too long", false, (fixture) => atLock(fixture, () => Promise.resolve())],
+      ["the server is killed at the lock", false, (fixture) => atLock(fixture, killed)],
+      [
+        "the server ends the connection in the commit",
+        true,
+        (fixture) => atCommit(fixture, call("pg_terminate_backend")),
+      ],
+      ["the commit takes too long", true, (fixture) => atCommit(fixture, () => Promise.resolve())],
+      ["the server is killed in the commit", true, (fixture) => atCommit(fixture, killed)],
     ];
 
     it.each(failures)(

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { openSecured, theirs, type SecuredScene } from "./secured-scene.ts";
+import { openSecured, theirs, type SecuredStore } from "./secured-store.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -50,19 +50,19 @@ async function all<Each>(pages: AsyncIterable<Each>): Promise<Each[]> {
 describe.skipIf(url === "")(
   `rows that a role has damaged on purpose${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    let scene: SecuredScene;
+    let fixture: SecuredStore;
     let role: pg.Client;
     let folder: string;
     beforeAll(async () => {
-      scene = await openSecured(url);
-      role = new pg.Client({ connectionString: scene.roleUrl });
+      fixture = await openSecured(url);
+      role = new pg.Client({ connectionString: fixture.roleUrl });
       await role.connect();
-      await role.query(`SET search_path = "${scene.schema}"`);
+      await role.query(`SET search_path = "${fixture.schema}"`);
       folder = await mkdtemp(join(tmpdir(), "throughline-poison-"));
     });
     afterAll(async () => {
       await role.end();
-      await scene.dispose();
+      await fixture.dispose();
       await rm(folder, { recursive: true });
     });
 
@@ -72,7 +72,7 @@ describe.skipIf(url === "")(
 
     it("hide and stop nothing of another agent: lists, searches, checks, copies, appends", async () => {
       for (const sql of own) expect((await role.query(sql)).rowCount).toBeGreaterThan(0);
-      const { owner } = scene;
+      const { owner } = fixture;
       const others = ["theirs", "theirs-heir"];
       for (const sort of ["updated", "key"] as const) {
         const listed: string[] = [];

@@ -14,9 +14,9 @@ const ref: SessionRef = { namespace: "", agentId: "main", key: "agent:main:one" 
 const draft = { type: "message", message: { role: "user", content: "Hello" } };
 
 /** A call, and how many times it goes to the server and back. Several rows of one method differ after the comma. */
-type Row = readonly [name: string, trips: number, call: (scene: Scene) => Promise<unknown>];
+type Row = readonly [name: string, trips: number, call: (fixture: Fixture) => Promise<unknown>];
 
-interface Scene {
+interface Fixture {
   readonly store: PostgresStore;
   readonly folder: string;
   lease: JobLease | null;
@@ -34,7 +34,7 @@ async function through(pages: AsyncIterable<unknown>): Promise<number> {
   return count;
 }
 
-const leased = ({ lease }: Scene): JobLease => lease ?? expect.unreachable("no lease");
+const leased = ({ lease }: Fixture): JobLease => lease ?? expect.unreachable("no lease");
 const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
 const other: SessionRef = { ...ref, key: "agent:main:other" };
 const until = { leaseUntilMs: 4_000_000_000_000 };
@@ -74,14 +74,14 @@ const rows: readonly Row[] = [
   [
     "leases.acquire",
     1,
-    async (scene) => {
-      scene.lease = await scene.store.leases.acquire("job", { owner: "me", leaseMs: 60_000 });
+    async (fixture) => {
+      fixture.lease = await fixture.store.leases.acquire("job", { owner: "me", leaseMs: 60_000 });
     },
   ],
   ["leases.acquire, held by another", 1, ({ store }) => store.leases.acquire("job", { owner: "you", leaseMs: 1 })],
-  ["leases.renew", 1, (scene) => scene.store.leases.renew(leased(scene), 60_000)],
-  ["append, under a lease", 1, (scene) => scene.store.append(ref, [draft], { lease: leased(scene) })],
-  ["leases.release", 1, (scene) => scene.store.leases.release(leased(scene))],
+  ["leases.renew", 1, (fixture) => fixture.store.leases.renew(leased(fixture), 60_000)],
+  ["append, under a lease", 1, (fixture) => fixture.store.append(ref, [draft], { lease: leased(fixture) })],
+  ["leases.release", 1, (fixture) => fixture.store.leases.release(leased(fixture))],
   ["load", 1, ({ store }) => store.load(ref)],
   ["save", 1, ({ store }) => store.save(ref, { sessionId: "one" }, { ifRevision: 2 })],
   ["readWindow", 1, ({ store }) => store.readWindow(ref)],
@@ -127,15 +127,15 @@ describe.skipIf(url === "")(
   `round trips over the wire${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
     let proxy: TcpProxy;
-    const scene: { store?: PostgresStore; folder: string; lease: JobLease | null } = { folder: "", lease: null };
+    const fixture: { store?: PostgresStore; folder: string; lease: JobLease | null } = { folder: "", lease: null };
 
     beforeAll(async () => {
       const { port } = new URL(url);
       proxy = await startProxy(Number(port));
-      scene.folder = await mkdtemp(join(tmpdir(), "throughline-trips-"));
+      fixture.folder = await mkdtemp(join(tmpdir(), "throughline-trips-"));
       const through = new URL(url);
       through.port = String(proxy.port);
-      scene.store = createPostgresStore({
+      fixture.store = createPostgresStore({
         url: through.href,
         schema: newSchema(),
         partitions: 2,
@@ -143,29 +143,29 @@ describe.skipIf(url === "")(
         // Behind one connection every call goes the same way, and none pays for a second greeting.
         maxConnections: 1,
       });
-      await scene.store.list();
+      await fixture.store.list();
     });
 
     afterAll(async () => {
-      await scene.store?.close();
+      await fixture.store?.close();
       await proxy.close();
-      await rm(scene.folder, { recursive: true });
+      await rm(fixture.folder, { recursive: true });
     });
 
     it("every method of a store stands in the table", () => {
-      const store = scene.store ?? expect.unreachable("no store");
+      const store = fixture.store ?? expect.unreachable("no store");
       const named = new Set(rows.map(([name]) => name.split(",")[0]));
       expect([...named].toSorted()).toEqual(publicMethods(store));
     });
 
     it.each(rows)("%s: %i", async (_name, trips, call) => {
-      const store = scene.store ?? expect.unreachable("no store");
+      const store = fixture.store ?? expect.unreachable("no store");
       const { traffic } = proxy;
       const asked = (): readonly number[] => [traffic.flights, traffic.said("Q", "S"), traffic.said("<Z")];
       const before = asked();
-      const given = { ...scene, store };
+      const given = { ...fixture, store };
       await call(given);
-      scene.lease = given.lease;
+      fixture.lease = given.lease;
       // The client's own end of the connection is heard after the call: what closing says is no question.
       const [flights = 0, questions = 0, answers = 0] = asked().map((count, index) => count - (before[index] ?? 0));
       expect({ flights, questions, answers }).toEqual({ flights: trips, questions: trips, answers: trips });

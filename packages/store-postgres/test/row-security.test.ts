@@ -20,7 +20,7 @@ const say = (content: string): { readonly type: string; readonly message: object
   message: { role: "user", content },
 });
 
-interface Scene {
+interface Fixture {
   readonly schema: string;
   readonly folder: string;
   /** The owner of the tables, who sees everything. */
@@ -41,7 +41,7 @@ async function all(pages: AsyncIterable<unknown>): Promise<unknown[]> {
 }
 
 /** A method tried on what belongs to another agent, and what comes of it: an error's code, or nothing of theirs. */
-type Try = readonly [method: string, wanted: string, attempt: (scene: Scene) => Promise<unknown>];
+type Try = readonly [method: string, wanted: string, attempt: (fixture: Fixture) => Promise<unknown>];
 
 const until = { leaseUntilMs: 4_000_000_000_000 };
 
@@ -200,18 +200,18 @@ const attacks: readonly (readonly [string, string, string])[] = [
 describe.skipIf(url === "")(
   `row-level security by agent${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    let scene: Scene;
+    let fixture: Fixture;
     let before: unknown;
     const role = `role_${newSchema()}`;
 
     /** All that the other agent has, as its owner sees it. */
-    async function theirState({ owner }: Scene): Promise<unknown> {
+    async function theirState({ owner }: Fixture): Promise<unknown> {
       const { sessions } = await owner.list({ agentId: "other", state: "any", sort: "key" });
       const records = await Promise.all(sessions.map(({ ref }) => all(owner.read(ref, { payload: "source" }))));
       return { sessions, records };
     }
 
-    async function numbers({ schema }: Scene): Promise<Readonly<Record<string, string>>> {
+    async function numbers({ schema }: Fixture): Promise<Readonly<Record<string, string>>> {
       const { rows } = await withClient(url, (client) =>
         client.query<Record<string, string>>(`SELECT
           (SELECT session_no FROM "${schema}".sessions WHERE session_id = 'own') AS own,
@@ -250,19 +250,19 @@ describe.skipIf(url === "")(
       [roleUrl.username, roleUrl.password] = [role, "secret"];
       const folder = await mkdtemp(join(tmpdir(), "throughline-roles-"));
       const store = createPostgresStore({ url: roleUrl.href, schema, migrate: false, pollMs: 50, notify: false });
-      scene = { schema, folder, owner, store, roleUrl: roleUrl.href, lease: lease ?? expect.unreachable("no lease") };
-      before = await theirState(scene);
+      fixture = { schema, folder, owner, store, roleUrl: roleUrl.href, lease: lease ?? expect.unreachable("no lease") };
+      before = await theirState(fixture);
     });
 
     afterAll(async () => {
-      await scene.store.close();
-      await scene.owner.close();
+      await fixture.store.close();
+      await fixture.owner.close();
       await withClient(url, (client) => client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
-      await rm(scene.folder, { recursive: true });
+      await rm(fixture.folder, { recursive: true });
     });
 
     it("a store that was closed to others stays open to its own role", async () => {
-      const { store } = scene;
+      const { store } = fixture;
       const [two, fork] = [
         { ...own, key: "agent:main:two" },
         { ...own, key: "agent:main:fork" },
@@ -287,14 +287,14 @@ describe.skipIf(url === "")(
 
     it("every method of a store stands in the table", () => {
       const named = new Set(tries.map(([method]) => method.split(",")[0]));
-      expect([...named].toSorted()).toEqual(publicMethods(scene.store));
+      expect([...named].toSorted()).toEqual(publicMethods(fixture.store));
     });
 
     it.each(attacks)("a role that %s by SQL of its own changes and sees nothing", async (_name, sql, wanted) => {
-      const known = await numbers(scene);
+      const known = await numbers(fixture);
       const statement = sql.replaceAll(/\$(\w+)/g, (_all, name: string) => String(known[name]));
-      const outcome = await withClient(scene.roleUrl, async (client) => {
-        await client.query(`SET search_path = "${scene.schema}"`);
+      const outcome = await withClient(fixture.roleUrl, async (client) => {
+        await client.query(`SET search_path = "${fixture.schema}"`);
         return client.query(statement).then(
           ({ rowCount }) => `${rowCount} rows`,
           (error: { readonly code?: string; readonly message: string; readonly detail?: string }) => {
@@ -304,19 +304,19 @@ describe.skipIf(url === "")(
         );
       });
       expect(outcome).toBe(wanted);
-      expect(await theirState(scene)).toEqual(before);
+      expect(await theirState(fixture)).toEqual(before);
     });
 
     it("no table shows a role anything of another agent, nor do the names of agents and roles", async () => {
-      const seen = await withClient(scene.roleUrl, async (client) => {
+      const seen = await withClient(fixture.roleUrl, async (client) => {
         const tables = await client.query<{ name: string }>(
           "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1",
-          [scene.schema],
+          [fixture.schema],
         );
         expect(tables.rows.length).toBeGreaterThan(10);
         const rows: unknown[] = [];
         for (const { name } of tables.rows)
-          rows.push(...(await client.query(`SELECT t::text FROM "${scene.schema}"."${name}" t`)).rows);
+          rows.push(...(await client.query(`SELECT t::text FROM "${fixture.schema}"."${name}" t`)).rows);
         return inspect(rows, { depth: 5, maxArrayLength: null, maxStringLength: null });
       });
       expect(seen).toContain("own");
@@ -325,21 +325,21 @@ describe.skipIf(url === "")(
 
     it("what it is told of another agent's sessions are numbers, and only that there is something", async () => {
       const payloads: string[] = [];
-      await withClient(scene.roleUrl, async (client) => {
+      await withClient(fixture.roleUrl, async (client) => {
         client.on("notification", ({ payload = "" }) => payloads.push(payload));
-        await client.query(`LISTEN "${scene.schema}_grown"`);
-        await using owner = createPostgresStore({ url, schema: scene.schema });
+        await client.query(`LISTEN "${fixture.schema}_grown"`);
+        await using owner = createPostgresStore({ url, schema: fixture.schema });
         await owner.append({ ...theirs, key: "agent:other:heir" }, [say(secret)]);
         await owner.close();
         for (let waited = 0; payloads.length === 0 && waited < 200; waited++)
           await client.query("SELECT pg_sleep(0.01)");
       });
       expect(payloads.join()).toMatch(/^\d+$/);
-      before = await theirState(scene);
+      before = await theirState(fixture);
     });
 
     it("a search of one role leaves the records of others to be found by them", async () => {
-      const { schema, store, owner } = scene;
+      const { schema, store, owner } = fixture;
       await withClient(url, (client) =>
         client.query(`UPDATE "${schema}".search_state SET caught_up_slot = 0;
         DELETE FROM "${schema}".search_documents; DELETE FROM "${schema}".search_positions;
@@ -352,7 +352,7 @@ describe.skipIf(url === "")(
     it.each(tries)(
       "%s of another agent's gives %s, says nothing of it and changes nothing",
       async (_method, wanted, attempt) => {
-        const outcome: unknown = await attempt(scene).catch((error: unknown) => error);
+        const outcome: unknown = await attempt(fixture).catch((error: unknown) => error);
         if (wanted === "nothing")
           expect(
             outcome === null || outcome === undefined || (Array.isArray(outcome) && outcome.length === 0),
@@ -361,15 +361,15 @@ describe.skipIf(url === "")(
         else expect(ThroughlineError.isInstance(outcome) ? outcome.code : outcome).toBe(wanted);
         const told = inspect(outcome, { depth: 10, showHidden: true });
         expect(told).not.toContain(secret);
-        expect(await theirState(scene)).toEqual(before);
-        expect(await readdir(scene.folder)).toEqual([]);
+        expect(await theirState(fixture)).toEqual(before);
+        expect(await readdir(fixture.folder)).toEqual([]);
       },
     );
 
     it("a copy of a secured store is one too", async () => {
-      const path = join(scene.folder, "copy.sql");
-      await scene.owner.maintenance.backup(path);
-      const name = `copy_${scene.schema}`;
+      const path = join(fixture.folder, "copy.sql");
+      await fixture.owner.maintenance.backup(path);
+      const name = `copy_${fixture.schema}`;
       await withClient(url, (client) => client.query(`CREATE DATABASE ${name}`));
       const script = await readFile(path, "utf8");
       const counts = async (from: string): Promise<unknown> => {
@@ -380,7 +380,7 @@ describe.skipIf(url === "")(
           async (client) =>
             (
               await client.query(
-                `SELECT count(*)::int AS count FROM "${scene.schema}".sessions WHERE agent_id = 'other'`,
+                `SELECT count(*)::int AS count FROM "${fixture.schema}".sessions WHERE agent_id = 'other'`,
               )
             ).rows[0],
         );
@@ -389,11 +389,11 @@ describe.skipIf(url === "")(
       copyUrl.pathname = `/${name}`;
       await withClient(copyUrl.href, (client) =>
         client.query(
-          `${script}; GRANT USAGE ON SCHEMA "${scene.schema}" TO ${role}; GRANT SELECT ON ALL TABLES IN SCHEMA "${scene.schema}" TO ${role}`,
+          `${script}; GRANT USAGE ON SCHEMA "${fixture.schema}" TO ${role}; GRANT SELECT ON ALL TABLES IN SCHEMA "${fixture.schema}" TO ${role}`,
         ),
       );
       expect(await counts(url)).toEqual({ count: 2 });
-      expect(await counts(scene.roleUrl)).toEqual({ count: 0 });
+      expect(await counts(fixture.roleUrl)).toEqual({ count: 0 });
       await withClient(url, (client) => client.query(`DROP DATABASE ${name}`));
     });
   },

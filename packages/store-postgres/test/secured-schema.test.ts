@@ -2,7 +2,7 @@ import { createPostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { requestOrder } from "../src/append-request.ts";
-import { foreign, openSecured, own, take, theirs, type Outcome, type SecuredScene } from "./secured-scene.ts";
+import { foreign, openSecured, own, take, theirs, type Outcome, type SecuredStore } from "./secured-store.ts";
 import { analyzeSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -38,13 +38,13 @@ const denied: Readonly<Record<string, string>> = {
 describe.skipIf(url === "")(
   `every object of a secured schema, as the role of another agent${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    let scene: SecuredScene;
+    let fixture: SecuredStore;
     let relations: readonly Relation[];
     let before: readonly string[];
     let client: pg.Client;
     let ownNumbers: string;
     let theirNumber: string;
-    const name = (relation: { readonly name: string }): string => `"${scene.schema}"."${relation.name}"`;
+    const name = (relation: { readonly name: string }): string => `"${fixture.schema}"."${relation.name}"`;
     const tables = (): readonly Relation[] => relations.filter(({ kind }) => kind === "r" || kind === "p");
     const views = (): readonly Relation[] => relations.filter(({ kind }) => kind === "v");
 
@@ -65,13 +65,13 @@ describe.skipIf(url === "")(
     /** Which rows are the role's. */
     function ownRows({ columns }: Relation): string {
       if (columns.includes("session_no")) return `session_no IN (${ownNumbers})`;
-      if (columns.includes("role_name")) return `role_name = '${scene.role}'`;
+      if (columns.includes("role_name")) return `role_name = '${fixture.role}'`;
       return columns.includes("agent_id") ? "agent_id = 'main'" : "false";
     }
 
     /** A statement of the role, what it came to, and whether anything of others was seen or changed; then all is undone. */
     async function attempt(sql: string, setup = ""): Promise<Outcome> {
-      await client.query(`BEGIN; SET LOCAL ROLE ${scene.role}; SET LOCAL lock_timeout = '5s'; ${setup}; SAVEPOINT s`);
+      await client.query(`BEGIN; SET LOCAL ROLE ${fixture.role}; SET LOCAL lock_timeout = '5s'; ${setup}; SAVEPOINT s`);
       const outcome = await take(client, sql);
       if (/^[0-9A-Z]{5}$/.test(outcome.result)) await client.query("ROLLBACK TO s");
       await client.query("RESET ROLE");
@@ -83,12 +83,12 @@ describe.skipIf(url === "")(
     }
 
     beforeAll(async () => {
-      scene = await openSecured(url);
+      fixture = await openSecured(url);
       for (const [ref, text] of [
         [own, "plain"],
         [theirs, "Zanzibar"],
       ] as const)
-        await scene.owner.append(ref, [
+        await fixture.owner.append(ref, [
           { type: "compaction", summary: text, firstKeptEntryId: "x", tokensBefore: 1 },
           {
             type: "checkpoint",
@@ -104,7 +104,7 @@ describe.skipIf(url === "")(
         ]);
       client = new pg.Client({ connectionString: url });
       await client.connect();
-      await analyzeSchema(client, scene.schema);
+      await analyzeSchema(client, fixture.schema);
       relations = (
         await client.query<Relation>(
           `SELECT c.relname AS name, c.relkind AS kind, c.oid::text, c.relrowsecurity AS is_secured,
@@ -112,13 +112,13 @@ describe.skipIf(url === "")(
                ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
                  AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum) AS columns
              FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 ORDER BY 1`,
-          [scene.schema],
+          [fixture.schema],
         )
       ).rows;
       const numbers = await client.query<{ own: string[]; their: string }>(
         `SELECT array_agg(session_no) || array_agg(base_nos[1]) FILTER (WHERE base_nos IS NOT NULL) AS own,
-             (SELECT session_no FROM "${scene.schema}".sessions WHERE session_id = 'theirs') AS their
-           FROM "${scene.schema}".sessions WHERE agent_id = 'main'`,
+             (SELECT session_no FROM "${fixture.schema}".sessions WHERE session_id = 'theirs') AS their
+           FROM "${fixture.schema}".sessions WHERE agent_id = 'main'`,
       );
       ownNumbers = (numbers.rows[0]?.own ?? []).join(", ");
       theirNumber = numbers.rows[0]?.their ?? "";
@@ -128,7 +128,7 @@ describe.skipIf(url === "")(
 
     afterAll(async () => {
       await client.end();
-      await scene.dispose();
+      await fixture.dispose();
     });
 
     it("there are tables, partitions, indexes, sequences and views, all tables have row security, and no function has its owner's rights", async () => {
@@ -143,7 +143,7 @@ describe.skipIf(url === "")(
              (SELECT count(*) FROM pg_extension WHERE extname <> 'plpgsql')::int AS extensions,
              (SELECT count(*) FROM pg_type t WHERE t.typnamespace = n.oid AND t.typtype NOT IN ('c', 'b'))::int AS types
            FROM pg_namespace n WHERE n.nspname = $1`,
-          [scene.schema],
+          [fixture.schema],
         ),
       );
       expect(others.rows[0]).toEqual({ definers: 0, procedures: 0, large_objects: 0, extensions: 0, types: 0 });
@@ -176,7 +176,7 @@ describe.skipIf(url === "")(
         if (relation.toast !== null) expect((await attempt(`SELECT * FROM ${relation.toast}`)).result).toBe("42501");
       }
       expect(seen).toBeGreaterThan(100);
-      const stats = await attempt(`SELECT * FROM pg_stats WHERE schemaname = '${scene.schema}'`);
+      const stats = await attempt(`SELECT * FROM pg_stats WHERE schemaname = '${fixture.schema}'`);
       const busy = await attempt("SELECT query FROM pg_stat_activity WHERE usename <> current_user");
       expect([stats.result, busy.result].every((result) => result.endsWith(" rows"))).toBe(true);
     });
@@ -204,7 +204,7 @@ describe.skipIf(url === "")(
           for (const conflict of ["", " ON CONFLICT DO NOTHING"]) {
             const outcome = await attempt(
               `INSERT INTO ${t} (${relation.columns.join(", ")}) VALUES (${relation.columns.map((column) => values[column]).join(", ")})${conflict}`,
-              `SELECT nextval('"${scene.schema}".session_numbers')`,
+              `SELECT nextval('"${fixture.schema}".session_numbers')`,
             );
             outcomes.add(`${outcome.result} ${outcome.said}`);
           }
@@ -271,7 +271,7 @@ describe.skipIf(url === "")(
       }
       expect(tried).toBeGreaterThan(130);
       for (const { name: sequence } of relations.filter(({ kind }) => kind === "S")) {
-        const s = `"${scene.schema}"."${sequence}"`;
+        const s = `"${fixture.schema}"."${sequence}"`;
         expect((await attempt(`SELECT setval('${s}', 1)`)).result).toBe("42501");
         expect((await attempt(`SELECT * FROM ${s}`)).result).toBe("42501");
         expect((await attempt(`ALTER SEQUENCE ${s} RESTART`)).result).toBe("42501");
@@ -282,11 +282,11 @@ describe.skipIf(url === "")(
         "FUNCTION x() RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "TYPE x AS (a int)",
       ])
-        expect((await attempt(`CREATE ${what.replace("x", `"${scene.schema}".x`)}`)).result).toBe("42501");
+        expect((await attempt(`CREATE ${what.replace("x", `"${fixture.schema}".x`)}`)).result).toBe("42501");
     });
 
     it("every function, with what belongs to another agent, answers as if it were not there", async () => {
-      const s = `"${scene.schema}"`;
+      const s = `"${fixture.schema}"`;
       const request = requestOrder.map((field) => {
         const values: Readonly<Record<string, string>> = {
           agent_id: theirs.agentId,
@@ -350,7 +350,7 @@ describe.skipIf(url === "")(
       const names = await withClient(url, (client) =>
         client.query<{ name: string }>(
           "SELECT p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1",
-          [scene.schema],
+          [fixture.schema],
         ),
       );
       expect(names.rows.map((row) => row.name).toSorted()).toEqual(Object.keys(calls).toSorted());
@@ -363,13 +363,13 @@ describe.skipIf(url === "")(
     });
 
     it("a role that logs in becomes nobody else, turns nothing off and leaves nothing behind", async () => {
-      const outcomes = await withClient(scene.roleUrl, async (client) => {
+      const outcomes = await withClient(fixture.roleUrl, async (client) => {
         const found: string[] = [];
         for (const sql of [
           "SET ROLE postgres",
           "SET SESSION AUTHORIZATION postgres",
-          `SET row_security = off; SELECT * FROM "${scene.schema}".records`,
-          `SET row_security = off; SELECT * FROM "${scene.schema}".records_0`,
+          `SET row_security = off; SELECT * FROM "${fixture.schema}".records`,
+          `SET row_security = off; SELECT * FROM "${fixture.schema}".records_0`,
           "SET session_replication_role = replica",
           `CREATE EVENT TRIGGER x ON ddl_command_start EXECUTE FUNCTION suppress_redundant_updates_trigger()`,
           `ALTER ROLE CURRENT_USER BYPASSRLS`,
@@ -380,9 +380,9 @@ describe.skipIf(url === "")(
       });
       expect(outcomes).toEqual(Array.from({ length: 8 }, () => "42501"));
       // A lock that migrations use keeps nobody from a store whose schema is up to date.
-      await withClient(scene.roleUrl, async (client) => {
+      await withClient(fixture.roleUrl, async (client) => {
         await client.query(`SELECT pg_advisory_lock(${0x746c6e65})`);
-        await using store = createPostgresStore({ url, schema: scene.schema, rowSecurity: true, timeoutMs: 2000 });
+        await using store = createPostgresStore({ url, schema: fixture.schema, rowSecurity: true, timeoutMs: 2000 });
         expect((await store.list({ agentId: "other" })).sessions.length).toBeGreaterThan(0);
       });
     });

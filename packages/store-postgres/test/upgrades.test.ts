@@ -12,7 +12,7 @@ import { schemaSteps } from "../src/schema.ts";
 import { ConnectionPool } from "../src/connection-pool.ts";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { endingPool } from "./ending-pool.ts";
-import { foreign, openSecured, take } from "./secured-scene.ts";
+import { foreign, openSecured, take } from "./secured-store.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -80,9 +80,9 @@ async function openTables(schema: string): Promise<number> {
 /** That a role of one agent sees nothing of the other, in any table. */
 async function expectSecured(schema: string): Promise<void> {
   expect(await openTables(schema)).toBe(0);
-  const scene = await openSecured(url, schema, false);
+  const fixture = await openSecured(url, schema, false);
   try {
-    await withClient(scene.roleUrl, async (client) => {
+    await withClient(fixture.roleUrl, async (client) => {
       const tables = await client.query<{ name: string }>(
         "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1",
         [schema],
@@ -94,7 +94,7 @@ async function expectSecured(schema: string): Promise<void> {
       expect(seen.join("\n")).not.toMatch(foreign);
     });
   } finally {
-    await scene.dispose();
+    await fixture.dispose();
   }
 }
 

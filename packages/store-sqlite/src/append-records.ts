@@ -7,7 +7,7 @@ import { enterNewIds, idFinder } from "./record-ids.ts";
 import { codedRecord, insertPlainRecord, insertRecord, isPlainRecord } from "./record-rows.ts";
 import { advanceSession, entryOf, foundSession, frameOf, placeOf, withFrame } from "./session-rows.ts";
 import type { SessionRow } from "./statements.ts";
-import type { WriteScene } from "./store-scene.ts";
+import type { WriteContext } from "./store-context.ts";
 
 /**
  * The append itself, inside the transaction that makes it whole. Everything that can refuse it comes before its first
@@ -15,25 +15,25 @@ import type { WriteScene } from "./store-scene.ts";
  * keyed append was looked for.
  */
 export function appendRecords(
-  scene: WriteScene,
+  context: WriteContext,
   ref: SessionRef,
   request: AppendRequest,
   lookedFor: () => void = () => undefined,
 ): AppendResult {
-  const { statements, known } = scene.connection;
+  const { statements, known } = context.connection;
   const session = known.find(ref) ?? foundSession(statements, ref);
-  const nowMs = scene.clock.nowMs();
-  const plan = planned(scene, session, { request, lookedFor }, nowMs);
+  const nowMs = context.clock.nowMs();
+  const plan = planned(context, session, { request, lookedFor }, nowMs);
   if (plan.result.replayed) return plan.result;
   const place = placeOf(session);
   // A codec may refuse, so it is asked for all of them first.
-  const isPlain = !scene.isCoded && plan.linked.every(isPlainRecord);
+  const isPlain = !context.isCoded && plan.linked.every(isPlainRecord);
   const coded = isPlain
     ? []
     : plan.linked.map((item, index) =>
-        codedRecord(scene.rows, place, item, { seq: session.last_seq + index + 1, storedAtMs: nowMs }),
+        codedRecord(context.rows, place, item, { seq: session.last_seq + index + 1, storedAtMs: nowMs }),
       );
-  const entry = plan.entry === null ? null : scene.rows.encodeEntry(place, plan.entry);
+  const entry = plan.entry === null ? null : context.rows.encodeEntry(place, plan.entry);
   if (entry !== null) statements.writeEntry.run(session.session, entry);
   for (const each of coded) insertRecord(statements, session.session, each);
   let seq = session.last_seq;
@@ -46,7 +46,7 @@ export function appendRecords(
   // Entering ids may have changed the rows of other sessions, of which this one is a fork.
   if (isIdIndexed) known.forget();
   else known.put(row);
-  scene.announce(...plan.events);
+  context.announce(...plan.events);
   if (request.options.return === undefined) return plan.result;
   const stored = plan.linked.map((item, index) => {
     const kept = coded[index]?.row ?? { bytes: lineBytes(item), crc: crc32(item.text) };
@@ -60,12 +60,12 @@ export function hasGivenIds({ prepared }: AppendRequest): boolean {
 }
 
 function planned(
-  scene: WriteScene,
+  context: WriteContext,
   session: SessionRow,
   { request, lookedFor }: { readonly request: AppendRequest; readonly lookedFor: () => void },
   nowMs: number,
 ): AppendPlan {
-  const { connection, rows } = scene;
+  const { connection, rows } = context;
   const { statements } = connection;
   // Ids this store made need no look-up, so a session that holds no others has no index of ids and does not pay for one.
   const find = hasGivenIds(request) ? idFinder(statements, session) : null;

@@ -20,7 +20,7 @@ export async function* behindBackup(
   driver: SqliteDriver,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
-  const { path } = handle.scene;
+  const { path } = handle.context;
   const [backup] = backupsBeside(databasePath(path));
   if (backup === undefined || !isOneFile(backup)) return;
   for (let after = 0; ;) {

@@ -32,11 +32,11 @@ async function fork(
     // How many messages a fork begins with has to be counted where it does not end with its origin.
     const counted = await countedMessages(handle, ref, atSeq);
     const state = await handle.write(
-      (scene) => {
-        const origin = foundSession(scene.connection.statements, ref);
-        const messages = messagesUpTo(scene.connection, origin, atSeq, counted);
+      (context) => {
+        const origin = foundSession(context.connection.statements, ref);
+        const messages = messagesUpTo(context.connection, origin, atSeq, counted);
         if (messages === null) return null;
-        return forkSession(scene, ref, { ref: target, sessionId, atSeq: Math.min(atSeq, origin.last_seq) }, messages);
+        return forkSession(context, ref, { ref: target, sessionId, atSeq: Math.min(atSeq, origin.last_seq) }, messages);
       },
       { durability: "disk" },
     );

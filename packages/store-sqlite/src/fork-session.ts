@@ -4,7 +4,7 @@ import { assertNewIds, insertSession, stateNow } from "./session-changes.ts";
 import { findSession, foundSession, storeSession, writeEntry } from "./session-rows.ts";
 import { spansOf, type SessionSpan } from "./session-spans.ts";
 import type { SessionRow, Statements } from "./statements.ts";
-import type { WriteScene } from "./store-scene.ts";
+import type { WriteContext } from "./store-context.ts";
 
 export interface ForkTarget {
   readonly ref: SessionRef;
@@ -22,8 +22,13 @@ export interface CountedMessages {
  * A session that shares the records of another up to a seq: one row and one entry, however many they are.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, INPUT_INVALID and those of new ids
  */
-export function forkSession(scene: WriteScene, from: SessionRef, target: ForkTarget, messages: number): SessionState {
-  const { connection, clock, rows } = scene;
+export function forkSession(
+  context: WriteContext,
+  from: SessionRef,
+  target: ForkTarget,
+  messages: number,
+): SessionState {
+  const { connection, clock, rows } = context;
   const { statements } = connection;
   const origin = foundSession(statements, from);
   const { atSeq, sessionId } = target;
@@ -31,7 +36,7 @@ export function forkSession(scene: WriteScene, from: SessionRef, target: ForkTar
   const holder = findSession(statements, target.ref);
   if (holder !== undefined) throw refused("SESSION_EXISTS", "A session holds the key of the fork.", { ...target.ref });
   const plan = planSave(null, target.ref, { sessionId, forkedFrom }, { ifRevision: null, nowMs: clock.nowMs() });
-  assertNewIds(scene, plan.frame);
+  assertNewIds(context, plan.frame);
   const { owner } = spanAt(spansOf(statements, origin), atSeq);
   const frame = {
     ...plan.frame,
@@ -44,11 +49,11 @@ export function forkSession(scene: WriteScene, from: SessionRef, target: ForkTar
     },
   };
   const fork = { origin: owner.session, origin_seq: atSeq, message_count: messages, ids_to_seq: atSeq };
-  const row = insertSession(scene, frame, atSeq === 0 ? {} : fork);
+  const row = insertSession(context, frame, atSeq === 0 ? {} : fork);
   writeEntry(statements, rows, row, plan.entry);
   storeSession(statements, row);
-  scene.announce(...plan.events);
-  return stateNow(scene, row);
+  context.announce(...plan.events);
+  return stateNow(context, row);
 }
 
 /** The span that holds a seq: a fork stands on it alone, however often its origin was itself forked. */

@@ -3,14 +3,14 @@ import type { PayloadPlace, RowCoder } from "@throughline/core/store";
 import { dropPayloads, recodeRecord, recordOf, rowOf } from "./record-rows.ts";
 import { placeOf, storeSession } from "./session-rows.ts";
 import type { RecordContentRow, Session, SessionRow, Statements } from "./statements.ts";
-import type { WriteScene } from "./store-scene.ts";
+import type { WriteContext } from "./store-context.ts";
 
 /**
  * Before a session is purged its forks get what they share of its own records: the oldest those it needs, each later one
  * what it needs beyond that. Gives the seq up to which somebody needs them.
  */
-export function giveToForks(scene: WriteScene, session: SessionRow): number {
-  const { statements } = scene.connection;
+export function giveToForks(context: WriteContext, session: SessionRow): number {
+  const { statements } = context.connection;
   let covered = session.origin_seq ?? 0;
   const holders: { readonly session: number | null; readonly toSeq: number }[] = [
     { session: session.origin, toSeq: covered },
@@ -23,7 +23,7 @@ export function giveToForks(scene: WriteScene, session: SessionRow): number {
       continue;
     }
     const below = holders.at(-1);
-    give(scene, session, fork, { afterSeq: covered, toSeq });
+    give(context, session, fork, { afterSeq: covered, toSeq });
     const isFirst = below === undefined || below.session === null;
     statements.setOrigin.run(isFirst ? null : below.session, isFirst ? null : covered, fork.session);
     holders.push({ session: fork.session, toSeq });
@@ -34,7 +34,7 @@ export function giveToForks(scene: WriteScene, session: SessionRow): number {
 
 /** Under a codec what is kept is bound to its session, and has to be coded for the new one. */
 function give(
-  { connection: { statements }, rows, isCoded }: WriteScene,
+  { connection: { statements }, rows, isCoded }: WriteContext,
   from: SessionRow,
   to: SessionRow,
   { afterSeq, toSeq }: { readonly afterSeq: number; readonly toSeq: number },

@@ -58,7 +58,7 @@ export class IndexFiller {
 
   /** Called after every commit of a turn. */
   poke(): void {
-    const nowMs = this.#handle.scene.clock.nowMs();
+    const nowMs = this.#handle.context.clock.nowMs();
     this.#lastWriteMs = nowMs;
     if (this.#fill === "on-demand" || this.#filling !== null || this.#waitedFor > 0) return;
     this.#isQuiet = false;
@@ -105,7 +105,7 @@ export class IndexFiller {
    * stuck, it gives the reason, and what is not indexed is to be read.
    */
   async catchUpIfWritable(signal: AbortSignal | undefined): Promise<ThroughlineError | null> {
-    const { clock, lockTimeoutMs } = this.#handle.scene;
+    const { clock, lockTimeoutMs } = this.#handle.context;
     const isImpatient = clock.nowMs() - this.#unwritableMs < impatientForMs;
     const patience = new AbortController();
     const timer = setTimeout(
@@ -162,7 +162,7 @@ export class IndexFiller {
   }
 
   #look(): void {
-    const isOverdue = this.#handle.scene.clock.nowMs() - this.#waitingSinceMs >= longestWaitMs;
+    const isOverdue = this.#handle.context.clock.nowMs() - this.#waitingSinceMs >= longestWaitMs;
     if (this.#isQuiet || isOverdue) this.#fillBehind();
     else {
       this.#isQuiet = true;
@@ -186,7 +186,7 @@ export class IndexFiller {
 
   /** Fills in what there is, batch by batch, each when no turn was written for a moment, or has been for long. */
   async #fillWhenQuiet(): Promise<void> {
-    const { clock } = this.#handle.scene;
+    const { clock } = this.#handle.context;
     for (;;) {
       const startedMs = clock.nowMs();
       const isBusy = (): boolean =>

@@ -20,7 +20,7 @@ type ListedRow = SessionRow & { readonly entry: KeptPayload | null };
 
 /** One page of sessions, found and sorted by an index and cut by the database. The order is SQLite's own, by bytes. */
 export async function listSessions(handle: StoreHandle, listed: ListedStates, query: ListQuery): Promise<SessionPage> {
-  const { path, rows } = handle.scene;
+  const { path, rows } = handle.context;
   const plan = planList(query);
   if (query.namespace === purgedNamespace) return { sessions: [], nextCursor: null };
   let isFirst = true;

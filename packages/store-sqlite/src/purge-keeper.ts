@@ -3,7 +3,7 @@ import type { IndexFiller } from "./index-filler.ts";
 import type { Connection } from "./open-connection.ts";
 import { hasPurged, purgeSession, purgeSlice, type Remnant, type Remnants } from "./purge-session.ts";
 import type { StoreHandle } from "./store-handle.ts";
-import type { WriteScene } from "./store-scene.ts";
+import type { WriteContext } from "./store-context.ts";
 
 const durable = { durability: "disk" } as const;
 
@@ -40,9 +40,9 @@ export class PurgeKeeper {
     this.#hasLooked = true;
     const stuck = (await this.#handle.read(hasPurged)) ? await this.#finish() : new Set<Remnant>();
     const remnants = { stuck, current: null };
-    const goOn = (scene: WriteScene): boolean => purgeSlice(scene, remnants);
+    const goOn = (context: WriteContext): boolean => purgeSlice(context, remnants);
     await this.#filler.waitingFor(async () => {
-      while (!(await this.#handle.remove((scene) => purgeSession(scene, ref, remnants), durable, goOn)));
+      while (!(await this.#handle.remove((context) => purgeSession(context, ref, remnants), durable, goOn)));
     });
   }
 
@@ -58,7 +58,7 @@ export class PurgeKeeper {
         await this.#handle.remove(
           () => undefined,
           durable,
-          (scene) => purgeSlice(scene, remnants),
+          (context) => purgeSlice(context, remnants),
         );
         return stuck;
       } catch (error) {
@@ -75,7 +75,7 @@ export class PurgeKeeper {
   #tell(remnant: Remnant): void {
     if (this.#told.has(remnant)) return;
     this.#told.add(remnant);
-    const { path } = this.#handle.scene;
+    const { path } = this.#handle.context;
     const what =
       remnant === "index" ? "An index that purged sessions were taken out of" : "The rest of a purged session";
     const message = `${what} stands on damaged pages of ${path} and cannot be deleted; it is shown to nobody.`;

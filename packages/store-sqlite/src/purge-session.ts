@@ -7,7 +7,7 @@ import type { Connection } from "./open-connection.ts";
 import { dropPayloads } from "./record-rows.ts";
 import { foundSession, frameOf } from "./session-rows.ts";
 import { purgedNamespace, type Session, type SessionRow } from "./statements.ts";
-import type { WriteScene } from "./store-scene.ts";
+import type { WriteContext } from "./store-context.ts";
 
 /** So much is deleted in one transaction: a few milliseconds, in which nobody else writes and this process does nothing else. */
 const sliceRecords = 300;
@@ -39,18 +39,18 @@ export interface Remnants {
  * False, and nothing is done, while an index that was put aside earlier is still to be deleted.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
-export function purgeSession(scene: WriteScene, ref: SessionRef, { stuck }: Remnants): boolean {
-  const { connection, search } = scene;
+export function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnants): boolean {
+  const { connection, search } = context;
   const row = foundSession(connection.statements, ref);
   const { events } = planRemove(frameOf(row), { purge: true });
   // Where no other index can be put aside, the words are taken out with the records.
   const isBegunAnew = !stuck.has("index") && search?.takesOutWhole(connection, row) === true;
   if (isBegunAnew && !search.beginAnew(connection)) return false;
-  giveToForks(scene, row);
+  giveToForks(context, row);
   markPurged(connection, row);
   // Mostly there is not more than that.
-  deleteSlice(scene, row.session);
-  scene.announce(...events);
+  deleteSlice(context, row.session);
+  context.announce(...events);
   return true;
 }
 
@@ -58,8 +58,8 @@ export function purgeSession(scene: WriteScene, ref: SessionRef, { stuck }: Remn
  * Deletes some of what is left of purged sessions, and of the index they were taken out of, without what is stuck; false when
  * nothing is.
  */
-export function purgeSlice(scene: WriteScene, remnants: Remnants): boolean {
-  const { connection } = scene;
+export function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
+  const { connection } = context;
   remnants.current = null;
   const session = purgedSession(connection, remnants.stuck);
   if (session === undefined) {
@@ -68,7 +68,7 @@ export function purgeSlice(scene: WriteScene, remnants: Remnants): boolean {
     return deleteOldIndexSlice(connection);
   }
   remnants.current = session;
-  deleteSlice(scene, session);
+  deleteSlice(context, session);
   return true;
 }
 
@@ -100,9 +100,9 @@ function markPurged({ database }: Connection, { session }: SessionRow): void {
  * The records first, then what hangs on the session, then its row: through the foreign keys all of it would go at once, and
  * row by row.
  */
-function deleteSlice(scene: WriteScene, session: Session): void {
-  const { database } = scene.connection;
-  let left = deleteRecords(scene, session) ? 0 : sliceRows;
+function deleteSlice(context: WriteContext, session: Session): void {
+  const { database } = context.connection;
+  let left = deleteRecords(context, session) ? 0 : sliceRows;
   for (const { table, key } of tables) {
     if (left <= 0) return;
     const some = `SELECT ${key} FROM ${table} WHERE session = ? LIMIT ?`;
@@ -110,12 +110,12 @@ function deleteSlice(scene: WriteScene, session: Session): void {
       .prepare<[Session, Session, number]>(`DELETE FROM ${table} WHERE session = ? AND (${key}) IN (${some})`)
       .run(session, session, left).changes;
   }
-  if (left > 0) scene.connection.statements.deleteSession.run(session);
+  if (left > 0) context.connection.statements.deleteSession.run(session);
 }
 
 /** True when there are more records than were deleted. */
-function deleteRecords(scene: WriteScene, session: Session): boolean {
-  const { connection, search } = scene;
+function deleteRecords(context: WriteContext, session: Session): boolean {
+  const { connection, search } = context;
   const { database, statements } = connection;
   const rows = database
     .prepare<[Session, number], { readonly seq: number; readonly bytes: number }>(

@@ -4,7 +4,7 @@ import type { Connection } from "./open-connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";
 import { placeOf } from "./session-rows.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** So many matches, or so much text of them, is read at a time: a few milliseconds. */
 const readAtOnce = 16;
@@ -21,7 +21,7 @@ export interface MatchCounts extends Omit<RankedRecord, "rank"> {
  * changed since they were found, are left out.
  */
 export function countMatches(
-  { rows: coder }: StoreScene,
+  { rows: coder }: StoreContext,
   { statements }: Connection,
   { plan, toolWord: tool }: SearchScope,
   found: readonly FoundRecord[],

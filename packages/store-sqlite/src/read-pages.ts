@@ -15,7 +15,7 @@ import { recordOf, rowOf } from "./record-rows.ts";
 import { foundSession, placeOf } from "./session-rows.ts";
 import { spansOf } from "./session-spans.ts";
 import type { RecordContentRow, RecordHeadRow, RecordTextRow, Session, SessionRow, Statements } from "./statements.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** The first slice of a page; the next ones follow the size of the records seen. */
 const firstRows = 4;
@@ -36,7 +36,7 @@ export interface ReadTarget {
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
 export function readPage<Payload extends ReadPayload>(
-  scene: StoreScene,
+  context: StoreContext,
   connection: Connection,
   target: ReadTarget,
   range: PageRange,
@@ -48,7 +48,7 @@ export function readPage<Payload extends ReadPayload>(
       target.session === null ? foundSession(statements, target.ref) : statements.findSession.get(target.session);
     if (row === undefined) throw sessionNotFound(target.ref);
     target.session = row.session;
-    return { records: pageOf(scene, statements, target, row, range, payload), lastSeq: row.last_seq };
+    return { records: pageOf(context, statements, target, row, range, payload), lastSeq: row.last_seq };
   });
 }
 
@@ -61,7 +61,7 @@ interface Room {
 }
 
 function pageOf<Payload extends ReadPayload>(
-  { limits, rows: coder, isCoded }: StoreScene,
+  { limits, rows: coder, isCoded }: StoreContext,
   statements: Statements,
   target: ReadTarget,
   session: SessionRow,
@@ -98,7 +98,7 @@ function pageOf<Payload extends ReadPayload>(
 
 function decoded<Payload extends ReadPayload>(
   statements: Statements,
-  coder: StoreScene["rows"],
+  coder: StoreContext["rows"],
   place: PayloadPlace,
   row: RecordHeadRow,
   payload: Payload,

@@ -70,7 +70,7 @@ export class RecordReader {
     if (found?.session !== session.session || found.seq !== seq) return undefined;
     const row = rowOf(statements, found);
     // A record that does not read as one is as good as lost.
-    recordOf(this.#handle.scene.rows, placeOf(session), row, "source");
+    recordOf(this.#handle.context.rows, placeOf(session), row, "source");
     return { row, role: found.role, toolName: found.toolName };
   }
 }

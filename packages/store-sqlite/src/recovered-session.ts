@@ -2,10 +2,10 @@ import { firstSweepAt } from "./keyed-appends.ts";
 import type { Salvage } from "./salvage.ts";
 import { slotOf } from "./session-rows.ts";
 import type { Session, SessionRow } from "./statements.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** The row of a session of which only records are left. Its key says so, and its number, which is all that is known of it. */
-export function recreatedRow(session: Session, salvage: Salvage, { clock, random }: StoreScene): SessionRow {
+export function recreatedRow(session: Session, salvage: Salvage, { clock, random }: StoreContext): SessionRow {
   const nowMs = clock.nowMs();
   const row: SessionRow = {
     session,

@@ -5,16 +5,16 @@ import { idFinder } from "./record-ids.ts";
 import { dropPayloads, rowOf } from "./record-rows.ts";
 import { entryOf, foundSession, frameOf, placeOf, refOf, storeSession, withFrame, writeEntry } from "./session-rows.ts";
 import type { SessionRow } from "./statements.ts";
-import type { WriteScene } from "./store-scene.ts";
+import type { WriteContext } from "./store-context.ts";
 
 /** Replaces records wherever they are kept: a record that sessions share is gone from all of them. */
 export function redactSession(
-  scene: WriteScene,
+  context: WriteContext,
   ref: SessionRef,
   ids: readonly string[],
   { reason, entryFields = [] }: RedactOptions,
 ): RedactResult {
-  const { statements } = scene.connection;
+  const { statements } = context.connection;
   const session = foundSession(statements, ref);
   const find = idFinder(statements, session);
   const owners = new Map<number, SessionRow>();
@@ -23,22 +23,22 @@ export function redactSession(
     if (found !== undefined) owners.set(found.seq, found.owner);
     return found?.seq;
   });
-  const info = { reason, redactedAtMs: scene.clock.nowMs() };
+  const info = { reason, redactedAtMs: context.clock.nowMs() };
   const reached = new Map([[session.session, session]]);
   for (const seq of seqs) {
     const owner = owners.get(seq);
     if (owner === undefined) continue;
-    redactRecord(scene, session, { owner, seq }, info);
+    redactRecord(context, session, { owner, seq }, info);
     for (const sharer of statements.sharersOf.all(owner.session, seq)) reached.set(sharer.session, sharer);
   }
-  if (entryFields.length > 0) for (const each of reached.keys()) removeFields(scene, each, entryFields);
-  scene.announce(...events);
+  if (entryFields.length > 0) for (const each of reached.keys()) removeFields(context, each, entryFields);
+  context.announce(...events);
   return { seqs };
 }
 
 /** Takes fields out of the entry of a session that a redaction reaches. */
-function removeFields(scene: WriteScene, number: SessionRow["session"], fields: readonly string[]): void {
-  const { connection, rows, clock } = scene;
+function removeFields(context: WriteContext, number: SessionRow["session"], fields: readonly string[]): void {
+  const { connection, rows, clock } = context;
   const { statements } = connection;
   // Read again: it counts fewer messages than before.
   const session = statements.findSession.get(number);
@@ -47,29 +47,29 @@ function removeFields(scene: WriteScene, number: SessionRow["session"], fields: 
   if (plan === null) return;
   writeEntry(statements, rows, session, plan.entry);
   storeSession(statements, withFrame(session, plan.frame));
-  scene.announce(...plan.events);
+  context.announce(...plan.events);
 }
 
 /** A tombstone stays as it is. */
 function redactRecord(
-  scene: WriteScene,
+  context: WriteContext,
   session: SessionRow,
   { owner, seq }: { readonly owner: SessionRow; readonly seq: number },
   info: RedactionInfo,
 ): void {
-  const { statements } = scene.connection;
+  const { statements } = context.connection;
   const [found] = statements.readRecords.ascending.all(owner.session, seq - 1, seq + 1, 1);
   if (found === undefined)
     throw refused("STORE_CORRUPT", `Record ${seq} of ${quote(owner.session_id)} is missing.`, { seq });
   const before = rowOf(statements, found);
-  const tombstone = scene.rows.redactRecord(placeOf(owner), before, info);
+  const tombstone = context.rows.redactRecord(placeOf(owner), before, info);
   if (tombstone === null) return;
-  scene.search?.forgetRecord(scene.connection, owner, before);
+  context.search?.forgetRecord(context.connection, owner, before);
   statements.replaceRecord.run(tombstone.type, tombstone.bytes, tombstone.crc, tombstone.text, owner.session, seq);
   dropPayloads(statements, [found]);
   for (const sharer of statements.sharersOf.all(owner.session, seq)) {
     if (before.type === "message") statements.addMessages.run(-1, sharer.session);
     if (sharer.session !== session.session)
-      scene.announce({ name: "records-redacted", ref: refOf(sharer), seqs: [seq] });
+      context.announce({ name: "records-redacted", ref: refOf(sharer), seqs: [seq] });
   }
 }

@@ -36,12 +36,12 @@ export class RepairSource {
   }
 
   static async of(handle: StoreHandle, isOpen: boolean, signal: AbortSignal | undefined): Promise<RepairSource> {
-    const raw = openRaw(databasePath(handle.scene.path));
+    const raw = openRaw(databasePath(handle.context.path));
     handle.whenClosed(raw.close);
     const pages = openPages(raw.file, raw.log, pageBytes);
     return new RepairSource(
       handle,
-      await Salvage.of(pages, handle.scene, () => handle.life.begin(signal)),
+      await Salvage.of(pages, handle.context, () => handle.life.begin(signal)),
       isOpen,
       signal,
     );

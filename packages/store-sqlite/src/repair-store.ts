@@ -40,7 +40,7 @@ export async function* repairStore(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Finding> {
   if (!(yield* damageOf(handle, options, signal))) return;
-  const { path, clock } = handle.scene;
+  const { path, clock } = handle.context;
   const source = await RepairSource.of(handle, await isReadable(handle, signal), signal);
   const target = freeName(`${path}.repaired-${new Date(clock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`);
   const part = `${target}.part`;
@@ -89,7 +89,7 @@ async function* damageOf(
     return isDamaged;
   } catch (error) {
     if (!hasErrorCode(error, "STORE_CORRUPT")) throw error;
-    yield createFinding("STORE_DAMAGED", error.message, { path: handle.scene.path });
+    yield createFinding("STORE_DAMAGED", error.message, { path: handle.context.path });
     return true;
   }
 }
@@ -114,7 +114,7 @@ async function* writeCopy(
     for await (const { session, row } of context.source.sessions()) {
       recovery.sessions += 1;
       recovery.isTotalKnown &&= row !== null;
-      const known = row ?? recreatedRow(session, context.source.salvage, handle.scene);
+      const known = row ?? recreatedRow(session, context.source.salvage, handle.context);
       yield* copySession(handle, copy, known, { ...context, isRecreated: row === null }, recovery);
     }
     copy.database.pragma("wal_checkpoint(TRUNCATE)");
@@ -133,7 +133,7 @@ async function* copySession(
   { source, target, signal, isRecreated }: CopyContext & { readonly isRecreated: boolean },
   recovery: Recovery,
 ): AsyncGenerator<Finding> {
-  const { scene } = handle;
+  const { context } = handle;
   const firstSeq = (found.origin_seq ?? 0) + 1;
   const lastSeq = believedLastSeq(found, source.salvage.lastSeq(found.session));
   const entry = isRecreated ? undefined : await source.entry(found);
@@ -144,7 +144,7 @@ async function* copySession(
     session.session,
     entry !== undefined && session.key === found.key
       ? entry
-      : scene.rows.encodeEntry(placeOf(session), { sessionId: session.session_id }),
+      : context.rows.encodeEntry(placeOf(session), { sessionId: session.session_id }),
   );
   copy.statements.commit.run();
   if (isRecreated) {
@@ -230,8 +230,8 @@ function insertSession(copy: Connection, found: SessionRow): SessionRow {
 }
 
 /** The note that stands where a record was. It hangs on nothing: what its parent was is lost with it. */
-function lostRecord({ scene }: StoreHandle, session: SessionRow, seq: number): CodedRecord {
-  const atMs = scene.clock.nowMs();
+function lostRecord({ context }: StoreHandle, session: SessionRow, seq: number): CodedRecord {
+  const atMs = context.clock.nowMs();
   const { type, ...fields } = throughlineDraft("unparsed", { reason: "damaged", seq });
   const record = { type, id: `damaged:${seq}`, parentId: null, timestamp: new Date(atMs).toISOString(), ...fields };
   const item = {
@@ -242,7 +242,7 @@ function lostRecord({ scene }: StoreHandle, session: SessionRow, seq: number): C
     source: null,
     isSourceCanonical: false,
   };
-  const row = scene.rows.encodeRecord(placeOf(session), item, { seq, storedAtMs: atMs });
+  const row = context.rows.encodeRecord(placeOf(session), item, { seq, storedAtMs: atMs });
   return { row, role: null, toolName: null };
 }
 

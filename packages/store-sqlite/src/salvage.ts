@@ -8,7 +8,7 @@ import { recordOf, textForm, type CodedRecord } from "./record-rows.ts";
 import { salvagedRow, type SalvagedRecord, type SalvagedRow } from "./salvage-rows.ts";
 import { placeOf } from "./session-rows.ts";
 import { purgedNamespace, type Session, type SessionRow } from "./statements.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 import { rowAt, rowCount } from "./table-cells.ts";
 
 /** Where a row stands: its page and its place there, in one number. */
@@ -28,7 +28,7 @@ const mostLostAtEnd = 1_000_000;
  */
 export class Salvage {
   readonly #file: PageFile;
-  readonly #scene: StoreScene;
+  readonly #context: StoreContext;
   readonly #sessions = new Map<Session, SessionRow>();
   readonly #entries = new Map<Session, Place[]>();
   readonly #records = new Map<Session, Map<number, Place>>();
@@ -36,14 +36,14 @@ export class Salvage {
   /** Sessions that are being purged: what is left of them is not to come back. */
   readonly #purged = new Set<Session>();
 
-  private constructor(file: PageFile, scene: StoreScene) {
+  private constructor(file: PageFile, context: StoreContext) {
     this.#file = file;
-    this.#scene = scene;
+    this.#context = context;
   }
 
   /** Looks through every page. */
-  static async of(file: PageFile, scene: StoreScene, begin: () => void): Promise<Salvage> {
-    const salvage = new Salvage(file, scene);
+  static async of(file: PageFile, context: StoreContext, begin: () => void): Promise<Salvage> {
+    const salvage = new Salvage(file, context);
     for (let number = 1; number <= file.pages; number++) {
       if (number % pagesAtOnce === 0) {
         await pause();
@@ -94,7 +94,7 @@ export class Salvage {
     const row = this.#wholeRow(found.row);
     if (row === null) return undefined;
     try {
-      const { record } = recordOf(this.#scene.rows, placeOf(session), row, "source");
+      const { record } = recordOf(this.#context.rows, placeOf(session), row, "source");
       if (record.id !== row.id || record.type !== row.type) return undefined;
     } catch (error) {
       if (hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return undefined;
@@ -154,7 +154,7 @@ export class Salvage {
 
   #isEntry(row: SessionRow, kept: KeptPayload): boolean {
     try {
-      this.#scene.rows.decodeEntry(placeOf(row), kept);
+      this.#context.rows.decodeEntry(placeOf(row), kept);
       return true;
     } catch (error) {
       if (hasErrorCode(error, "CODEC_FAILED")) return false;

@@ -47,7 +47,7 @@ export class StoreSearch implements SearchFacet {
     const sessions = new SessionFilter(query, scope);
     for (const each of await this.#ranked(query, scope)) {
       const hit = await this.#handle.read(
-        (connection) => hitOf(this.#handle.scene, connection, scope.plan, sessions, each),
+        (connection) => hitOf(this.#handle.context, connection, scope.plan, sessions, each),
         signal,
       );
       if (hit !== null) yield hit;
@@ -88,7 +88,7 @@ export class StoreSearch implements SearchFacet {
     if (lag === 0) return Infinity;
     const why = reason.code === "ABORTED" ? "Another connection holds the database." : reason.message;
     const message = `${lag} records are not in the search index, which could not be written, and were read instead: ${why}`;
-    this.#handle.tell(createFinding("SEARCH_INDEX_BEHIND", message, { path: this.#handle.scene.path }));
+    this.#handle.tell(createFinding("SEARCH_INDEX_BEHIND", message, { path: this.#handle.context.path }));
     return indexedTo;
   }
 
@@ -185,7 +185,7 @@ export class StoreSearch implements SearchFacet {
     for (let from = 0; from < found.length && counted.length < most;) {
       const rest = found.slice(from, from + 64);
       const { counts, taken } = await this.#handle.read(
-        (connection) => countMatches(this.#handle.scene, connection, scope, rest),
+        (connection) => countMatches(this.#handle.context, connection, scope, rest),
         signal,
       );
       counted.push(...counts.slice(0, most - counted.length));

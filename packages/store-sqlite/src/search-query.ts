@@ -12,7 +12,7 @@ import { wholeRecordOf } from "./record-rows.ts";
 import { SessionFilter, type Condition } from "./session-filter.ts";
 import { placeOf, refOf } from "./session-rows.ts";
 import type { Session } from "./statements.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 /** A record that fits, before anybody has ranked it. */
 export interface FoundRecord {
@@ -115,7 +115,7 @@ export function rankedNumbers(
 
 /** The hit of a ranked record; null when it has changed since it was ranked. */
 export function hitOf(
-  { rows: coder }: StoreScene,
+  { rows: coder }: StoreContext,
   connection: Connection,
   plan: SearchPlan,
   sessions: SessionFilter,

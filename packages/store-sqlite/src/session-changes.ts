@@ -15,53 +15,53 @@ import {
   writeEntry,
 } from "./session-rows.ts";
 import type { SessionRow } from "./statements.ts";
-import type { WriteScene } from "./store-scene.ts";
+import type { WriteContext } from "./store-context.ts";
 
 /** Writes the whole entry, begins a session, or begins the next one of a key. */
 export function saveEntry(
-  scene: WriteScene,
+  context: WriteContext,
   ref: SessionRef,
   entry: SessionEntry,
   options: Pick<SaveOptions, "ifRevision" | "createdAtMs">,
 ): SessionState {
-  const { connection, rows, clock } = scene;
+  const { connection, rows, clock } = context;
   const { statements } = connection;
   const current = findSession(statements, ref);
   const frame = current === undefined ? null : frameOf(current);
   const plan = planSave(frame, ref, entry, { ...options, nowMs: clock.nowMs() });
-  if (plan.isNew) assertNewIds(scene, plan.frame);
-  if (plan.archived !== null && current !== undefined) place(scene, current, plan.archived);
+  if (plan.isNew) assertNewIds(context, plan.frame);
+  if (plan.archived !== null && current !== undefined) place(context, current, plan.archived);
   const row =
-    plan.isNew || current === undefined ? insertSession(scene, plan.frame, {}) : withFrame(current, plan.frame);
+    plan.isNew || current === undefined ? insertSession(context, plan.frame, {}) : withFrame(current, plan.frame);
   writeEntry(statements, rows, row, plan.entry);
   storeSession(statements, row);
-  scene.announce(...plan.events);
-  return stateNow(scene, row);
+  context.announce(...plan.events);
+  return stateNow(context, row);
 }
 
-export function moveSession(scene: WriteScene, ref: SessionRef, action: MoveAction): SessionState {
-  const { connection, rows } = scene;
+export function moveSession(context: WriteContext, ref: SessionRef, action: MoveAction): SessionState {
+  const { connection, rows } = context;
   const { statements } = connection;
   const row = foundSession(statements, ref);
   const plan = planMove(frameOf(row), action, (at) => findSession(statements, at)?.session_id);
-  const moved = place(scene, row, plan.frame);
+  const moved = place(context, row, plan.frame);
   // The entry is bound to its key.
   if (moved.key !== row.key) writeEntry(statements, rows, moved, entryOf(statements, rows, row));
-  scene.announce(...plan.events);
-  return stateNow(scene, moved);
+  context.announce(...plan.events);
+  return stateNow(context, moved);
 }
 
 /** Puts the session into the archive; one that lies there stays as it is. */
-export function archiveSession(scene: WriteScene, ref: SessionRef): void {
-  const row = foundSession(scene.connection.statements, ref);
+export function archiveSession(context: WriteContext, ref: SessionRef): void {
+  const row = foundSession(context.connection.statements, ref);
   const plan = planArchive(frameOf(row));
-  place(scene, row, plan.frame);
-  scene.announce(...plan.events);
+  place(context, row, plan.frame);
+  context.announce(...plan.events);
 }
 
 /** A new session with nothing but its row. */
 export function insertSession(
-  { connection: { statements } }: WriteScene,
+  { connection: { statements } }: WriteContext,
   frame: SessionFrame,
   fork: Partial<Pick<SessionRow, "origin" | "origin_seq" | "message_count" | "ids_to_seq">>,
 ): SessionRow {
@@ -97,7 +97,7 @@ export function insertSession(
 
 /** @throws {ThroughlineError} NAMESPACE_INVALID, AGENT_ID_INVALID, SESSION_ID_INVALID, SESSION_EXISTS, ID_CASE_COLLISION */
 export function assertNewIds(
-  { connection: { statements } }: WriteScene,
+  { connection: { statements } }: WriteContext,
   frame: Pick<SessionFrame, "ref" | "sessionId">,
 ): void {
   const { namespace, agentId } = frame.ref;
@@ -108,13 +108,13 @@ export function assertNewIds(
 }
 
 /** Gives a session another address. */
-function place({ connection: { statements } }: WriteScene, row: SessionRow, { ref }: SessionFrame): SessionRow {
+function place({ connection: { statements } }: WriteContext, row: SessionRow, { ref }: SessionFrame): SessionRow {
   const placed = { ...row, key: ref.key, archived: ref.archiveId === undefined ? 0 : 1 };
   if (placed.key !== row.key || placed.archived !== row.archived)
     statements.moveSession.run(placed.key, placed.archived, row.session);
   return placed;
 }
 
-export function stateNow(scene: WriteScene, row: SessionRow): SessionState {
-  return stateOf(scene.rows, row, storedEntry(scene.connection.statements, row));
+export function stateNow(context: WriteContext, row: SessionRow): SessionState {
+  return stateOf(context.rows, row, storedEntry(context.connection.statements, row));
 }

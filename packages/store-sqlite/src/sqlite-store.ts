@@ -134,11 +134,11 @@ class SqliteStore implements core.SessionStore {
     options: core.AppendOptions = {},
   ): Promise<core.AppendResult> {
     assertStoreOptions("append", options);
-    const { scene, life } = this.#handle;
+    const { context, life } = this.#handle;
     life.begin(options.signal);
     assertRef(ref);
     const durability = this.#durability(options.durability);
-    const store = { capabilities: this.capabilities, ids: scene.ids, clock: scene.clock };
+    const store = { capabilities: this.capabilities, ids: context.ids, clock: context.clock };
     const request = prepareAppend(drafts, { ...options, durability }, store);
     if (hasGivenIds(request)) await this.#catchUp(ref);
     const write = (lookedFor?: () => void): Promise<core.AppendResult> =>
@@ -162,7 +162,7 @@ class SqliteStore implements core.SessionStore {
     const target: ReadTarget = { ref, session: null };
     return readPages(options, (range) =>
       this.#handle.read(
-        (connection) => readPage(this.#handle.scene, connection, target, range, payload),
+        (connection) => readPage(this.#handle.context, connection, target, range, payload),
         options.signal,
       ),
     );
@@ -171,7 +171,7 @@ class SqliteStore implements core.SessionStore {
   async load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
     assertStoreOptions("load", options);
     this.#handle.life.begin(options.signal);
-    const { rows } = this.#handle.scene;
+    const { rows } = this.#handle.context;
     return this.#handle.read((connection) => {
       const { statements } = connection;
       return inOneSnapshot(connection, () => {
@@ -186,7 +186,7 @@ class SqliteStore implements core.SessionStore {
     this.#handle.life.begin();
     const durability = this.#durability(options.durability);
     const own = givenEntry(entry);
-    return this.#handle.write((scene) => saveEntry(scene, ref, own, options), { durability });
+    return this.#handle.write((context) => saveEntry(context, ref, own, options), { durability });
   }
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
@@ -196,21 +196,21 @@ class SqliteStore implements core.SessionStore {
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    return this.#handle.write((scene) => moveSession(scene, ref, action), durable);
+    return this.#handle.write((context) => moveSession(context, ref, action), durable);
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     assertStoreOptions("remove", options);
     this.#handle.life.begin();
     if (options.purge === true) await this.#purges.purge(ref);
-    else await this.#handle.write((scene) => archiveSession(scene, ref), durable);
+    else await this.#handle.write((context) => archiveSession(context, ref), durable);
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     this.#handle.life.begin();
     assertRedaction(ids, options);
     await this.#catchUp(ref);
-    return this.#handle.remove((scene) => redactSession(scene, ref, ids, options), durable);
+    return this.#handle.remove((context) => redactSession(context, ref, ids, options), durable);
   }
 
   async exclusively<Result>(
@@ -222,7 +222,7 @@ class SqliteStore implements core.SessionStore {
     assertStoreOptions("exclusively", options);
     // The lock lies beside the database: a store that is not there, or cannot be opened, says so first.
     await this.#handle.read(() => null, options?.signal);
-    const { path, clock } = this.#handle.scene;
+    const { path, clock } = this.#handle.context;
     return holdAgentLock({ path, clock, driver: this.#driver, ...address }, work, options);
   }
 

@@ -7,7 +7,7 @@ import { openUnwritable } from "./open-unwritable.ts";
 import { isUnreadable, recoverStore } from "./recover-store.ts";
 import { isBusy, isFailedFlush, nativeCode, storeError } from "./sqlite-errors.ts";
 import { fileSystemOf } from "./store-file.ts";
-import type { StoreScene, WriteScene } from "./store-scene.ts";
+import type { StoreContext, WriteContext } from "./store-context.ts";
 import { WriteQueue, type WriteOptions } from "./write-queue.ts";
 
 /** What is there once the file is open. */
@@ -22,7 +22,7 @@ export type Follower = (connection: Connection | null) => void;
 
 /** The life of one handle: opened by the first operation, closed once. Waits for other processes without stopping this one. */
 export class StoreHandle {
-  readonly scene: StoreScene;
+  readonly context: StoreContext;
   readonly life: HandleLife;
   readonly #options: OpenOptions;
   readonly #followers = new Set<Follower>();
@@ -33,8 +33,8 @@ export class StoreHandle {
   #opened: Opened | null = null;
   #closing: Promise<void> | null = null;
 
-  constructor(scene: StoreScene, options: OpenOptions, life: HandleLife) {
-    this.scene = scene;
+  constructor(context: StoreContext, options: OpenOptions, life: HandleLife) {
+    this.context = context;
     this.#options = options;
     this.life = life;
   }
@@ -45,7 +45,7 @@ export class StoreHandle {
     return () => this.#followers.delete(follower);
   }
 
-  async write<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
+  async write<Result>(run: (context: WriteContext) => Result, options: WriteOptions): Promise<Result> {
     this.life.begin(options.signal);
     if (this.#opened === null) {
       this.#opened = await this.#open();
@@ -71,9 +71,9 @@ export class StoreHandle {
    * @throws {ThroughlineError} STORE_LOCKED while a reader elsewhere keeps the log; asking again completes it
    */
   async remove<Result>(
-    run: (scene: WriteScene) => Result,
+    run: (context: WriteContext) => Result,
     options: WriteOptions,
-    goOn?: (scene: WriteScene) => boolean,
+    goOn?: (context: WriteContext) => boolean,
   ): Promise<Result> {
     const removing = this.write(run, options).then(async (result) => {
       if (goOn !== undefined) await this.#removeRest(goOn);
@@ -88,13 +88,13 @@ export class StoreHandle {
     }
   }
 
-  async #removeRest(goOn: (scene: WriteScene) => boolean): Promise<void> {
+  async #removeRest(goOn: (context: WriteContext) => boolean): Promise<void> {
     const { writes } = await this.#open();
     try {
       // Not so durable as it might be: what a power cut takes back is deleted once more.
       while (await writes.submit(goOn, { durability: "process" }));
     } catch (cause) {
-      const { code, message: what, details } = storeError(cause, this.scene.path);
+      const { code, message: what, details } = storeError(cause, this.context.path);
       throw new ThroughlineError(code, `The session is gone, but not all of its content yet. ${what}`, {
         outcome: "unknown",
         details,
@@ -112,7 +112,7 @@ export class StoreHandle {
         if (!cutLog(connection)) throw refused("STORE_LOCKED", "A reader keeps the log from being cut.");
       });
     } catch (cause) {
-      const { code, message: what, details } = storeError(cause, this.scene.path);
+      const { code, message: what, details } = storeError(cause, this.context.path);
       if (isFailedFlush(cause)) writes.flushFailed();
       // The write itself is committed.
       if (code !== "STORE_LOCKED") throw new ThroughlineError(code, what, { outcome: "unknown", details, cause });
@@ -121,7 +121,7 @@ export class StoreHandle {
       throw new ThroughlineError("STORE_LOCKED", message, {
         outcome: "unknown",
         cause,
-        details: { path: this.scene.path },
+        details: { path: this.context.path },
         remedy: "Ask again, or close every handle of the store: the last one cuts the log.",
       });
     }
@@ -158,7 +158,7 @@ export class StoreHandle {
       if (isFailedFlush(error)) writes.flushFailed();
       // Whoever opens the file next does it; what was acknowledged stands in the log.
       const canWait = writes.isUnflushed || isBusy(error) || /^SQLITE_(READONLY|FULL)/.test(nativeCode(error));
-      if (!canWait) throw storeError(error, this.scene.path);
+      if (!canWait) throw storeError(error, this.context.path);
     } finally {
       closeDatabase(connection.database);
     }
@@ -167,11 +167,11 @@ export class StoreHandle {
   async #open(): Promise<Opened> {
     this.#opening ??= this.#patiently(() => {
       const connection = this.#connect();
-      const log = new LogKeeper(this.scene.path, {
+      const log = new LogKeeper(this.context.path, {
         tell: (finding) => this.tell(finding),
         fail: () => writes.flushFailed(),
       });
-      const writes: WriteQueue = new WriteQueue(this.scene, connection, (events) => {
+      const writes: WriteQueue = new WriteQueue(this.context, connection, (events) => {
         log.committed(connection);
         if (events.length === 0) return;
         this.life.announce(...events);
@@ -188,7 +188,7 @@ export class StoreHandle {
 
   /** Opens the file. One that is damaged makes room for its newest backup, and that is told. */
   #connect(): Connection {
-    const { path, clock } = this.scene;
+    const { path, clock } = this.context;
     const remote = fileSystemOf(path);
     try {
       const connection = openConnection(this.#options);
@@ -213,7 +213,7 @@ export class StoreHandle {
 
   /** Tries until no other connection is in the way, sleeping in between. */
   async #patiently<Result>(attempt: () => Result, signal?: AbortSignal): Promise<Result> {
-    const { clock, random, lockTimeoutMs, path } = this.scene;
+    const { clock, random, lockTimeoutMs, path } = this.context;
     for (let startedMs = clock.nowMs(); ;) {
       try {
         return attempt();

@@ -13,7 +13,7 @@ import { damagedLogEnding, fileSystemOf, keptBeside, lostLogEnding } from "./sto
 import { sessionNumbers } from "./session-numbers.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import type { Session, SessionRow } from "./statements.ts";
-import type { StoreScene } from "./store-scene.ts";
+import type { StoreContext } from "./store-context.ts";
 
 export interface VerifyOptions {
   readonly full?: boolean;
@@ -34,26 +34,27 @@ export async function* verifyStore(
   driver: SqliteDriver,
   { full = false, signal, withBackup = true }: VerifyOptions,
 ): AsyncGenerator<Finding> {
-  const { scene } = handle;
-  const remote = fileSystemOf(scene.path);
-  if (remote !== null) yield createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path: scene.path });
-  for (const log of keptBeside(scene.path, damagedLogEnding)) {
-    const message = `What lay behind the damage in a log of ${scene.path} was lost; it is kept as ${log}.`;
+  const { context } = handle;
+  const remote = fileSystemOf(context.path);
+  if (remote !== null)
+    yield createFinding("FILE_SYSTEM_REMOTE", `The store lies on ${remote}.`, { path: context.path });
+  for (const log of keptBeside(context.path, damagedLogEnding)) {
+    const message = `What lay behind the damage in a log of ${context.path} was lost; it is kept as ${log}.`;
     yield createFinding("LOG_DAMAGED", message, { path: log });
   }
-  for (const kept of keptBeside(scene.path, lostLogEnding)) yield lostLogFinding(scene.path, kept);
+  for (const kept of keptBeside(context.path, lostLogEnding)) yield lostLogFinding(context.path, kept);
   if (full) yield* await pageFindings(handle, driver, signal);
   if (full && withBackup) yield* behindBackup(handle, driver, signal);
   for await (const { sessions, damage } of sessionNumbers(handle, signal)) {
     for (const session of sessions) yield* verifySession(handle, session, { full, signal });
     if (damage === null) continue;
-    const message = `The list of the sessions of ${scene.path} cannot be read whole. ${String(damage)}`;
-    yield createFinding("STORE_DAMAGED", message, { path: scene.path });
+    const message = `The list of the sessions of ${context.path} cannot be read whole. ${String(damage)}`;
+    yield createFinding("STORE_DAMAGED", message, { path: context.path });
   }
 }
 
 async function pageFindings(handle: StoreHandle, driver: SqliteDriver, signal?: AbortSignal): Promise<Finding[]> {
-  const { path } = handle.scene;
+  const { path } = handle.context;
   const asked = { mostAnswers: 20, references: true };
   // Opening says what is wrong with the store in words of its own. A copy has no file any more that could be opened again.
   const ofCopy = await handle.read(({ isCopy, database }) => (isCopy ? checkDatabase(database, asked) : null), signal);
@@ -66,18 +67,18 @@ async function* verifySession(
   number: Session,
   { full, signal }: { readonly full: boolean; readonly signal: AbortSignal | undefined },
 ): AsyncGenerator<Finding> {
-  const { scene } = handle;
+  const { context } = handle;
   const session = await handle.read(({ statements }) => statements.findSession.get(number), signal);
   // Purged meanwhile, as it may be before each look at it.
   if (session === undefined) return;
-  const place = { path: scene.path, key: session.key };
+  const place = { path: context.path, key: session.key };
   const look = (findings: (connection: Connection, session: SessionRow) => Finding[]): Promise<Finding[]> =>
     checked(place, () => handle.read((connection) => lookedAt(connection, number, findings), signal));
-  yield* await look((connection, current) => rowFindings(scene, connection, current, full));
+  yield* await look((connection, current) => rowFindings(context, connection, current, full));
   if (!full) return;
   for (let after = session.origin_seq ?? 0; after < session.last_seq; after += sliceRows) {
     const from = after;
-    yield* await look((connection, current) => recordFindings(scene, connection, current, from));
+    yield* await look((connection, current) => recordFindings(context, connection, current, from));
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -105,12 +106,12 @@ async function checked(place: FindingPlace, look: () => Promise<Finding[]>): Pro
 }
 
 function rowFindings(
-  scene: StoreScene,
+  context: StoreContext,
   { database, statements }: Connection,
   session: SessionRow,
   full: boolean,
 ): Finding[] {
-  const place = { path: scene.path, key: session.key };
+  const place = { path: context.path, key: session.key };
   const findings: Finding[] = [];
   if (session.origin !== null && statements.findSession.get(session.origin) === undefined)
     findings.push(createFinding("RECORD_MISSING", `The session that ${session.key} was forked from is gone.`, place));
@@ -122,7 +123,7 @@ function rowFindings(
   if (count !== undefined && count < expected)
     findings.push(createFinding("RECORD_MISSING", `${session.key} has ${count} of its ${expected} records.`, place));
   const entry = storedEntry(statements, session);
-  if (full) stateOf(scene.rows, session, entry);
+  if (full) stateOf(context.rows, session, entry);
   return findings;
 }
 
@@ -140,7 +141,7 @@ function lostChildren(database: Connection["database"], session: Session, afterS
 }
 
 function recordFindings(
-  scene: StoreScene,
+  context: StoreContext,
   { database, statements }: Connection,
   session: SessionRow,
   afterSeq: number,
@@ -150,7 +151,7 @@ function recordFindings(
   const lost = lostChildren(database, session.session, afterSeq);
   if (lost > 0) {
     const message = `${lost} records of ${session.key} behind seq ${afterSeq} are not found by their parent; rebuild the search index.`;
-    findings.push(createFinding("STORE_DAMAGED", message, { path: scene.path, key: session.key }));
+    findings.push(createFinding("STORE_DAMAGED", message, { path: context.path, key: session.key }));
   }
   for (const found of statements.readRecords.ascending.all(
     session.session,
@@ -158,14 +159,14 @@ function recordFindings(
     afterSeq + sliceRows + 1,
     sliceRows,
   )) {
-    const at = { path: scene.path, key: session.key, recordId: found.id };
+    const at = { path: context.path, key: session.key, recordId: found.id };
     const say = (code: "CHECKSUM_MISMATCH" | "STORE_DAMAGED", why: string): number =>
       findings.push(createFinding(code, `Record ${found.seq} of ${session.key} ${why}.`, at));
     try {
       const row = rowOf(statements, found);
       const crc = row.source === null ? crc32(row.text) : crc32(row.source, crc32(row.text));
       if (row.crc !== null && crc !== row.crc) say("CHECKSUM_MISMATCH", "does not fit its checksum");
-      const { record } = recordOf(scene.rows, place, row, "source");
+      const { record } = recordOf(context.rows, place, row, "source");
       if (record.id !== row.id || record.type !== row.type || record.parentId !== row.parentId)
         say("STORE_DAMAGED", "says another id, type or parent than its row");
     } catch (error) {

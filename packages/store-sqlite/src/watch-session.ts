@@ -27,7 +27,7 @@ async function* watchSession(
       const range: PageRange = { afterSeq: seq, beforeSeq: Infinity, order: "ascending", left: Infinity };
       const page = await handle.read((connection) => {
         changes.mark(connection);
-        return readPage(handle.scene, connection, target, range, "record");
+        return readPage(handle.context, connection, target, range, "record");
       });
       const last = page.records.at(-1);
       if (last === undefined) await changed;

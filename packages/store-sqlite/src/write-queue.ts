@@ -3,7 +3,7 @@ import { ThroughlineError, type Durability, type SessionEvent } from "@throughli
 import type { Connection } from "./open-connection.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import { lockHolder } from "./store-file.ts";
-import type { StoreScene, WriteScene } from "./store-scene.ts";
+import type { StoreContext, WriteContext } from "./store-context.ts";
 import { UnflushedLog } from "./unflushed-log.ts";
 
 /** Byte 120 of the memory that connections share is SQLite's write lock. */
@@ -21,7 +21,7 @@ export interface WriteOptions {
 
 /** A write that waits for its transaction. */
 interface Job {
-  readonly run: (scene: WriteScene) => unknown;
+  readonly run: (context: WriteContext) => unknown;
   readonly options: WriteOptions;
   readonly waitsSinceMs: number;
   readonly resolve: (value: never) => void;
@@ -43,10 +43,10 @@ const napCell = new Int32Array(new SharedArrayBuffer(4));
  * one synchronous section: no read of this handle can fall into it, and no lock is held while anything waits.
  */
 export class WriteQueue {
-  readonly #scene: StoreScene;
+  readonly #context: StoreContext;
   readonly #connection: Connection;
   readonly #committed: (events: readonly SessionEvent[]) => void;
-  readonly #writeScene: WriteScene;
+  readonly #writeContext: WriteContext;
   /** What the jobs of this transaction have announced. */
   #announced: SessionEvent[] = [];
   #jobs: Job[] = [];
@@ -56,12 +56,12 @@ export class WriteQueue {
   #work: Promise<void> | null = null;
   readonly #unflushed: UnflushedLog;
 
-  constructor(scene: StoreScene, connection: Connection, committed: (events: readonly SessionEvent[]) => void) {
-    this.#scene = scene;
+  constructor(context: StoreContext, connection: Connection, committed: (events: readonly SessionEvent[]) => void) {
+    this.#context = context;
     this.#connection = connection;
     this.#committed = committed;
-    this.#unflushed = new UnflushedLog(scene.path, connection);
-    this.#writeScene = { ...scene, connection, announce: (...events) => this.#announced.push(...events) };
+    this.#unflushed = new UnflushedLog(context.path, connection);
+    this.#writeContext = { ...context, connection, announce: (...events) => this.#announced.push(...events) };
   }
 
   /** True while a flush has failed and what it was to write is not on the disk yet. */
@@ -80,10 +80,10 @@ export class WriteQueue {
   }
 
   /** Runs the job in a transaction and resolves with what it gave once that is committed. */
-  submit<Result>(run: (scene: WriteScene) => Result, options: WriteOptions): Promise<Result> {
+  submit<Result>(run: (context: WriteContext) => Result, options: WriteOptions): Promise<Result> {
     this.#hasWritten = true;
     return new Promise<Result>((resolve, reject) => {
-      this.#jobs.push({ run, options, waitsSinceMs: this.#scene.clock.nowMs(), resolve, reject });
+      this.#jobs.push({ run, options, waitsSinceMs: this.#context.clock.nowMs(), resolve, reject });
       this.#work ??= this.#run();
     });
   }
@@ -101,7 +101,7 @@ export class WriteQueue {
         if (this.#jobs.length > 0) await nextTick();
       }
     } catch (error) {
-      for (const job of this.#jobs.splice(0)) job.reject(storeError(error, this.#scene.path, "unknown"));
+      for (const job of this.#jobs.splice(0)) job.reject(storeError(error, this.#context.path, "unknown"));
     }
     this.#alone = 0;
     this.#work = null;
@@ -109,7 +109,7 @@ export class WriteQueue {
 
   /** Commits one group that was refused the lock just now, however long the lock has to be waited for. */
   async #insist(): Promise<void> {
-    const { clock, random } = this.#scene;
+    const { clock, random } = this.#context;
     let askedMs = clock.nowMs();
     for (let attempt = 1; ; attempt++) {
       if (attempt % spinAttempts !== 0) Atomics.wait(napCell, 0, 0, napMs);
@@ -140,7 +140,7 @@ export class WriteQueue {
     } catch (error) {
       if (this.#connection.database.inTransaction) statements.rollback.run();
       if (isBusy(error)) return false;
-      for (const job of this.#jobs.splice(0, group.length)) job.reject(storeError(error, this.#scene.path));
+      for (const job of this.#jobs.splice(0, group.length)) job.reject(storeError(error, this.#context.path));
       return true;
     }
     this.#commitGroup(group, hasFailed);
@@ -148,19 +148,19 @@ export class WriteQueue {
   }
 
   #commitGroup(group: readonly Job[], hasFailed: boolean): void {
-    const startedMs = this.#scene.clock.nowMs();
+    const startedMs = this.#context.clock.nowMs();
     /** Of the jobs that have run, what tells each what became of it, should the transaction be committed. */
     const settle: (() => void)[] = [];
     this.#announced = [];
     for (const job of group) {
-      if (settle.length > 0 && this.#scene.clock.nowMs() - startedMs >= maxGroupMs) break;
+      if (settle.length > 0 && this.#context.clock.nowMs() - startedMs >= maxGroupMs) break;
       try {
         settle.push(this.#runJob(job, group.length > 1));
       } catch (error) {
         // The transaction is gone, and with it everything the group has done so far. Each job is run again by itself, so
         // that whoever meets a damaged page is told so, and nobody else.
         this.#alone = group.length > 1 ? group.length : Math.max(this.#alone - 1, 0);
-        if (group.length === 1) this.#jobs.shift()?.reject(storeError(error, this.#scene.path));
+        if (group.length === 1) this.#jobs.shift()?.reject(storeError(error, this.#context.path));
         return;
       }
     }
@@ -179,7 +179,7 @@ export class WriteQueue {
     const hasSavepoint = isOneOfMany && job.options.isAppend !== true;
     if (hasSavepoint) statements.savepoint.run();
     try {
-      const result = job.run(this.#writeScene);
+      const result = job.run(this.#writeContext);
       if (job.options.isAppend !== true) known.forget();
       if (hasSavepoint) statements.release.run();
       return () => job.resolve(result as never);
@@ -192,7 +192,7 @@ export class WriteQueue {
         statements.release.run();
       } else if (!isOneOfMany || !ThroughlineError.isInstance(error)) statements.rollback.run();
       if (isOneOfMany && !database.inTransaction) throw error;
-      return () => job.reject(storeError(error, this.#scene.path));
+      return () => job.reject(storeError(error, this.#context.path));
     }
   }
 
@@ -209,7 +209,7 @@ export class WriteQueue {
       // A full disk or a lock stops the commit before its last page; after any other failure the log may hold it whole. So it
       // may what an earlier commit left there that failed.
       const isStopped = isBusy(error) || nativeCode(error) === "SQLITE_FULL";
-      const failure = storeError(error, this.#scene.path, isStopped && !hasFailed ? "not-applied" : "unknown");
+      const failure = storeError(error, this.#context.path, isStopped && !hasFailed ? "not-applied" : "unknown");
       if (!isStopped) this.#unflushed.failed();
       if (database.inTransaction) statements.rollback.run();
       return failure;
@@ -228,7 +228,7 @@ export class WriteQueue {
 
   /** Gives up on what has waited for the lock too long. Time spent behind others of this handle does not count. */
   #dropOverdue(askedMs: number): void {
-    const { clock, lockTimeoutMs, path } = this.#scene;
+    const { clock, lockTimeoutMs, path } = this.#context;
     const nowMs = clock.nowMs();
     if (nowMs - askedMs < lockTimeoutMs) return;
     const holderPid = lockHolder(`${path}-shm`, writeLockByte);

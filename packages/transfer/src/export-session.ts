@@ -182,7 +182,7 @@ class HeadTracker {
   }
 }
 
-interface LineScene {
+interface LineContext {
   readonly options: ExportOptions;
   readonly needsHeader: boolean;
   /** Null for pi, which follows a record that hangs on nothing. */
@@ -192,7 +192,7 @@ interface LineScene {
 function versionThreeLine(
   stored: SourcedRecord,
   state: SessionState,
-  { options, needsHeader, unknown }: LineScene,
+  { options, needsHeader, unknown }: LineContext,
 ): RecordSource | null {
   const { record, source, isSourceCanonical, seq } = stored;
   if (record.type === "session") {

@@ -25,7 +25,7 @@ import { createSourceReader, type SourceLine, type SourceReader } from "./source
 import type { SourceRegistry } from "./source-registry.ts";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
-import { newFindings } from "./told-finding.ts";
+import { newFindings } from "./import-findings.ts";
 import { spawnFields, takenOver } from "./stated-entry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 

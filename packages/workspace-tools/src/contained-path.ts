@@ -1,5 +1,5 @@
 import { isAbsolute, join, normalize, relative, sep } from "node:path";
-import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 
 const longestPath = 4096;
 
@@ -7,20 +7,23 @@ const longestPath = 4096;
  * The names that lead from the root to a path, by the path's text alone. `..` is taken out as text is: it can lead up to
  * the root and no further.
  * @param roots the root as it was given and as it really is; an absolute path may begin with either
- * @throws {ToolRefusal} for what is no path, and for what lies outside
+ * @throws {WorkspaceToolRefusal} for what is no path, and for what lies outside
  */
 export function namesBelow(path: string, roots: readonly string[]): readonly string[] {
-  if (path === "") throw new ToolRefusal("arguments", 'The path is empty; "." is the workspace itself.');
-  if (path.includes("\0")) throw new ToolRefusal("arguments", "The path holds a NUL character.");
-  if (!path.isWellFormed()) throw new ToolRefusal("arguments", "The path is not well-formed text.");
+  if (path === "") throw new WorkspaceToolRefusal("arguments", 'The path is empty; "." is the workspace itself.');
+  if (path.includes("\0")) throw new WorkspaceToolRefusal("arguments", "The path holds a NUL character.");
+  if (!path.isWellFormed()) throw new WorkspaceToolRefusal("arguments", "The path is not well-formed text.");
   if (path.length > longestPath) {
-    throw new ToolRefusal("arguments", `The path is too long: ${path.length} characters, at most ${longestPath}.`);
+    throw new WorkspaceToolRefusal(
+      "arguments",
+      `The path is too long: ${path.length} characters, at most ${longestPath}.`,
+    );
   }
   for (const root of roots) {
     const below = relative(root, isAbsolute(path) ? normalize(path) : join(root, path));
     if (isBelow(below)) return below === "" ? [] : below.split(sep);
   }
-  throw new ToolRefusal("outside", `${quoted(path)} lies outside the workspace.`);
+  throw new WorkspaceToolRefusal("outside", `${quoted(path)} lies outside the workspace.`);
 }
 
 /** Whether what `relative` gave stays inside. */

@@ -3,7 +3,7 @@ import type { AgentTool } from "@throughline/core";
 import { replaceText } from "./replace-text.ts";
 import { assertText } from "./read-lines.ts";
 import { optionalFlag, textArgument } from "./tool-arguments.ts";
-import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { bytesOf } from "./write-tool.ts";
 import type { FileState, Place, WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
@@ -59,12 +59,16 @@ async function wholeText(
   try {
     if (state.sizeBytes > mostBytes) {
       const size = `${quoted(place.path)} is ${state.sizeBytes} bytes`;
-      throw new ToolRefusal("too-large", `${size}; files of at most ${mostBytes} are edited. Nothing was changed.`);
+      throw new WorkspaceToolRefusal(
+        "too-large",
+        `${size}; files of at most ${mostBytes} are edited. Nothing was changed.`,
+      );
     }
     const bytes = await handle.readFile();
     assertText(bytes, place.path, state.sizeBytes);
     // Bytes that are no text would not survive being read and written.
-    if (!isUtf8(bytes)) throw new ToolRefusal("binary", `${quoted(place.path)} is no UTF-8 text. Nothing was changed.`);
+    if (!isUtf8(bytes))
+      throw new WorkspaceToolRefusal("binary", `${quoted(place.path)} is no UTF-8 text. Nothing was changed.`);
     return { text: Buffer.from(bytes).toString("utf8"), state };
   } finally {
     await handle.close();

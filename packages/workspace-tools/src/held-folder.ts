@@ -2,7 +2,7 @@ import { constants, existsSync, fstatSync, statSync, type BigIntStats } from "no
 import { lstat, mkdir, open, realpath, type FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { identityOf, type Identity } from "./denied-places.ts";
-import { ToolRefusal } from "./tool-refusal.ts";
+import { WorkspaceToolRefusal } from "./tool-refusal.ts";
 
 /** A folder that stays the same one while it is used, whatever happens to its path. */
 export interface HeldFolder extends AsyncDisposable {
@@ -86,7 +86,7 @@ function ancestryBelow(start: string): readonly Identity[] {
     if (identity === top && chain.at(-1) === top) return chain;
     chain.push(identity);
   }
-  throw new ToolRefusal("changed", "A folder of the path lies nowhere any more.");
+  throw new WorkspaceToolRefusal("changed", "A folder of the path lies nowhere any more.");
 }
 
 function ancestryOf(folder: string): readonly Identity[] {
@@ -110,7 +110,7 @@ async function assertUnmoved(handle: FileHandle, path: string): Promise<void> {
   const held: BigIntStats = fstatSync(handle.fd, { bigint: true });
   const [named, real] = await Promise.all([lstat(path, { bigint: true }), realpath(path)]);
   if (identityOf(held) === identityOf(named) && real === path) return;
-  throw new ToolRefusal("changed", "A folder of the path was exchanged while it was opened.");
+  throw new WorkspaceToolRefusal("changed", "A folder of the path was exchanged while it was opened.");
 }
 
 /** Null for the one failure that is an answer. */

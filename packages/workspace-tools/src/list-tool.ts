@@ -1,6 +1,6 @@
 import type { AgentTool } from "@throughline/core";
 import { optionalCount, optionalText } from "./tool-arguments.ts";
-import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import type { FolderEntry, Place } from "./workspace-folder.ts";
 import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
 
@@ -70,7 +70,7 @@ class Listing {
       // It was no link when it was listed; one that became a link is refused on the way down.
       await this.add({ path, names: [...parent.names, name] }, `${path}/`, depth);
     } catch (error) {
-      if (!(error instanceof ToolRefusal)) throw error;
+      if (!(error instanceof WorkspaceToolRefusal)) throw error;
       this.notes.push(error.message);
     }
   }

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { splitPassages, type TextPassage } from "./split-passages.ts";
-import { ToolRefusal } from "./tool-refusal.ts";
+import { WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { assertText } from "./read-lines.ts";
 import type { WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted } from "./workspace-tool.ts";
@@ -62,7 +62,7 @@ class MemoryReading {
     try {
       await this.#addFile(path);
     } catch (error) {
-      if (!(error instanceof ToolRefusal)) throw error;
+      if (!(error instanceof WorkspaceToolRefusal)) throw error;
       if (error.reason === "not-a-file") await this.#addFolder(path, levels);
       else if (error.reason !== "missing" && error.reason !== "binary") this.notes.add(error.message);
     }
@@ -84,7 +84,7 @@ class MemoryReading {
         else await this.add(`${path}/${name}`, levels - 1);
       }
     } catch (error) {
-      if (!(error instanceof ToolRefusal)) throw error;
+      if (!(error instanceof WorkspaceToolRefusal)) throw error;
       if (error.reason !== "missing" && error.reason !== "not-a-folder") this.notes.add(error.message);
     }
   }

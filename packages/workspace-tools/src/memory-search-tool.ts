@@ -10,7 +10,7 @@ import { rankPassages, type RankablePassage } from "./rank-passages.ts";
 import { withoutCopies } from "./without-copies.ts";
 import { splitPassages } from "./split-passages.ts";
 import { optionalCount, textArgument } from "./tool-arguments.ts";
-import { ToolRefusal } from "./tool-refusal.ts";
+import { WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { findEpisodes, type TranscriptLimits } from "./transcript-search.ts";
 import { createWorkspaceFolder, type WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted, refusing } from "./workspace-tool.ts";
@@ -143,7 +143,7 @@ export function createMemorySearchTool(options: MemorySearchOptions): AgentTool 
 
 function readQuery(text: string): string {
   const query = text.toWellFormed().trim();
-  if (query === "") throw new ToolRefusal("arguments", "The query is empty.");
+  if (query === "") throw new WorkspaceToolRefusal("arguments", "The query is empty.");
   return query.slice(0, mostQueryLength);
 }
 

@@ -1,6 +1,6 @@
 import { namesBelow } from "./contained-path.ts";
 import { hasHiddenName, type PlaceUse } from "./hidden-names.ts";
-import { ToolRefusal } from "./tool-refusal.ts";
+import { WorkspaceToolRefusal } from "./tool-refusal.ts";
 
 /** What is decided by the names that lead from the root to a place, after every link was followed. */
 export interface NameRules {
@@ -17,7 +17,7 @@ export function writtenNames(root: string, paths: readonly string[]): NameRules[
       return [namesBelow(path, [root])];
     } catch (error) {
       // Outside nothing is allowed, whoever says so.
-      if (error instanceof ToolRefusal && error.reason === "outside") return [];
+      if (error instanceof WorkspaceToolRefusal && error.reason === "outside") return [];
       throw error;
     }
   });

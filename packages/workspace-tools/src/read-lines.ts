@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import type { OpenedFile } from "./workspace-folder.ts";
 import { assertNotAborted } from "./workspace-tool.ts";
 
@@ -27,7 +27,7 @@ const newline = 0x0a;
 
 /**
  * Reads some lines without holding more of the file than those.
- * @throws {ToolRefusal} for a file that is no text
+ * @throws {WorkspaceToolRefusal} for a file that is no text
  */
 export async function readLines(
   file: OpenedFile,
@@ -52,7 +52,10 @@ export async function readLines(
 /** A NUL byte is in no text, and in nearly everything else near its beginning. */
 export function assertText(bytes: Buffer, path: string, sizeBytes: number): void {
   if (!bytes.subarray(0, 8192).includes(0)) return;
-  throw new ToolRefusal("binary", `${quoted(path)} is no text: a binary file of ${sizeBytes} bytes. It was not read.`);
+  throw new WorkspaceToolRefusal(
+    "binary",
+    `${quoted(path)} is no text: a binary file of ${sizeBytes} bytes. It was not read.`,
+  );
 }
 
 /** Takes what lies in the range of a file that comes in pieces. */

@@ -1,7 +1,7 @@
 import type { AgentTool } from "@throughline/core";
 import { readLines, type ReadLines } from "./read-lines.ts";
 import { optionalCount, textArgument } from "./tool-arguments.ts";
-import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { workspaceTool, type Workspace } from "./workspace-tool.ts";
 
 const usualLines = 2000;
@@ -49,7 +49,7 @@ function withNotes(
 ): string {
   if (lineCount === 0) {
     if (sizeBytes === 0) return `[${quoted(path)} is empty]`;
-    throw new ToolRefusal("arguments", `${quoted(path)} has fewer than ${offset} lines.`);
+    throw new WorkspaceToolRefusal("arguments", `${quoted(path)} has fewer than ${offset} lines.`);
   }
   const last = offset + lineCount - 1;
   const notes: string[] = [];

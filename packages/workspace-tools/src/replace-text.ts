@@ -1,4 +1,4 @@
-import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 
 export interface TextChange {
   readonly oldText: string;
@@ -9,7 +9,7 @@ export interface TextChange {
 
 /**
  * The text with the change made, and the lines it was made at.
- * @throws {ToolRefusal} when it is not clear where, and when nothing would change
+ * @throws {WorkspaceToolRefusal} when it is not clear where, and when nothing would change
  */
 export function replaceText(
   text: string,
@@ -38,8 +38,8 @@ export function replaceText(
   return { result: places.length === 1 ? spliced(text, places[0] ?? 0, from, to) : text.split(from).join(to), lines };
 }
 
-function refusal(message: string): ToolRefusal {
-  return new ToolRefusal("arguments", message);
+function refusal(message: string): WorkspaceToolRefusal {
+  return new WorkspaceToolRefusal("arguments", message);
 }
 
 function withOtherEnds(text: string): string {

@@ -1,13 +1,13 @@
 import type { AgentToolResult } from "@throughline/core";
 
 /** Why a tool did not do what it was asked, in words for the model. Its call is answered with it. */
-export class ToolRefusal extends Error {
+export class WorkspaceToolRefusal extends Error {
   /** A word for programs. */
   readonly reason: RefusalReason;
 
   constructor(reason: RefusalReason, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = "ToolRefusal";
+    this.name = "WorkspaceToolRefusal";
     this.reason = reason;
   }
 }
@@ -28,7 +28,7 @@ export type RefusalReason =
   | "unreadable";
 
 /** The result a refused call gets. */
-export function refusedResult({ message, reason }: ToolRefusal): AgentToolResult {
+export function refusedResult({ message, reason }: WorkspaceToolRefusal): AgentToolResult {
   return { content: message, isError: true, details: { reason } };
 }
 
@@ -49,12 +49,12 @@ const words: Readonly<Record<string, readonly [RefusalReason, string]>> = {
 
 /** A system's error as a refusal that names the path as the model gave it, and no other; anything else as it is. */
 export function refusalOf(error: unknown, path: string): unknown {
-  if (error instanceof ToolRefusal || !(error instanceof Error)) return error;
+  if (error instanceof WorkspaceToolRefusal || !(error instanceof Error)) return error;
   const { code } = error as { readonly code?: unknown };
   const known = typeof code === "string" ? words[code] : undefined;
-  if (known !== undefined) return new ToolRefusal(known[0], `${quoted(path)} ${known[1]}.`, error);
+  if (known !== undefined) return new WorkspaceToolRefusal(known[0], `${quoted(path)} ${known[1]}.`, error);
   return typeof code === "string" && /^E[A-Z0-9]+$/.test(code)
-    ? new ToolRefusal("unreadable", `${quoted(path)} could not be used (${code}).`, error)
+    ? new WorkspaceToolRefusal("unreadable", `${quoted(path)} could not be used (${code}).`, error)
     : error;
 }
 

@@ -7,7 +7,7 @@ import { identityOf, lookUpDenied, type DeniedPlaces, type Identity } from "./de
 import { holdFolder, orNull, systemDescriptors, type HeldFolder } from "./held-folder.ts";
 import { repositoryMarks, type PlaceUse } from "./hidden-names.ts";
 import { allowedDepth, isHidden, isWritable, writtenNames, type NameRules } from "./name-rules.ts";
-import { quoted, refusalOf, ToolRefusal } from "./tool-refusal.ts";
+import { quoted, refusalOf, WorkspaceToolRefusal } from "./tool-refusal.ts";
 
 /**
  * A place in the workspace after every symbolic link was followed. Between finding and opening it nothing is believed:
@@ -42,9 +42,9 @@ export interface FolderEntry {
   readonly isDenied: boolean;
 }
 
-/** The only way to the files of a workspace. Every method throws ToolRefusal for what is denied. */
+/** The only way to the files of a workspace. Every method throws WorkspaceToolRefusal for what is denied. */
 export interface WorkspaceFolder {
-  /** @throws {ToolRefusal} for what is outside, or no path */
+  /** @throws {WorkspaceToolRefusal} for what is outside, or no path */
   locate(path: string): Promise<Place>;
   /** Opens a regular file to read. */
   openFile(place: Place): Promise<OpenedFile>;
@@ -113,7 +113,7 @@ export function createWorkspaceFolder(options: WorkspaceFolderOptions): Workspac
     try {
       const name = place.names.at(-1);
       if (name === undefined)
-        throw new ToolRefusal("not-a-file", "The path is the workspace itself, which is a folder.");
+        throw new WorkspaceToolRefusal("not-a-file", "The path is the workspace itself, which is a folder.");
       const opening = { place, use, rules: rulesNow(), depth: place.names.length - 1 };
       await using folder = await holdPlace(root, opening, descriptors);
       return await run(folder, name, opening);
@@ -145,7 +145,7 @@ async function realRoot(root: string): Promise<string> {
   try {
     return await realpath(root);
   } catch (error) {
-    throw new ToolRefusal("missing", "The workspace folder does not exist or cannot be entered.", error);
+    throw new WorkspaceToolRefusal("missing", "The workspace folder does not exist or cannot be entered.", error);
   }
 }
 
@@ -192,11 +192,11 @@ async function holdPlace(root: string, opening: Opening, descriptors: string | n
   const { path, names } = place;
   if (isHidden(names, use, rules)) {
     const what = use === "read" ? "is not for tools" : "may not be written by tools";
-    throw new ToolRefusal("denied", `${quoted(path)} ${what}: it is hidden, and nobody allowed it by name.`);
+    throw new WorkspaceToolRefusal("denied", `${quoted(path)} ${what}: it is hidden, and nobody allowed it by name.`);
   }
   if (use === "write" && !isWritable(names, rules)) {
     const folders = (rules.writable ?? []).map((each) => quoted(each.join("/"))).join(", ");
-    throw new ToolRefusal("denied", `${quoted(path)} may not be written: tools write only in ${folders}.`);
+    throw new WorkspaceToolRefusal("denied", `${quoted(path)} may not be written: tools write only in ${folders}.`);
   }
   // What was allowed by name may be a repository; one that lies below it, or that a HEAD would make of it, may not.
   const allowedTo = allowedDepth(names, rules);
@@ -208,7 +208,7 @@ async function holdPlace(root: string, opening: Opening, descriptors: string | n
     admit(held, level) {
       const { denied } = rules;
       if (level === 0 && held.ancestry().some((identity) => denied.holds(identity)))
-        throw new ToolRefusal("denied", "The workspace lies in a folder that is not for tools.");
+        throw new WorkspaceToolRefusal("denied", "The workspace lies in a folder that is not for tools.");
       if (denied.holds(held.identity) || denied.leadsInto(held.identity, names.slice(level))) throw notForTools(path);
       if (use === "write" && level > allowedTo && isRepository(held)) throw obeyedByGit(path);
       if (isHead && level === depth && !isRepository(held)) throw obeyedByGit(path);
@@ -228,7 +228,7 @@ function assertStillInside(folder: HeldFolder, { place, depth, rules }: Opening)
   const above = folder.ancestry();
   if (above.some((identity) => rules.denied.holds(identity))) throw notForTools(place.path);
   if (above[depth] !== folder.rootIdentity)
-    throw new ToolRefusal("changed", `A folder of ${quoted(place.path)} was moved while it was used.`);
+    throw new WorkspaceToolRefusal("changed", `A folder of ${quoted(place.path)} was moved while it was used.`);
 }
 
 function isRepository(folder: HeldFolder): boolean {
@@ -236,12 +236,12 @@ function isRepository(folder: HeldFolder): boolean {
   return isThere(repositoryMarks.head) && repositoryMarks.others.some(isThere);
 }
 
-function notForTools(path: string): ToolRefusal {
-  return new ToolRefusal("denied", `${quoted(path)} is not for tools.`);
+function notForTools(path: string): WorkspaceToolRefusal {
+  return new WorkspaceToolRefusal("denied", `${quoted(path)} is not for tools.`);
 }
 
-function obeyedByGit(path: string): ToolRefusal {
-  return new ToolRefusal("denied", `${quoted(path)} may not be written: git obeys what stands there.`);
+function obeyedByGit(path: string): WorkspaceToolRefusal {
+  return new WorkspaceToolRefusal("denied", `${quoted(path)} may not be written: git obeys what stands there.`);
 }
 
 /** Follows every link of the part that exists; the rest is taken as it is written. */
@@ -251,7 +251,7 @@ async function realNames(root: string, names: readonly string[], path: string): 
     const found = await orNull(realpath(there), "ENOENT");
     if (found === null) {
       if ((await orNull(lstat(there), "ENOENT"))?.isSymbolicLink() === true) {
-        throw new ToolRefusal(
+        throw new WorkspaceToolRefusal(
           "outside",
           `${quoted(path)} leads through a symbolic link to something that does not exist.`,
         );
@@ -260,17 +260,17 @@ async function realNames(root: string, names: readonly string[], path: string): 
     }
     const below = relative(root, found);
     if (!isBelow(below))
-      throw new ToolRefusal("outside", `${quoted(path)} leads outside the workspace through a symbolic link.`);
+      throw new WorkspaceToolRefusal("outside", `${quoted(path)} leads outside the workspace through a symbolic link.`);
     return [...(below === "" ? [] : below.split(sep)), ...names.slice(count)];
   }
-  throw new ToolRefusal("missing", "The workspace folder does not exist.");
+  throw new WorkspaceToolRefusal("missing", "The workspace folder does not exist.");
 }
 
 async function openFile(folder: HeldFolder, name: string, opening: Opening): Promise<OpenedFile> {
   const { path } = opening.place;
   // A pipe would wait for its other end, and a device may do something on being opened: both are seen before.
   const state = await stateAt(folder.at(name), opening);
-  if (state === null) throw new ToolRefusal("missing", `${quoted(path)} does not exist.`);
+  if (state === null) throw new WorkspaceToolRefusal("missing", `${quoted(path)} does not exist.`);
   const handle = await open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
     // What was opened decides, not what stood there before.
@@ -289,14 +289,15 @@ async function stateAt(entry: string, opening: Opening): Promise<FileState | nul
   const stats = await orNull(lstat(entry, { bigint: true }), "ENOENT");
   if (stats === null) return null;
   if (opening.rules.denied.holds(identityOf(stats))) throw notForTools(path);
-  if (stats.isDirectory()) throw new ToolRefusal("not-a-file", `${quoted(path)} is a folder.`);
-  if (stats.isSymbolicLink()) throw new ToolRefusal("changed", `${quoted(path)} became a symbolic link meanwhile.`);
+  if (stats.isDirectory()) throw new WorkspaceToolRefusal("not-a-file", `${quoted(path)} is a folder.`);
+  if (stats.isSymbolicLink())
+    throw new WorkspaceToolRefusal("changed", `${quoted(path)} became a symbolic link meanwhile.`);
   await assertUsableFile(stats, opening);
   return stateFrom(stats);
 }
 
 async function assertUsableFile(stats: BigIntStats, { place, rules }: Opening): Promise<void> {
-  if (!stats.isFile()) throw new ToolRefusal("not-a-file", `${quoted(place.path)} is no regular file.`);
+  if (!stats.isFile()) throw new WorkspaceToolRefusal("not-a-file", `${quoted(place.path)} is no regular file.`);
   const isDenied = rules.denied.holds(identityOf(stats)) || (await rules.denied.isSecondName(stats));
   if (isDenied) throw notForTools(place.path);
 }
@@ -323,7 +324,8 @@ async function replaceFile(
   { opening, content, before, random }: Replacement,
 ): Promise<void> {
   const path = quoted(opening.place.path);
-  if (before !== null && (before.mode & 0o222) === 0) throw new ToolRefusal("permission", `${path} is read-only.`);
+  if (before !== null && (before.mode & 0o222) === 0)
+    throw new WorkspaceToolRefusal("permission", `${path} is read-only.`);
   const temporary = folder.at(`.throughline-${random.uuid()}.tmp`);
   const handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, before?.mode ?? 0o666);
   try {
@@ -338,7 +340,7 @@ async function replaceFile(
     const now = await stateAt(folder.at(name), opening);
     if (now?.version !== before?.version) {
       const how = now === null ? "went away" : before === null ? "came to be" : "changed";
-      throw new ToolRefusal("changed", `${path} ${how} meanwhile; nothing was written. Read it again.`);
+      throw new WorkspaceToolRefusal("changed", `${path} ${how} meanwhile; nothing was written. Read it again.`);
     }
     assertStillInside(folder, opening);
     await rename(temporary, folder.at(name));

@@ -1,6 +1,6 @@
 import { ThroughlineError, type AgentTool, type AgentToolResult, type ToolDefinition } from "@throughline/core";
 import type { ToolArguments } from "./tool-arguments.ts";
-import { refusedResult, ToolRefusal } from "./tool-refusal.ts";
+import { refusedResult, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import type { WorkspaceFolder } from "./workspace-folder.ts";
 
 /** What all tools of one workspace share. */
@@ -41,7 +41,7 @@ export async function refusing(run: () => Promise<AgentToolResult>): Promise<Age
   try {
     return await run();
   } catch (error) {
-    if (error instanceof ToolRefusal) return refusedResult(error);
+    if (error instanceof WorkspaceToolRefusal) return refusedResult(error);
     throw error;
   }
 }

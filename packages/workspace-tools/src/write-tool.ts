@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { AgentTool } from "@throughline/core";
 import { textArgument } from "./tool-arguments.ts";
-import { quoted, ToolRefusal } from "./tool-refusal.ts";
+import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
 
 /** `write`: a file with this content, whatever was there before. */
@@ -38,12 +38,12 @@ export function createWriteTool({ folder, limits, inTurn }: Workspace): AgentToo
   });
 }
 
-/** Text as the bytes of a file. @throws {ToolRefusal} */
+/** Text as the bytes of a file. @throws {WorkspaceToolRefusal} */
 export function bytesOf(text: string, mostBytes: number): Buffer {
-  if (!text.isWellFormed()) throw new ToolRefusal("arguments", "The content is not well-formed text.");
+  if (!text.isWellFormed()) throw new WorkspaceToolRefusal("arguments", "The content is not well-formed text.");
   const bytes = Buffer.from(text);
   if (bytes.length <= mostBytes) return bytes;
-  throw new ToolRefusal(
+  throw new WorkspaceToolRefusal(
     "too-large",
     `The content is ${bytes.length} bytes; at most ${mostBytes} are written at once. Nothing was written.`,
   );
@@ -51,6 +51,6 @@ export function bytesOf(text: string, mostBytes: number): Buffer {
 
 /** Where a folder of the path is missing there is no file either. */
 function missingFolder(error: unknown): null {
-  if (error instanceof ToolRefusal && error.reason === "missing") return null;
+  if (error instanceof WorkspaceToolRefusal && error.reason === "missing") return null;
   throw error;
 }

@@ -43,10 +43,12 @@ describe.each([
     await symlink("../outside", join(root, "b"));
     await symlink(join(outside, "secret.txt"), join(root, "d.txt"));
     for (const place of places) {
-      await expect(folder.openFile(place)).rejects.toMatchObject({ name: "ToolRefusal" });
-      await expect(folder.replace(place, Buffer.from("x"), null)).rejects.toMatchObject({ name: "ToolRefusal" });
+      await expect(folder.openFile(place)).rejects.toMatchObject({ name: "WorkspaceToolRefusal" });
+      await expect(folder.replace(place, Buffer.from("x"), null)).rejects.toMatchObject({
+        name: "WorkspaceToolRefusal",
+      });
     }
-    await expect(folder.list({ path: "a", names: ["a"] }, 10)).rejects.toMatchObject({ name: "ToolRefusal" });
+    await expect(folder.list({ path: "a", names: ["a"] }, 10)).rejects.toMatchObject({ name: "WorkspaceToolRefusal" });
     expect(await readdir(outside)).toEqual(["secret.txt"]);
     expect(await readFile(join(outside, "secret.txt"), "utf8")).toBe("the secret\n");
     expect((await readdir(root)).filter((name) => name.endsWith(".tmp"))).toEqual([]);

@@ -52,14 +52,14 @@ export function replyMessage(message: unknown, { isError }: { readonly isError: 
   };
 }
 
-interface UserScene {
+interface UserLineContext {
   /** The program's own form of a result, with more in it than the model saw. */
   readonly details: unknown;
   readonly nameOf: (callId: string) => string | null;
 }
 
 /** What a user line says, in the order it says it: one record for each result; null when it is in no form of a message. */
-export function userMessages(content: unknown, { details, nameOf }: UserScene): readonly RecordBody[] | null {
+export function userMessages(content: unknown, { details, nameOf }: UserLineContext): readonly RecordBody[] | null {
   const drafts = attempt(() => recordsFromMessages([{ role: "user", content }]));
   if (drafts === null) return null;
   const resultCount = drafts.filter(({ message }) => message.role === "toolResult").length;

@@ -5,8 +5,8 @@ import type { SessionDeliverer } from "./deliver-message.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
 
 /** What the tools share. */
-export interface SessionToolScene {
-  /** What the session of a call may see. @throws {ToolRefusal} for a call outside of one */
+export interface SessionToolContext {
+  /** What the session of a call may see. @throws {SessionToolRefusal} for a call outside of one */
   sessionsOf(call: AgentToolCall): VisibleSessions;
   readonly deliver: SessionDeliverer;
   readonly spawnLimits: SpawnLimits;

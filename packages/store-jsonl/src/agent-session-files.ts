@@ -15,7 +15,7 @@ import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
 import { FlushedNames } from "./flushed-names.ts";
 import { OpenTranscripts } from "./open-transcripts.ts";
-import { PutAside } from "./put-aside.ts";
+import { ArchivedNames } from "./archived-names.ts";
 import { EntryRedo } from "./redo.ts";
 import type { SeenSession } from "./seen-session.ts";
 import { minAsideBytes, readAside } from "./read-aside.ts";
@@ -34,7 +34,7 @@ import { UnflushedMarks } from "./unflushed-marks.ts";
 import { WarmLines } from "./warm-lines.ts";
 
 /** The sessions of one agent, as one store handle sees them. */
-export class AgentSessions {
+export class AgentSessionFiles {
   readonly folder: AgentFolder;
   readonly place: AgentPlace;
   readonly log: EntriesLog;
@@ -55,7 +55,7 @@ export class AgentSessions {
   readonly #fileOptions: TranscriptFileOptions;
   /** What `prepare` reads now, by session and how much of it. */
   readonly #preparing: Map<string, Promise<void>> = new Map();
-  readonly #putAside: PutAside;
+  readonly #archivedNames: ArchivedNames;
   #isPrepared = false;
 
   /** `onDebt`: the entries log lacks a patch of a transcript, and can be written. */
@@ -63,7 +63,7 @@ export class AgentSessions {
     this.#context = context;
     this.address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.address);
-    this.#putAside = new PutAside(context.files, this.folder.sessions);
+    this.#archivedNames = new ArchivedNames(context.files, this.folder.sessions);
     this.place = new AgentPlace(context, this.folder, () => this.log.changes);
     const { files, codec, clock, random } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
@@ -202,7 +202,7 @@ export class AgentSessions {
   #holdAs(row: SessionRow, isWhole: boolean): HeldSession | null {
     const file = this.#files.of(row.sessionId);
     const owner = this.#ownerOf(row);
-    for (const name of this.#putAside.allNamesOf(row)) {
+    for (const name of this.#archivedNames.allNamesOf(row)) {
       const path = this.folder.session(name);
       const transcript = file.catchUp(this.#lookAt(row, path, isWhole));
       if (transcript === null) continue;
@@ -346,7 +346,7 @@ export class AgentSessions {
   }
 
   #presentFile(row: SessionRow): { readonly name: string; readonly facts: FileFacts } | null {
-    for (const name of this.#putAside.allNamesOf(row)) {
+    for (const name of this.#archivedNames.allNamesOf(row)) {
       const facts = this.#context.files.facts(this.folder.session(name));
       if (facts !== null) return { name, facts };
     }

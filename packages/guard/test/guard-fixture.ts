@@ -9,27 +9,27 @@ import { wirings, type WiringName } from "./models.ts";
 const estimator = createTokenEstimator();
 
 /** What a test may set of a guarded call. */
-type SceneOptions = Partial<Omit<GuardOptions<unknown>, "request" | "model">> & {
+type FixtureOptions = Partial<Omit<GuardOptions<unknown>, "request" | "model">> & {
   readonly messages: readonly unknown[];
   readonly maxOutputTokens?: number | null;
 };
 
 /** A simulated provider, its SDK, and the guard before it. */
-export interface Scene {
+export interface Fixture {
   readonly simulator: ProviderSimulator;
   readonly events: GuardEvent[];
   readonly sent: GuardedRequest[];
   readonly counter: TokenCounter;
-  guard(options: SceneOptions): Promise<GuardOutcome<unknown>>;
+  guard(options: FixtureOptions): Promise<GuardOutcome<unknown>>;
 }
 
 /** Opens a simulator whose models all have the window, and a client to it. */
-export async function openScene(
+export async function openFixture(
   name: WiringName,
   streams: boolean,
   windowTokens: number,
   options: ProviderSimulatorOptions = {},
-): Promise<Scene> {
+): Promise<Fixture> {
   const simulator = createProviderSimulator({
     models: { "*": { windowTokens } },
     ollamaContextTokens: windowTokens,

@@ -29,7 +29,7 @@ async function fillAgent(store: PostgresStore, ref: SessionRef, text: string): P
   await store.remove(gone, { purge: true });
 }
 
-export interface SecuredScene {
+export interface SecuredStore {
   readonly schema: string;
   readonly role: string;
   /** For logging in as the role. */
@@ -43,7 +43,7 @@ export async function openSecured(
   url: string,
   schema: string = newSchema(),
   isNew: boolean = true,
-): Promise<SecuredScene> {
+): Promise<SecuredStore> {
   const role = `role_${schema}`;
   const roleUrl = new URL(url);
   [roleUrl.username, roleUrl.password] = [role, "secret"];

@@ -12,7 +12,7 @@ export interface JobLease {
 }
 
 /** What every operation of the store works with. */
-export interface StoreScene {
+export interface StoreContext {
   readonly pool: ConnectionPool;
   /** The quoted name of the schema. */
   readonly schema: string;

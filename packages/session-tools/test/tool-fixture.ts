@@ -14,7 +14,7 @@ import { createSqliteStore } from "@throughline/store-sqlite";
 import { createSessionTools, type SessionToolsOptions } from "../src/index.ts";
 
 /** A store and the tools over it. */
-export interface ToolScene extends AsyncDisposable {
+export interface ToolFixture extends AsyncDisposable {
   readonly store: SessionStore;
   /** Runs a tool for the session with that key. */
   run(name: string, key: string | null, args?: Readonly<Record<string, unknown>>, callId?: string): Promise<ToolAnswer>;
@@ -37,15 +37,15 @@ export const storeKinds: readonly (readonly [string, (folder: string) => Session
   ["sqlite", (folder) => createSqliteStore({ path: join(folder, "sessions.db") })],
 ];
 
-export async function openScene(
+export async function openFixture(
   open: (folder: string) => SessionStore,
   options: Partial<SessionToolsOptions> = {},
-): Promise<ToolScene> {
+): Promise<ToolFixture> {
   const folder = await mkdtemp(join(tmpdir(), "throughline-session-tools-"));
   const store = open(folder);
   const tools = new Map(createSessionTools({ store, ...options }).map((tool) => [tool.definition.name, tool]));
   let calls = 0;
-  const scene: ToolScene = {
+  const fixture: ToolFixture = {
     store,
     async run(name, key, args = {}, callId = `call_${++calls}`) {
       const tool = tools.get(name);
@@ -63,7 +63,7 @@ export async function openScene(
       return ref;
     },
     async spawn(key, args = {}) {
-      const { details, text, isError } = await scene.run("sessions_spawn", key, args);
+      const { details, text, isError } = await fixture.run("sessions_spawn", key, args);
       const state = isError ? null : await store.load(sessionRef({ key: String(details["key"]) }));
       if (state === null) throw new Error(`Nothing was spawned: ${text}`);
       return state;
@@ -77,7 +77,7 @@ export async function openScene(
       await rm(folder, { recursive: true, force: true });
     },
   };
-  return scene;
+  return fixture;
 }
 
 export async function recordsOf(store: SessionStore, ref: SessionRef): Promise<readonly Record<string, unknown>[]> {

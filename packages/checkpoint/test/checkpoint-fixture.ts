@@ -43,7 +43,7 @@ function onDisk(open: (directory: string) => SessionStore): Place {
 }
 
 /** A clock that is moved by hand. */
-export class HandClock implements Clock {
+export class ManualClock implements Clock {
   private atMs = 1_772_366_400_000;
   private readonly sleepers = new Set<{ readonly untilMs: number; readonly wake: () => void }>();
 

@@ -25,7 +25,7 @@ interface LoadedEntries {
 export type LoadedCache = Map<string, LoadedEntries>;
 
 /** What the functions share. */
-export interface CompatScene {
+export interface CompatContext {
   readonly store: SessionStore;
   readonly stateDir: string;
   readonly homeDir: string;
@@ -43,8 +43,8 @@ export function agentOf(storePath: string): string {
   return agentOfSessionsDir(storePath) ?? "main";
 }
 
-export function refOf(scene: CompatScene, agentId: string, key: string): SessionRef {
-  return sessionRef({ key, agentId, namespace: scene.namespace });
+export function refOf(context: CompatContext, agentId: string, key: string): SessionRef {
+  return sessionRef({ key, agentId, namespace: context.namespace });
 }
 
 /** An object that takes every key, `__proto__` too. */
@@ -58,8 +58,8 @@ export function hasBlobs(entry: SessionEntry): boolean {
 }
 
 /** The entry with its large fields in it, as a program that knows nothing of where they lie expects it. */
-export async function wholeEntry(scene: CompatScene, state: SessionState): Promise<SessionEntry> {
+export async function wholeEntry(context: CompatContext, state: SessionState): Promise<SessionEntry> {
   if (!Object.hasOwn(state.entry, "blobsAside")) return state.entry;
   const { blobsAside: _places, ...entry } = state.entry;
-  return { ...entry, ...(await loadEntryBlobs(scene.store, state)) } as SessionEntry;
+  return { ...entry, ...(await loadEntryBlobs(context.store, state)) } as SessionEntry;
 }

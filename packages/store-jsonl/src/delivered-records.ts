@@ -6,7 +6,7 @@ import type { Transcript } from "./transcript.ts";
  * What a watch has given or passed over, to tell a transcript that grew from one that another program cut: a number a
  * record, and one comparison a look while the image of the file is the same.
  */
-export class GivenRecords {
+export class DeliveredRecords {
   /** Of the id of each record, by seq; of those that lie before what was read of the file nothing is known. */
   readonly #digests: number[] = [];
   #image: Transcript | null = null;

@@ -4,7 +4,7 @@ import type { Connection } from "./open-connection.ts";
 import type { SearchIndex } from "./search-index.ts";
 
 /** What every part of one store handle works with. */
-export interface StoreScene {
+export interface StoreContext {
   readonly path: string;
   readonly rows: RowCoder;
   /** True when a codec stands around every payload. */
@@ -20,7 +20,7 @@ export interface StoreScene {
 }
 
 /** A write inside its transaction. What it announces is announced once it is committed. */
-export interface WriteScene extends StoreScene {
+export interface WriteContext extends StoreContext {
   readonly connection: Connection;
   announce(...events: readonly SessionEvent[]): void;
 }

@@ -7,7 +7,7 @@ import type { SessionRow } from "./session-row.ts";
 const settledMs = 1000;
 
 /** Transcripts that another program gave the names of archived ones, by the names they had before. */
-export class PutAside {
+export class ArchivedNames {
   readonly #files: Files;
   readonly #folder: string;
   #seen = "";

@@ -1,7 +1,7 @@
 import type { Clock } from "@throughline/core";
 
-/** A clock that is moved by hand. Nothing sleeps on it for ever: a sleep ends when it is aborted. */
-export class HandClock implements Clock {
+/** A clock that the test sets. Nothing sleeps on it for ever: a sleep ends when it is aborted. */
+export class StoppedClock implements Clock {
   atMs = 1_772_366_400_000;
 
   nowMs(): number {

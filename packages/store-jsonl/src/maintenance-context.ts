@@ -1,16 +1,16 @@
 import type { Finding } from "@throughline/core";
-import type { AgentSessions } from "./agent-sessions.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { SurveyTarget } from "./transcript-survey.ts";
 import { unreadableFinding } from "./transcript-findings.ts";
 
-export interface MaintenanceScene {
+export interface MaintenanceContext {
   readonly context: StoreContext;
   /** Every agent of every namespace. */
-  agents(): readonly AgentSessions[];
+  agents(): readonly AgentSessionFiles[];
   /** Makes the derived files of an agent anew, and gives their paths. */
-  rebuild(agent: AgentSessions): Promise<readonly string[]>;
+  rebuild(agent: AgentSessionFiles): Promise<readonly string[]>;
   /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
   begin(signal?: AbortSignal): void;
   /** Runs work that whoever closes the store waits for. */
@@ -33,8 +33,8 @@ export async function* pastUnreadable(
 
 /** A transcript as `surveyLines` wants it. */
 export function targetOf(
-  { context: { files, codec, maxLineBytes }, begin }: MaintenanceScene,
-  agent: AgentSessions,
+  { context: { files, codec, maxLineBytes }, begin }: MaintenanceContext,
+  agent: AgentSessionFiles,
   row: SessionRow,
   path: string,
   isFull: boolean,

@@ -13,7 +13,7 @@ const remedies: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A finding of the reader as an import tells it: what becomes of the line here, and what helps here. */
-function toldFinding(finding: Finding): Finding {
+function importFinding(finding: Finding): Finding {
   const remedy = remedies.get(finding.code) ?? finding.remedy;
   if (finding.code !== "LINE_TOO_LONG") return { ...finding, remedy };
   return { ...finding, message: `${finding.message} It stays in the source; nothing of it is in the store.`, remedy };
@@ -26,5 +26,5 @@ export function newFindings(
 ): readonly Finding[] {
   const isNew = ({ line }: Finding, at: number): boolean =>
     line === null || line > knownLines || (line === knownLines && at >= fromFinding);
-  return findings.filter(isNew).map(toldFinding);
+  return findings.filter(isNew).map(importFinding);
 }
