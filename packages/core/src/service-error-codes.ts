@@ -8,7 +8,7 @@ export const serviceErrorCodes = {
   HOST_REFUSED: {
     summary: "The request names a host that the server does not serve.",
     retryable: false,
-    remedy: "Use the server's own address, or add the name to server.allowedHosts.",
+    remedy: "Use the server's own address, or add the name to the server's `allowedHosts`.",
   },
   MEDIA_TYPE_UNSUPPORTED: {
     summary: "The body of a request has another media type, or is encoded.",
@@ -23,7 +23,7 @@ export const serviceErrorCodes = {
   ORIGIN_REFUSED: {
     summary: "A page of another origin sent the request.",
     retryable: false,
-    remedy: "Call the server from its own page or from a program, or add the origin to server.allowedOrigins.",
+    remedy: "Call the server from its own page or from a program, or add the origin to the server's `allowedOrigins`.",
   },
   PRECONDITION_REQUIRED: {
     summary: "A whole entry is replaced only over a known revision.",
