@@ -6,7 +6,7 @@ import { findFiles, repositoryRoot } from "./find-files.ts";
 import { readTestPath } from "./product-tests.ts";
 import { calleeNames, isSyntaxNode, lineCounter, nameOf, textOf, walkSyntax } from "./syntax-tree.ts";
 
-/** A row of docs/requirements.md. */
+/** A row of docs/internal/requirements.md. */
 export interface RequirementRow {
   readonly id: string;
   readonly line: number;
@@ -52,7 +52,7 @@ export interface RequirementReport extends ProvenCount {
   readonly violations: readonly string[];
 }
 
-const tablePath = "docs/requirements.md";
+const tablePath = "docs/internal/requirements.md";
 const kitFolder = "packages/store-conformance/src";
 // A row that was split keeps its id; its parts have a letter behind it: `CMP-03`, `CMP-03b`.
 const idPattern = /^(?:[A-Z]+-\d+|C\d+)[a-z]?$/;

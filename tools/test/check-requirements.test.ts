@@ -93,20 +93,20 @@ describe("what the report says", () => {
 
   it.each([
     [`it("a [KEY-09]", f)`, "product.test.ts:1 KEY-09 is not a requirement"],
-    [`it("a [REC-01]", f)`, "product.test.ts:1 REC-01 is proven here but left out in docs/requirements.md:5"],
+    [`it("a [REC-01]", f)`, "product.test.ts:1 REC-01 is proven here but left out in docs/internal/requirements.md:5"],
     [`\nit("a [C01 C01 C01 C01 C01 C01]", f)`, "product.test.ts:2 6 ids in one title; at most 5"],
   ])("refuses %s", (source, violation) => {
     expect(check(source).violations).toEqual([violation]);
   });
 
   it.each([
-    ["| KEY-01 | again | one | |", "docs/requirements.md:8 KEY-01 stands twice"],
-    ["| KEY-03 | a | b | one | |", "docs/requirements.md:8 KEY-03 has 5 columns instead of 4"],
+    ["| KEY-01 | again | one | |", "docs/internal/requirements.md:8 KEY-01 stands twice"],
+    ["| KEY-03 | a | b | one | |", "docs/internal/requirements.md:8 KEY-03 has 5 columns instead of 4"],
     [
       "| KEY-03 | a | one | left out for now |",
-      'docs/requirements.md:8 KEY-03 is left out without "left out: YYYY-MM-DD reason"',
+      'docs/internal/requirements.md:8 KEY-03 is left out without "left out: YYYY-MM-DD reason"',
     ],
-    ["| KEY-03 | a | one | internal |", 'docs/requirements.md:8 KEY-03 is internal without "internal: reason"'],
+    ["| KEY-03 | a | one | internal |", 'docs/internal/requirements.md:8 KEY-03 is internal without "internal: reason"'],
   ])("refuses the row %s", (row, violation) => {
     expect(checkRequirements(`${table}\n${row}`, [], () => true).violations).toEqual([violation]);
   });
