@@ -40,7 +40,7 @@ interface Row {
   readonly begun: Promise<void>;
   /** From now on a prompt is as large as shortly before a compaction. */
   fill(): void;
-  /** From now on the summariser takes its time. */
+  /** From now on the summarizer takes its time. */
   hang(): void;
 }
 

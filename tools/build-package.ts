@@ -15,7 +15,7 @@ export function buildConfig(folder: string, configFolder: string): object {
     compilerOptions: {
       noEmit: false,
       incremental: false,
-      // Neighbours are read as an installed package is: through their built types.
+      // Neighbors are read as an installed package is: through their built types.
       customConditions: [],
       rootDir: to(join(folder, "src")),
       outDir: to(join(folder, "dist")),

@@ -11,7 +11,7 @@ export interface ProsePiece {
 }
 
 /** Stands for code, a value or a link target, so that a sentence keeps its length. */
-const placeholder = "code";
+const placeholder = "Code";
 
 function plainText(markdown: string): string {
   return markdown

@@ -19,7 +19,7 @@ import { createChatSummarizer, createExtractiveSummarizer } from "../packages/su
 const conversations: readonly string[] = ["before-compaction", "large-session"];
 const modelId = "claude-opus-5";
 const summaryModelId = "claude-summary";
-/** Too small for most of what is to be summarised. */
+/** Too small for most of what is to be summarized. */
 const summaryWindowTokens = 6000;
 
 /** What a user said, what was answered, and what the tools gave by the ids of their calls. */
@@ -77,7 +77,7 @@ function readTurns(file: string): readonly RecordedTurn[] {
 const summary = (count: number): string =>
   `Topics: summary number ${count} of the work.\nDecisions: as written in the log.\nCurrent state: under way.\nOpen items: the rest.`;
 
-/** Summarisers as they are in the wild; `counted` is called for each attempt. */
+/** Summarizers as they are in the wild; `counted` is called for each attempt. */
 function createSummarizer(kind: string, counted: () => number, simulator: ProviderSimulator): Summarizer {
   if (kind === "overflows") {
     const chat = anthropic("claude-opus-5", { apiKey: "any", baseUrl: simulator.url, maxRetries: 0 }).chat;
@@ -237,7 +237,7 @@ if (corpus === undefined) {
   process.exitCode = 2;
 } else {
   const heads =
-    "conversation|window|summariser|turns|failed|requests|largest|refusals|compactions|asked for a summary|checkpoints|flushes|kept|summarised|lost|seconds".split(
+    "conversation|window|summarizer|turns|failed|requests|largest|refusals|compactions|asked for a summary|checkpoints|flushes|kept|summarized|lost|seconds".split(
       "|",
     );
   process.stdout.write(`| ${heads.join(" | ")} |\n|${heads.map(() => "--").join("|")}|\n`);

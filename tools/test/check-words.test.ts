@@ -15,14 +15,14 @@ describe("the prose of a Markdown file", () => {
       ["paragraph", 5, "an item"],
       ["cell", 7, "a"],
       ["cell", 7, "b"],
-      ["cell", 9, "code"],
+      ["cell", 9, "Code"],
       ["cell", 9, "two"],
     ]);
   });
 
   it("counts code and links as the words they stand for", () => {
     const [piece] = proseOfMarkdown("See [the guide](https://example.com/a/b) for `run --now`.");
-    expect(piece?.text).toBe("See the guide for code.");
+    expect(piece?.text).toBe("See the guide for Code.");
   });
 });
 
@@ -40,7 +40,7 @@ describe("the prose of a source file", () => {
     ].join("\n");
     expect(proseOfSource("a.ts", text).map(({ kind, text: piece }) => [kind, piece])).toEqual([
       ["docstring", "Reads a file."],
-      ["message", "The file code is not there."],
+      ["message", "The file Code is not there."],
     ]);
   });
 });

@@ -1,7 +1,7 @@
 /* oxlint-disable no-control-regex -- control characters are what this file is about */
 /**
  * Text from a transcript, a key or a file name may hold anything: sequences that write the clipboard, change the
- * title, ask the terminal to type, or colour the rest of the screen (vercel/ai#20052). Nothing of that reaches a
+ * title, ask the terminal to type, or color the rest of the screen (vercel/ai#20052). Nothing of that reaches a
  * terminal: whole sequences go first, then every control character that is left, so that no spelling of a sequence
  * that this list does not know can work. Each pattern runs in linear time: its payload ends at the next control.
  */

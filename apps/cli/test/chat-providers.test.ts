@@ -106,7 +106,7 @@ describe.each(Object.entries(providers))("a conversation through %s", (_, { mode
     terminal.write("Tell me\r");
     await terminal.waitFor("word word");
     terminal.write("\u0003");
-    await terminal.waitFor("(cancelled; what had arrived is kept)");
+    await terminal.waitFor("(canceled; what had arrived is kept)");
     await terminal.waitFor("> ");
     terminal.write("And now?\r");
     await terminal.waitFor("Here again.");

@@ -130,7 +130,7 @@ describe("compaction by hand", () => {
 });
 
 describe("/status", () => {
-  it("shows each summariser's failures, threshold and minutes to the next try, and pending retries [SUM-11, CLI-13]", async () => {
+  it("shows each summarizer's failures, threshold and minutes to the next try, and pending retries [SUM-11, CLI-13]", async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
     // What a process before had found out, ten minutes ago.
     const openedAtMs = Date.now() - 10 * 60_000;
@@ -161,7 +161,7 @@ describe("/status", () => {
     expect(provider.requests).toEqual([]);
   });
 
-  it("keeps what was found out of a summariser over the end of the process, for its owner only", async () => {
+  it("keeps what was found out of a summarizer over the end of the process, for its owner only", async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
     await using provider = createProviderSimulator({ fallback: () => "" });
     await provider.start();

@@ -176,7 +176,7 @@ describe("a conversation on a terminal", () => {
     expect(terminal.text()).toContain("… 3 earlier messages");
   });
 
-  it("draws the bar of the window in 30 cells, by its colour [C52, CLI-06, TOK-06]", async () => {
+  it("draws the bar of the window in 30 cells, by its color [C52, CLI-06, TOK-06]", async () => {
     const counted = (total: number) => assistant("x", { input: total - 10, output: 10, cacheRead: 0, cacheWrite: 0 });
     await seed(directory.path, [{ key: "k", drafts: [user("a"), counted(1234)] }]);
     await using terminal = chat(["--key", "k", "--window", "180000", "--model", "offline"]);
@@ -328,7 +328,7 @@ describe("keys", () => {
     expect(await userTexts("k")).toEqual(["a line that is longer than twenty columns and more"]);
   });
 
-  it("work without moving the cursor on a terminal that cannot, and without colour under NO_COLOR", async () => {
+  it("work without moving the cursor on a terminal that cannot, and without color under NO_COLOR", async () => {
     await using dumb = chat(["--key", "k"], { environment: { TERM: "dumb", NO_COLOR: "1" } });
     await dumb.waitFor("> ");
     dumb.write("helo\u007flo\r");

@@ -13,7 +13,7 @@ describe("terminalSafe", () => {
     ["DCS", "a\u001bP1$r0m\u001b\\b", "ab"],
     ["APC", "a\u001b_payload\u001b\\b", "ab"],
     ["PM and SOS", "a\u001b^x\u001b\\b\u001bXy\u001b\\c", "abc"],
-    ["a colour", "\u001b[31mred\u001b[0m", "red"],
+    ["a color", "\u001b[31mred\u001b[0m", "red"],
     ["a question to the terminal (CSI 6n)", "a\u001b[6nb", "ab"],
     ["clearing the screen", "a\u001b[2J\u001b[Hb", "ab"],
     ["a private mode", "a\u001b[?2004hb", "ab"],

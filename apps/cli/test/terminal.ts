@@ -5,7 +5,7 @@ import { binPath, cleanEnvironment, sourceCondition } from "./harness.ts";
 export interface Terminal extends AsyncDisposable {
   /** Everything that was written so far, as it came. */
   readonly raw: () => string;
-  /** The same without what moves the cursor and colours. */
+  /** The same without what moves the cursor and colors. */
   readonly text: () => string;
   write(keys: string): void;
   resize(columns: number, rows: number): void;

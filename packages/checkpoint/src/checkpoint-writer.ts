@@ -46,7 +46,7 @@ export function chatCheckpointWriter({ chat, modelId }: SessionModel): Checkpoin
   };
 }
 
-/** A writer over a summariser, whose prose becomes the summary; what it finds of topics and decisions is in it. */
+/** A writer over a summarizer, whose prose becomes the summary; what it finds of topics and decisions is in it. */
 export function summarizerCheckpointWriter(summarizer: Summarizer, name: string): CheckpointWriter {
   return {
     name,

@@ -37,7 +37,7 @@ describe("the reply of a writer", () => {
     expect(performance.now() - startedMs).toBeLessThan(2000);
   });
 
-  it("comes from a chat model that is asked for the parts, or from a summariser [CKP-10]", async () => {
+  it("comes from a chat model that is asked for the parts, or from a summarizer [CKP-10]", async () => {
     const requests: ChatRequest[] = [];
     const chat: ChatModel = {
       provider: "anthropic",

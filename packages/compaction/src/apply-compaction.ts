@@ -27,7 +27,7 @@ export type ApplyOutcome =
   | { readonly kind: "applied"; readonly result: AppendResult }
   /** A turn is open and its fence was not given: to be applied again when it is closed. */
   | { readonly kind: "busy" }
-  /** What was summarised was edited or redacted since: a new plan is needed. */
+  /** What was summarized was edited or redacted since: a new plan is needed. */
   | { readonly kind: "outdated" }
   /** Another compaction or a reset was faster, the branch was left, or the session is another one. */
   | { readonly kind: "overtaken" };
@@ -137,7 +137,7 @@ function editedId(record: StoredRecord["record"]): string | null {
   return String((record["data"] as { readonly targetId?: unknown } | null)?.targetId);
 }
 
-/** Records that are no longer what was summarised: a redaction leaves nothing behind it but another size. */
+/** Records that are no longer what was summarized: a redaction leaves nothing behind it but another size. */
 async function changedSeqs(
   store: SessionStore,
   ref: SessionRef,
@@ -155,7 +155,7 @@ async function changedSeqs(
 
 /**
  * A redaction between the last look and the append has marked the summaries it saw, and not this one: it says so
- * itself, and whoever summarises next writes it anew.
+ * itself, and whoever summarizes next writes it anew.
  */
 async function noteRedactedMeanwhile(
   store: SessionStore,

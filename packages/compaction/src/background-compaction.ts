@@ -42,7 +42,7 @@ export interface BackgroundCompaction {
   /** Resolves when a summary is in hand or there is nothing to do. Rejects with ABORTED after `stop`. */
   readonly ready: Promise<CompactionState>;
   /**
-   * Swaps exactly what was summarised for the summary; what came since stays. Waits until it is ready. `busy` while a
+   * Swaps exactly what was summarized for the summary; what came since stays. Waits until it is ready. `busy` while a
    * turn is open whose fence is not given. Called again it tells of the same compaction.
    */
   apply(options?: ApplyOptions): Promise<CompactionResult>;

@@ -23,7 +23,7 @@ export interface ExtractedDetails {
 export interface CompactionDetails extends ExtractedDetails {
   readonly v: 1;
   readonly source: SummarySource;
-  /** Who wrote the summary, as its summariser calls itself; null for a stub. */
+  /** Who wrote the summary, as its summarizer calls itself; null for a stub. */
   readonly provider: string | null;
   /** No model wrote the summary: it is to be made again. */
   readonly needsRetry: boolean;

@@ -29,7 +29,7 @@ export type CompactionEvent =
       readonly tokensAfter: number;
     }
   | { readonly name: "compaction.nothing"; readonly ref: SessionRef; readonly reason: NothingReason }
-  /** What was summarised changed or went away before the summary could be put in place. */
+  /** What was summarized changed or went away before the summary could be put in place. */
   | { readonly name: "compaction.superseded"; readonly ref: SessionRef }
   | {
       readonly name: "retry.improved";

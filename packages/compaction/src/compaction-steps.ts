@@ -14,7 +14,7 @@ export type CompactionStep =
   | "moved"
   /** Another turn is open: the summary waits. */
   | "busy"
-  /** What was summarised has been edited or redacted. */
+  /** What was summarized has been edited or redacted. */
   | "outdated"
   /** Another compaction or a reset was faster, the branch was left, or the session is another one. */
   | "overtaken"
@@ -57,7 +57,7 @@ export type LadderStep =
   | "passed"
   /** It has none, failed, or gave one that did not pass. */
   | "failed"
-  /** The time for summarising is over. */
+  /** The time for summarizing is over. */
   | "timed-out"
   /** The caller's signal. */
   | "aborted";

@@ -64,15 +64,15 @@ export interface Compactor {
     readonly windowTokens: number | null;
     readonly messages: number;
   }): CompactionNeed;
-  /** What `compact` would replace now. Asks no summariser and writes nothing. */
+  /** What `compact` would replace now. Asks no summarizer and writes nothing. */
   plan(ref: SessionRef, request: CompactionRequest): Promise<CompactionPlan | NothingToCompact>;
   /**
    * Compacts now. A second call for the same session waits for the first and shares its result. The signal of a call ends
    * that call alone; the compaction stops when no call waits for it.
-   * @throws {ThroughlineError} ABORTED, TURN_FENCED and what the store throws; never because a summariser failed
+   * @throws {ThroughlineError} ABORTED, TURN_FENCED and what the store throws; never because a summarizer failed
    */
   compact(ref: SessionRef, request: CompactionRequest & ApplyOptions): Promise<CompactionResult>;
-  /** Begins to summarise while the conversation goes on; the caller applies it between two calls. */
+  /** Begins to summarize while the conversation goes on; the caller applies it between two calls. */
   begin(ref: SessionRef, request: CompactionRequest): BackgroundCompaction;
 }
 

@@ -9,7 +9,7 @@ import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 /** A rung of the ladder that gave no summary. */
 export interface FailedRung {
   readonly rung: SummarySource;
-  /** The summariser's place in the chain; null for rungs without one. */
+  /** The summarizer's place in the chain; null for rungs without one. */
   readonly index: number | null;
   /** What the audit found; null when the rung failed with an error or had nothing to offer. */
   readonly problem: AuditProblem | null;
@@ -49,7 +49,7 @@ export interface FoundSummary {
 
 /**
  * Goes down the ladder until a rung gives a summary that passes the audit: a checkpoint that covers half of the
- * context, the summarisers in their order, an older checkpoint, the extractive summariser, a stub. Null when not even
+ * context, the summarizers in their order, an older checkpoint, the extractive summarizer, a stub. Null when not even
  * the stub is shorter than what it replaces.
  * @throws {ThroughlineError} ABORTED
  */
@@ -179,7 +179,7 @@ async function ask(
     }
     input.onFailed({ rung, index, problem, cause: null });
   } catch (cause) {
-    // Any error of a summariser sends the ladder on; only the caller's own end is not a failure of it.
+    // Any error of a summarizer sends the ladder on; only the caller's own end is not a failure of it.
     if (!isAborted(input.signal) || !hasErrorCode(cause, "ABORTED")) {
       input.onFailed({ rung, index, problem: null, cause });
     }
@@ -199,19 +199,19 @@ function fromStub(input: FindSummaryInput): FoundSummary | "failed" {
   return "failed";
 }
 
-/** Says what is missing, and keeps whatever was summarised before. */
+/** Says what is missing, and keeps whatever was summarized before. */
 function stubText({ removed, removedMessages, previous }: CompactionPlan): string {
   const users = removed.filter(({ role }) => role === "user").length;
   const times = removed.flatMap(({ tsMs }) => (tsMs === null ? [] : [tsMs]));
   const from = times[0] === undefined ? "" : ` from ${new Date(times[0]).toISOString()} on`;
-  const note = `(${removedMessages} messages${from}, ${users} of them the user's, are no longer shown and not summarised yet. The session keeps them.)`;
+  const note = `(${removedMessages} messages${from}, ${users} of them the user's, are no longer shown and not summarized yet. The session keeps them.)`;
   return previous === null ? note : `${previous.prose}\n\n${note}`;
 }
 
 /** Tool results are cut to so many characters: what matters of a long one is at its ends. */
 const toolResultChars = 2000;
 
-/** The conversation as a summariser reads it. */
+/** The conversation as a summarizer reads it. */
 export function conversationText(messages: readonly NeutralMessage[]): string {
   const context = {
     headId: null,

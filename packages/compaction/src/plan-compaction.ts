@@ -97,7 +97,7 @@ const leastGainTokens = 40;
 
 /**
  * Decides what a compaction replaces. Pure: the same records and sizes give the same plan. Whatever is removed stays
- * in the log, and every removed message is in the text a summariser gets or is a message of a flush.
+ * in the log, and every removed message is in the text a summarizer gets or is a message of a flush.
  */
 export function planCompaction(input: CompactionInput): CompactionPlan | NothingToCompact {
   const context = buildContext(input.records, input.headId === undefined ? {} : { headId: input.headId });

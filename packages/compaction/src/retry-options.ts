@@ -19,10 +19,10 @@ export interface SummaryRetryOptions extends RetryLimits {
   readonly maxSummaryTokens?: number;
   /**
    * Writes only what was withheld because of a redaction, in its place at once, and leaves the better one due: for a
-   * summariser that asks no model. @default false
+   * summarizer that asks no model. @default false
    */
   readonly stopgap?: boolean;
-  /** For all summarisers of one record. @default 600000 */
+  /** For all summarizers of one record. @default 600000 */
   readonly deadlineMs?: number;
   /** @default none */
   readonly onEvent?: CompactionListener;

@@ -12,7 +12,7 @@ export type RetryStep =
   | "passed"
   /** None did. */
   | "failed"
-  /** Nobody was asked: every summariser is out for a while. It is no attempt. */
+  /** Nobody was asked: every summarizer is out for a while. It is no attempt. */
   | "paused"
   /** None did, and it was the last attempt. */
   | "exhausted"

@@ -85,7 +85,7 @@ export const compactionSettings: SettingFragment = {
     },
     {
       key: "deadlineMs",
-      description: "How long all summarisers of one compaction may take together.",
+      description: "How long all summarizers of one compaction may take together.",
       kind: { type: "integer", min: 1, max: 86_400_000 },
       default: 180_000,
     },

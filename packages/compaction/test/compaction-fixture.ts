@@ -108,7 +108,7 @@ export function turns(count: number, from = 0): RecordDraft[] {
   }).flat();
 }
 
-/** A summariser that says what it is told to say, and remembers what it was asked. */
+/** A summarizer that says what it is told to say, and remembers what it was asked. */
 export interface ScriptedSummarizer extends Summarizer {
   readonly requests: SummaryRequest[];
 }

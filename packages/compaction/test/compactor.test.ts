@@ -90,7 +90,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     expect(details?.constraints).toContain("Never touch vendor/.");
   });
 
-  it("keeps what arrives while a summary is made, and swaps exactly what was summarised [CMP-19, C45]", async () => {
+  it("keeps what arrives while a summary is made, and swaps exactly what was summarized [CMP-19, C45]", async () => {
     await begin(store, turns(40));
     const { promise, resolve } = Promise.withResolvers<string>();
     const run = compactor({ summarizers: [summarizer(() => promise)] }).begin(ref, request(16_000));
@@ -182,7 +182,7 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
     }
   });
 
-  it("summarises again when a message was redacted meanwhile, and the removed words are nowhere", async () => {
+  it("summarizes again when a message was redacted meanwhile, and the removed words are nowhere", async () => {
     await begin(store, [user("The key is hunter2secret."), assistant("Noted: hunter2secret."), ...turns(40)]);
     const model = summarizer(
       ({ text }) => `${good} ${text.includes("hunter2secret") ? "The key is hunter2secret." : ""}`,

@@ -94,7 +94,7 @@ describe.skipIf(corpus === undefined).each(["before-compaction", "large-session"
   "the real conversation %s",
   (name) => {
     it.each([8000, 32_000, 200_000])(
-      "goes on in a window of %i tokens, and every message is kept or summarised once [CMP-13, CMP-14]",
+      "goes on in a window of %i tokens, and every message is kept or summarized once [CMP-13, CMP-14]",
       async (windowTokens) => {
         const drafts = conversation(name);
         const store = createMemoryStore();
@@ -112,7 +112,7 @@ describe.skipIf(corpus === undefined).each(["before-compaction", "large-session"
       120_000,
     );
 
-    it("goes on without any summariser, in eight thousand tokens [CMP-09]", async () => {
+    it("goes on without any summarizer, in eight thousand tokens [CMP-09]", async () => {
       const drafts = conversation(name).slice(0, 400);
       const store = createMemoryStore();
       const driven = await drive(store, drafts, 8000, failing);

@@ -82,7 +82,7 @@ describe.each(places)("a node that comes back late to a summary, over store-$nam
   }
 
   it.each([false, true])(
-    "with its summariser's reply adds nothing; a turn is open: %s [RTY-08]",
+    "with its summarizer's reply adds nothing; a turn is open: %s [RTY-08]",
     async (isTurnOpen) => {
       if (isTurnOpen) await stores[0].append(ref, [user("hello")], { turn });
       const reply = Promise.withResolvers<string>();
@@ -111,7 +111,7 @@ describe.each(places)("a node that comes back late to a summary, over store-$nam
     await expectUntouched(before);
   });
 
-  it("whose summariser fails leaves nothing to be made again", async () => {
+  it("whose summarizer fails leaves nothing to be made again", async () => {
     const reply = Promise.withResolvers<string>();
     const slow = summarizer(() => reply.promise);
     const run = node(stores[0], "late", slow).run(ref);

@@ -115,7 +115,7 @@ describe("the plan of a compaction", () => {
     expect(plan(short, 200_000)).toMatchObject({ kind: "nothing", reason: "no-gain" });
   });
 
-  it("carries the summary before it on, and summarises what that one had kept [CMP-14]", () => {
+  it("carries the summary before it on, and summarizes what that one had kept [CMP-14]", () => {
     const first = turns(20);
     const compaction = { type: "compaction", summary: "They began.", firstKeptEntryId: "r61", tokensBefore: 9000 };
     const made = planned([...first, compaction, ...turns(40, 20)], 8000);
@@ -124,7 +124,7 @@ describe("the plan of a compaction", () => {
     expect(made.replacedTokens).toBeGreaterThan(made.previous?.tokens ?? 0);
   });
 
-  it("leaves messages of a flush out of what is summarised [FLU-20]", () => {
+  it("leaves messages of a flush out of what is summarized [FLU-20]", () => {
     const flush = user("store what matters", { source: "flush" });
     const drafts = turns(30);
     drafts.splice(8, 0, flush, assistant("NO_REPLY"));

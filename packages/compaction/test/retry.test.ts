@@ -68,7 +68,7 @@ describe.each(places)("summaries made again over store-$name", ({ create }) => {
     const { messages: after } = await contextOf(store);
     expect(after.slice(1).map(({ recordId }) => recordId)).toEqual(before.slice(1).map(({ recordId }) => recordId));
     expect(await summary()).toContain("JSON Lines");
-    expect(await summary()).not.toContain("not summarised yet");
+    expect(await summary()).not.toContain("not summarized yet");
     expect(readRetries(await entry())).toEqual({});
     expect((await entry()).compactionCount).toBe(1);
     expect(await retry([model]).run(ref)).toEqual([]);

@@ -67,7 +67,7 @@ export const cliSettings: SettingTable = {
     },
     {
       key: "color",
-      description: "Colour: on a terminal only, or never.",
+      description: "Color: on a terminal only, or never.",
       kind: { type: "choice", choices: ["auto", "never"] },
       environment: [{ name: "NO_COLOR", meaning: "never" }],
       flag: null,

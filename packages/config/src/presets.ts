@@ -2,7 +2,7 @@ import type { SettingValue } from "@throughline/core/internal";
 
 /**
  * The values of the documents this project began with, by name. A preset says how sessions are kept small and who
- * summarises them; where they are stays as it is, since a name must not move anybody's sessions to another file.
+ * summarizes them; where they are stays as it is, since a name must not move anybody's sessions to another file.
  */
 export const presets: Readonly<Record<string, Readonly<Record<string, SettingValue>>>> = {
   // The lesson: 180,000 tokens are the limit, and nothing is done before a request does not fit. Then tool results over 30 %
@@ -103,7 +103,7 @@ export const presets: Readonly<Record<string, Readonly<Record<string, SettingVal
       {
         percent: 88,
         prompt: [
-          "Pre-compaction memory flush: at {percent}% of the context older messages will soon be summarised.",
+          "Pre-compaction memory flush: at {percent}% of the context older messages will soon be summarized.",
           "Store what must last in memory/YYYY-MM-DD.md; add to the file, never overwrite it.",
           "If nothing to store, reply with NO_REPLY.",
         ].join("\n"),

@@ -35,7 +35,7 @@ const fewestLetters = 8;
 const sentenceEnd = /[.!?:;)\]}>"'`*_|…。！？]$/;
 
 /**
- * What is wrong with a summary; null when it may take the place of what it summarises. A summary that fails is a
+ * What is wrong with a summary; null when it may take the place of what it summarizes. A summary that fails is a
  * failure of its writer: the next one is asked.
  */
 export function auditSummary(summary: string, options: AuditOptions = {}): AuditProblem | null {

@@ -76,7 +76,7 @@ const table = {
     remedy: "Check its permissions and that it is a regular file.",
   },
   FORMAT_UNKNOWN: {
-    summary: "A file or directory is in no format that can be recognised.",
+    summary: "A file or directory is in no format that can be recognized.",
     retryable: false,
     remedy: "Name the format with --from; the file was not changed.",
   },
@@ -312,20 +312,20 @@ const table = {
     remedy: "Upgrade Throughline; the store was not changed.",
   },
   SUMMARIZER_PAUSED: {
-    summary: "A summariser failed several times in a row and is not asked for a while.",
+    summary: "A summarizer failed several times in a row and is not asked for a while.",
     retryable: true,
     remedy:
       "Wait until the time in the details, or mend what made it fail; the others of the chain are asked meanwhile.",
   },
   SUMMARY_FAILED: {
-    summary: "No summariser gave a summary that can be used.",
+    summary: "No summarizer gave a summary that can be used.",
     retryable: true,
     remedy: "Look at the attempts in the details; the conversation is unchanged.",
   },
   SUMMARY_REJECTED: {
-    summary: "What a summariser wrote cannot stand for the conversation.",
+    summary: "What a summarizer wrote cannot stand for the conversation.",
     retryable: true,
-    remedy: "Ask another summariser; the details say what is wrong with the text.",
+    remedy: "Ask another summarizer; the details say what is wrong with the text.",
   },
   TURN_FENCED: {
     summary: "The turn was taken over by another; its writes are no longer accepted.",

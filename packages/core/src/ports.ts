@@ -144,7 +144,7 @@ export interface SessionModel {
 }
 
 export interface SummaryRequest {
-  /** The conversation to summarise, as plain text. */
+  /** The conversation to summarize, as plain text. */
   readonly text: string;
   readonly previousSummary: string | null;
   readonly maxOutputTokens: number;

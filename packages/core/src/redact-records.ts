@@ -21,7 +21,7 @@ const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "
 /**
  * Redacts records, and with them the records that may repeat them and that nothing needs in their place (`findCopies`):
  * `seqs` of the result has those too. Compactions written after them are taken out of use: histories show
- * `withheldSummary` in their place from this moment on, a note `summary-outdated` names them, and whoever summarises next
+ * `withheldSummary` in their place from this moment on, a note `summary-outdated` names them, and whoever summarizes next
  * writes them anew and redacts the old ones. The notes go first, so that a process that ends in between has withheld too
  * much and not too little. The last one comes when the records are gone, and where there is no summary too: whoever has
  * the session open hears of it, and reads them again.

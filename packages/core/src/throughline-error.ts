@@ -20,7 +20,7 @@ const brand = Symbol.for("throughline.error");
 
 /**
  * The one error class. The code decides what a program does, the message tells a person what happened.
- * Recognised across package copies by a brand, so use `ThroughlineError.isInstance`, not `instanceof`.
+ * Recognized across package copies by a brand, so use `ThroughlineError.isInstance`, not `instanceof`.
  */
 export class ThroughlineError extends Error {
   readonly code: ErrorCode;

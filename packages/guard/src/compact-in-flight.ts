@@ -5,7 +5,7 @@ import { isFields } from "./message-slots.ts";
 import { serializeMessages } from "./serialize-messages.ts";
 import { shortenText } from "./shorten-text.ts";
 
-/** A question to a summariser. */
+/** A question to a summarizer. */
 export interface InFlightSummaryRequest {
   readonly system: string;
   /** The question, with the conversation in it. */
@@ -17,7 +17,7 @@ export interface InFlightSummaryRequest {
 export interface CompactInFlightOptions {
   /** Gives the summary's text. */
   readonly summarize: (request: InFlightSummaryRequest) => Promise<string>;
-  /** The summariser's window, which its question is cut to. @default the target of the request that overflowed */
+  /** The summarizer's window, which its question is cut to. @default the target of the request that overflowed */
   readonly windowTokens?: number | null;
   /** How the acknowledgement is written: Anthropic's list of blocks, or a string, which everyone takes. @default "text" */
   readonly content?: "blocks" | "text";
@@ -27,9 +27,9 @@ export interface CompactInFlightOptions {
 
 const system = "You are a conversation summarizer. Be concise and factual.";
 const question =
-  "Summarise the conversation below so that it can go on without it. Keep decisions, facts, names, paths, numbers and what is still open.";
+  "Summarize the conversation below so that it can go on without it. Keep decisions, facts, names, paths, numbers and what is still open.";
 const maxOutputTokens = 2048;
-/** The question is halved so often when the summariser itself overflows. */
+/** The question is halved so often when the summarizer itself overflows. */
 const mostHalvings = 3;
 const charactersPerToken = 3;
 
@@ -41,7 +41,7 @@ export function inFlightSplit(messageCount: number): { readonly compress: number
 
 /**
  * Compacts a list of messages in the middle of a call: the older half becomes a summary, which is written by one call
- * with a prompt that is kept inside the summariser's window. When that call fails the old messages are dropped for a
+ * with a prompt that is kept inside the summarizer's window. When that call fails the old messages are dropped for a
  * note, with the event `guard.summary-failed`. Four messages and fewer stay as they are.
  */
 export function compactInFlight(options: CompactInFlightOptions): CompactMessages {

@@ -1,6 +1,6 @@
 /**
  * The words of overflow messages, as sources of regular expressions over `plainText`. Rules combine the classes, so a
- * wording that nobody has seen is recognised when its words are known. `tools/overflow-recall.ts` measures what is
+ * wording that nobody has seen is recognized when its words are known. `tools/overflow-recall.ts` measures what is
  * lost when the words of one provider are taken away.
  */
 export interface Lexicon {

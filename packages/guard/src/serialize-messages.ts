@@ -2,10 +2,10 @@ import { isFields } from "./message-slots.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Of each tool result so many characters reach the summariser. */
+/** Of each tool result so many characters reach the summarizer. */
 const previewCharacters = 500;
 
-/** Messages of any provider as plain text for a summariser, which must read them and not continue them. */
+/** Messages of any provider as plain text for a summarizer, which must read them and not continue them. */
 export function serializeMessages(messages: readonly unknown[]): string {
   return messages
     .filter(isFields)

@@ -11,7 +11,7 @@ const factor = Number(process.env["THROUGHLINE_RUNS"] ?? 1);
 const tooLong = "prompt is too long: 210,000 tokens > 200,000 maximum";
 
 describe("classifying wordings made up for these tests", () => {
-  it.each(unseenOverflows.map((wording) => [wording.text, wording] as const))("recognises %s", (_, wording) => {
+  it.each(unseenOverflows.map((wording) => [wording.text, wording] as const))("recognizes %s", (_, wording) => {
     const found = classifyOverflow({ status: wording.status ?? 400, message: wording.text });
     expect({ overflow: found.overflow, kind: found.kind, rule: found.rule }).toEqual({
       overflow: true,

@@ -81,7 +81,7 @@ describe("claw0's guard", () => {
     expect(simulator.requests).toHaveLength(2);
   });
 
-  it("summarises the older half when that is not enough, in place [GRD-04, GRD-07, GRD-14, GRD-15]", async () => {
+  it("summarizes the older half when that is not enough, in place [GRD-04, GRD-07, GRD-14, GRD-15]", async () => {
     const guarded = await connect([tooLong, "They looked at files.", "Fine."]);
     const messages = history(3);
     await guarded.ask(messages);
@@ -191,7 +191,7 @@ describe("compaction in flight", () => {
     });
   });
 
-  it("gives the summariser plain text, with inputs as JSON and results cut to 500 characters [GRD-13]", async () => {
+  it("gives the summarizer plain text, with inputs as JSON and results cut to 500 characters [GRD-13]", async () => {
     let prompt = "";
     await compactInFlight({ summarize: async (request) => ((prompt = request.prompt), "S") })({
       messages: history(3, "r".repeat(2000)),

@@ -136,7 +136,7 @@ describe("a guarded call", () => {
   });
 
   it("goes on when the compaction fails, and tells [GRD-17]", async () => {
-    const compact = async (): Promise<never> => Promise.reject(new Error("the summariser is down"));
+    const compact = async (): Promise<never> => Promise.reject(new Error("the summarizer is down"));
     const one = run({ request: { messages: turns(30, "word ".repeat(60)) }, windowTokens: 4000, compact });
     expect((await one.result).outcome).toBe("answered");
     expect(one.events.find(({ name }) => name === "guard.no-progress")).toBeDefined();

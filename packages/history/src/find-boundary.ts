@@ -66,7 +66,7 @@ function findKept(
   // pi writes a compaction's own id when it keeps nothing before it; a reset without an id means the same.
   if (firstKeptId === boundary.id || (boundary.type === "reset" && typeof firstKeptId !== "string")) return at;
   for (let index = at - 1; index >= 0; index--) if (path[index]?.id === firstKeptId) return index;
-  // A side record can be named too: its place between its neighbours counts.
+  // A side record can be named too: its place between its neighbors counts.
   const side = records.find((record) => record.id === firstKeptId && record.side && record.seq < boundary.seq);
   if (side !== undefined) {
     const next = path.findIndex((record) => record.seq > side.seq);

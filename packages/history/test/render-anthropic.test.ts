@@ -132,7 +132,7 @@ describe("the summary", () => {
     expect(shape(render([...talk, compaction("r4", "sum")]))).toEqual(['U "[Previous conversation summary]\\nsum"']);
   });
 
-  it("takes no answer for a result whose call was summarised", () => {
+  it("takes no answer for a result whose call was summarized", () => {
     const records = [user("one"), assistant([call("t1")]), result("t1"), assistant("two"), compaction("r3", "sum")];
     expect(shape(render(records))).toEqual(['U "[Previous conversation summary]\\nsum"', 'A "two"']);
   });

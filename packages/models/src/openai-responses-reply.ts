@@ -55,7 +55,7 @@ export function responseEnd(word: string): ReplyEnd {
   if (word === "content_filter") {
     return { stopReason: "error", errorMessage: "The provider's filter ended the answer (content_filter)." };
   }
-  if (word === "cancelled") return { stopReason: "error", errorMessage: "The provider cancelled the answer." };
+  if (word === "cancelled") return { stopReason: "error", errorMessage: "The provider canceled the answer." };
   return { stopReason: "length" };
 }
 

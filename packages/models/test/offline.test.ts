@@ -155,14 +155,14 @@ describe("the offline model", () => {
     expect(textOf(message)).toContain("Your name is Ada.");
   });
 
-  it("refuses to summarise in words that an audit takes for a refusal, and keeps quiet about notes to memory", async () => {
+  it("refuses to summarize in words that an audit takes for a refusal, and keeps quiet about notes to memory", async () => {
     const ask = async (content: string): Promise<string> => {
       const messages = [{ role: "user", content }];
       return textOf((await offline().chat.chat({ modelId: "m", system: null, messages })).message);
     };
     for (const text of [
       "<conversation>\n[User]: read a.txt\n</conversation>\n\nSummarise it.",
-      "Summarise the conversation below.\n\nhelp",
+      "Summarize the conversation below.\n\nhelp",
     ]) {
       const answer = await ask(text);
       expect(auditSummary(answer)).toBe("refusal");

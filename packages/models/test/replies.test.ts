@@ -141,7 +141,7 @@ describe.each(adapters)("$name", (adapter) => {
   });
 });
 
-/** Neighbouring pieces of one kind joined. */
+/** Neighboring pieces of one kind joined. */
 function joined(deltas: readonly ChatDelta[]): readonly string[] {
   const lines: string[] = [];
   let last = "";

@@ -11,7 +11,7 @@ export interface SimulatedModel {
   readonly systemMessages: boolean;
   /** Anthropic: what happens when prompt and `max_tokens` together exceed the window. */
   readonly outputOverflow: "refuse" | "stop";
-  /** OpenAI chat: `max_tokens` is refused in favour of `max_completion_tokens`. */
+  /** OpenAI chat: `max_tokens` is refused in favor of `max_completion_tokens`. */
   readonly completionTokensOnly: boolean;
   /** OpenAI-compatible servers: thinking is sent, and may come back, as `reasoning_content`. */
   readonly reasoningContent: boolean;
@@ -25,7 +25,7 @@ function claudeVersion(model: string): { readonly family: string; readonly versi
   return match ? { family: match[1] ?? "", version: Number(match[2]) + Number(match[3] ?? 0) / 100 } : null;
 }
 
-/** Known behaviour by model name; what a name does not tell is the tolerant choice. */
+/** Known behavior by model name; what a name does not tell is the tolerant choice. */
 function defaultsOf(model: string): SimulatedModel {
   const claude = claudeVersion(model);
   // Fable and Mythos bind from 5.1 on, the other families from 5.5.

@@ -72,7 +72,7 @@ export interface ProviderSimulatorOptions {
   readonly minimumCacheTokens?: number;
   /** Stands in every id; two simulators of one conversation need two. @default "sim" */
   readonly idPrefix?: string;
-  /** Signs thinking; a second simulator with the same key recognises what the first one signed. @default "sim" */
+  /** Signs thinking; a second simulator with the same key recognizes what the first one signed. @default "sim" */
   readonly signingKey?: string;
   /** Stamps the answers. @default always 2026-01-01T00:00:00Z, so that two runs give the same bytes */
   readonly clock?: Pick<Clock, "nowMs">;

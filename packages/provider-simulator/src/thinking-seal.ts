@@ -16,7 +16,7 @@ export interface Seal {
   readonly prefix: string;
 }
 
-/** Makes signatures and recognises its own. */
+/** Makes signatures and recognizes its own. */
 export interface ThinkingSeals {
   sign(seal: Seal): string;
   /** Null for a signature that this simulator, or one with the same key, has not issued. */

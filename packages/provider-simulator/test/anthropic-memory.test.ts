@@ -77,7 +77,7 @@ describe("signed thinking", () => {
     );
   });
 
-  it("is recognised by a second simulator with the same key, and by no other", async () => {
+  it("is recognized by a second simulator with the same key, and by no other", async () => {
     await start({ replies: [thinks], signingKey: "one" });
     const { content } = await answer(ask([hi], settings));
     const next = ask([hi, assistant(content), user([result("t1")])], settings);

@@ -121,7 +121,7 @@ describe("approveTool", () => {
       () => ({ refuse: "No.", by: "person", words: "keep it" }),
       { decision: "no", by: "person", words: "keep it" },
     ],
-    ["a cancelled question", () => ({ refuse: "No.", decision: "cancel" }), { decision: "cancel" }],
+    ["a canceled question", () => ({ refuse: "No.", decision: "cancel" }), { decision: "cancel" }],
     ["no decision", () => null, { decision: "no" }],
     [
       "an approval that states what it cannot be",

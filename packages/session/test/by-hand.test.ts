@@ -59,7 +59,7 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     await remove();
   });
 
-  it("is not compacted while a turn is open, and no summariser is asked for nothing", async () => {
+  it("is not compacted while a turn is open, and no summarizer is asked for nothing", async () => {
     const { store, remove } = open();
     let asked = 0;
     const counted = { summarize: () => Promise.reject(new Error(`asked ${(asked += 1)}`)) };

@@ -60,7 +60,7 @@ const hostile: Readonly<Record<string, Summarizer>> = {
   "gives a lone surrogate and control characters": says("\ud800\u0000\u001b[2J"),
 };
 
-describe("a summariser", () => {
+describe("a summarizer", () => {
   it.each(Object.keys(hostile))("that %s fails no turn, and what follows it gives the summary", async (name) => {
     const script = createScriptedModel();
     const { sessions, store, events } = scripted(script, {

@@ -10,7 +10,7 @@ const works: Summarizer = {
   summarize: () => Promise.resolve({ summary: workingSummary(1), source: "works", usage: null }),
 };
 
-/** A summariser and what it was given. */
+/** A summarizer and what it was given. */
 function listening(): { readonly summarizer: Summarizer; readonly given: SummaryRequest[] } {
   const given: SummaryRequest[] = [];
   const summarizer: Summarizer = {

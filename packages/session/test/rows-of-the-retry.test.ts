@@ -16,7 +16,7 @@ import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 const startMs = Date.UTC(2026, 4, 1);
 
-/** A summariser that can be put to work, and what it was given. */
+/** A summarizer that can be put to work, and what it was given. */
 interface Switched {
   readonly summarizer: Summarizer;
   readonly given: SummaryRequest[];
@@ -108,7 +108,7 @@ describe("a summary that no model wrote", () => {
     await off.sessions.close();
   });
 
-  it("is made again from the very messages that went, results of tools included, by the same summarisers [RTY-02, RTY-03]", async () => {
+  it("is made again from the very messages that went, results of tools included, by the same summarizers [RTY-02, RTY-03]", async () => {
     const data = createMemoryData();
     const [first, second] = [switched("first"), switched("second")];
     await poor(data, [first.summarizer, second.summarizer]);

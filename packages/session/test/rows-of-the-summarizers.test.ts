@@ -10,7 +10,7 @@ import { echoTool } from "./session-fixture.ts";
 import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 const smallModelId = "claude-haiku-4-5";
-/** The conversation that a summariser was given. */
+/** The conversation that a summarizer was given. */
 const conversationOf = (request: ScriptedModel["requests"][number] | undefined): string =>
   /<conversation>\n([^]*)\n<\/conversation>/.exec(promptOf(request))?.[1] ?? "";
 
@@ -23,7 +23,7 @@ const tooLong: ScriptedReply = {
   error: Object.assign(new Error("prompt is too long: 9000 tokens > 3000 maximum"), { status: 400 }),
 };
 
-/** What a summariser over a model is given when a session of so many turns is compacted. */
+/** What a summarizer over a model is given when a session of so many turns is compacted. */
 async function summarized(
   small: ScriptedModel,
   {
@@ -159,7 +159,7 @@ describe("what a summary model is asked", () => {
   });
 });
 
-describe.each(providerCases)("a summariser over $name", (provider) => {
+describe.each(providerCases)("a summarizer over $name", (provider) => {
   const smallId = provider.modelId;
   const filled = async (
     reply: SimulatedReply,
@@ -212,7 +212,7 @@ describe.each(providerCases)("a summariser over $name", (provider) => {
   });
 });
 
-describe("the summariser that needs no model", () => {
+describe("the summarizer that needs no model", () => {
   it("stands in the same place, and takes its words from the conversation [SUM-12]", async () => {
     const script = createScriptedModel();
     const { sessions, store } = scriptedSessions(script, { summarizers: [createExtractiveSummarizer()] });

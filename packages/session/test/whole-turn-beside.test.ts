@@ -34,7 +34,7 @@ async function talk(session: Session, script: ScriptedModel, from: number, to: n
   }
 }
 
-/** A summariser that answers when it is let. */
+/** A summarizer that answers when it is let. */
 function gated(): { readonly summarizer: Summarizer; asked(): number; open(): void } {
   const gate = Promise.withResolvers<void>();
   let asked = 0;
@@ -52,7 +52,7 @@ const turned = (): Promise<void> => new Promise((resolve) => setTimeout(resolve,
 const shown = async (session: Session): Promise<string> => JSON.stringify((await session.messages()).messages);
 
 describe("a compaction that is begun before it is due", () => {
-  it("holds up no turn, swaps what it summarised and nothing else, and is the only one [CMP-18, CMP-19]", async () => {
+  it("holds up no turn, swaps what it summarized and nothing else, and is the only one [CMP-18, CMP-19]", async () => {
     const script = createScriptedModel();
     const slow = gated();
     const { sessions, store, names } = scripted(script, { summarizers: [slow.summarizer] });
@@ -71,7 +71,7 @@ describe("a compaction that is begun before it is due", () => {
     expect(now).toContain("Topics: number 1.");
     expect(now).toContain("A short one.");
     expect(now).toContain("Question 13:");
-    // Of what was summarised the first request alone is quoted, and its beginning only.
+    // Of what was summarized the first request alone is quoted, and its beginning only.
     expect(now).not.toContain("Question 2:");
     script.push("So it is.");
     await session.runTurn("Go on.");
@@ -171,7 +171,7 @@ describe("a compaction that is begun before it is due", () => {
     await sessions.close();
   });
 
-  it("that another process was faster than is left, and what is due later is summarised", async () => {
+  it("that another process was faster than is left, and what is due later is summarized", async () => {
     const script = createScriptedModel();
     const slow = gated();
     const { sessions, store, names } = scripted(script, { summarizers: [slow.summarizer] });

@@ -50,7 +50,7 @@ export type SummarizerKind = "works" | "fails" | "hangs" | "garbage" | "overflow
 export const workingSummary = (count: number): string =>
   `Topics: number ${count}.\nDecisions: none.\nCurrent state: under way.\nOpen items: the rest.`;
 
-/** Summarisers as they are in the wild; `asked` counts what was wanted of them. */
+/** Summarizers as they are in the wild; `asked` counts what was wanted of them. */
 export function summarizerOf(
   kind: SummarizerKind,
   simulator: ProviderSimulator,

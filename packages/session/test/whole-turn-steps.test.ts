@@ -89,7 +89,7 @@ describe("the order of a turn", () => {
     const sent = textOf(script.requests.at(-1));
     expect(sent).toContain("Topics: number 1.");
     expect(sent).toContain("And the last question?");
-    // Of what was summarised the first request alone is quoted, and its beginning only.
+    // Of what was summarized the first request alone is quoted, and its beginning only.
     expect(sent).not.toContain("Question 1:");
   });
 

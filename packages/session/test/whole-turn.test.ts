@@ -37,7 +37,7 @@ describe.each(places)("a conversation longer than its window, over store-$name",
   afterEach(() => place.remove());
 
   it.each(casesOf(name))(
-    "of $windowTokens tokens, with a summariser that $kind: nothing is refused or lost, one call for each need",
+    "of $windowTokens tokens, with a summarizer that $kind: nothing is refused or lost, one call for each need",
     async ({ windowTokens, kind }) => {
       place = open();
       const { store } = place;

@@ -13,7 +13,7 @@ import { lostMessage } from "./transcript-end.ts";
 import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
 
-/** A change of the entry that travelled with records. */
+/** A change of the entry that traveled with records. */
 export interface EntryPatch {
   readonly revision: number;
   readonly envelope: StoreEnvelope;

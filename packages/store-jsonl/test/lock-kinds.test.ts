@@ -172,7 +172,7 @@ describe("a folder that OpenClaw uses", () => {
     return root;
   }
 
-  it("has its lock files honoured: one whose owner lives is waited for and named, one left over is cleared [LCK-09, LCK-12]", async () => {
+  it("has its lock files honored: one whose owner lives is waited for and named, one left over is cleared [LCK-09, LCK-12]", async () => {
     const root = openclawFolder();
     const lock = `${transcriptOf(root, "oc1")}.lock`;
     const store = createJsonlStore({ root, lockTimeoutMs: 150 });

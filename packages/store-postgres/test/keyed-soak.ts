@@ -1,4 +1,4 @@
-// Keyed appends while connections are cut, statements cancelled and the server killed. Started by itself it prints its counts:
+// Keyed appends while connections are cut, statements canceled and the server killed. Started by itself it prints its counts:
 // node --conditions=@throughline/source packages/store-postgres/test/keyed-soak.ts 5000 [seed]
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** What a breaker says of a summariser; `SPEC.md` is normative. */
+/** What a breaker says of a summarizer; `SPEC.md` is normative. */
 export type BreakerState =
   /** It is asked. */
   | "closed"
@@ -16,7 +16,7 @@ export type BreakerStep =
   | "tripped"
   /** A call comes after the pause is over. */
   | "probed"
-  /** The caller ended the call: it says nothing of the summariser. */
+  /** The caller ended the call: it says nothing of the summarizer. */
   | "aborted";
 
 /** The state after each step; null where the step cannot happen. */

@@ -82,7 +82,7 @@ const mostShrinks = 2;
 const leastTokens = 500;
 
 /**
- * A summariser that asks a model. A conversation too long for the model's window is summarised part by part, each on
+ * A summarizer that asks a model. A conversation too long for the model's window is summarized part by part, each on
  * top of the parts before; a part that turns out too long after all is made smaller, and nothing is left out for it.
  * @throws {ThroughlineError} from `summarize`: ABORTED by the caller's signal, SUMMARY_REJECTED for a text that cannot stand
  * for the conversation, SUMMARY_FAILED after the deadline; else the model's own error

@@ -1,5 +1,5 @@
 /**
- * A local summariser as the documents this project began with describe it: a small model of Ollama, with a window that
+ * A local summarizer as the documents this project began with describe it: a small model of Ollama, with a window that
  * takes a whole conversation and time to read it. Data for whoever configures one; nothing here uses it by itself.
  */
 export const localSummaryModel: {

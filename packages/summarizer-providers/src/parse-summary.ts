@@ -29,7 +29,7 @@ const names: Readonly<Record<SectionName, RegExp>> = {
 };
 
 /**
- * Reads the answer of a summariser: a fence, tags, thinking or an introduction around it are taken off, JSON becomes
+ * Reads the answer of a summarizer: a fence, tags, thinking or an introduction around it are taken off, JSON becomes
  * text, headings are known by the names models give them.
  */
 export function parseSummary(answer: string): ParsedSummary {

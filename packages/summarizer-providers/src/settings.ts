@@ -20,7 +20,7 @@ export const summarizerSettings: SettingFragment = {
     },
     {
       key: "fallbackToMain",
-      description: "Whether the model that answers is asked after those; the summariser that needs no model is last.",
+      description: "Whether the model that answers is asked after those; the summarizer that needs no model is last.",
       kind: { type: "boolean" },
       default: true,
     },

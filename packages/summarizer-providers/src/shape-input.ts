@@ -7,7 +7,7 @@ export interface ShapeOptions {
   readonly toolResults: "marker" | "keep";
 }
 
-/** A conversation with what a summariser can do without taken out: it costs the most and says the least. */
+/** A conversation with what a summarizer can do without taken out: it costs the most and says the least. */
 export function shapeInput(
   segments: readonly Segment[],
   { messageChars, toolResults }: ShapeOptions,

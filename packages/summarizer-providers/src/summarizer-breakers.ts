@@ -3,7 +3,7 @@ import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/
 import { systemClock } from "@throughline/core/node";
 import { breakerSteps, type BreakerState, type BreakerStep } from "./breaker-steps.ts";
 
-/** What is kept of one summariser's failures; plain JSON. */
+/** What is kept of one summarizer's failures; plain JSON. */
 export interface BreakerEntry {
   /** In a row, counted up to the threshold. */
   readonly failures: number;
@@ -19,7 +19,7 @@ export interface BreakerSnapshot {
   readonly summarizers: Readonly<Record<string, BreakerEntry>>;
 }
 
-/** For people: what a summariser's breaker stands at. */
+/** For people: what a summarizer's breaker stands at. */
 export interface BreakerStatus extends BreakerEntry {
   readonly name: string;
   readonly state: BreakerState;
@@ -29,7 +29,7 @@ export interface BreakerStatus extends BreakerEntry {
 }
 
 export interface SummarizerBreakersOptions {
-  /** Failures in a row that take a summariser out. @default 3 */
+  /** Failures in a row that take a summarizer out. @default 3 */
   readonly threshold?: number;
   /** How long it stays out. @default 1800000 */
   readonly resetMs?: number;
@@ -41,15 +41,15 @@ export interface SummarizerBreakersOptions {
   readonly clock?: Clock;
 }
 
-/** A breaker for each summariser, so that one that does not work is not waited for with every summary. */
+/** A breaker for each summarizer, so that one that does not work is not waited for with every summary. */
 export interface SummarizerBreakers {
   /**
-   * The summariser behind the breaker of that name.
-   * @throws {ThroughlineError} from `summarize`: SUMMARIZER_PAUSED while it is out, else what the summariser throws
+   * The summarizer behind the breaker of that name.
+   * @throws {ThroughlineError} from `summarize`: SUMMARIZER_PAUSED while it is out, else what the summarizer throws
    */
   guard(name: string, summarizer: Summarizer): Summarizer;
   snapshot(): BreakerSnapshot;
-  /** Of every summariser that was guarded or is in the snapshot, by name. */
+  /** Of every summarizer that was guarded or is in the snapshot, by name. */
   status(): readonly BreakerStatus[];
 }
 

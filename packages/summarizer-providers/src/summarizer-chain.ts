@@ -2,7 +2,7 @@ import { hasErrorCode, type Summarizer, ThroughlineError } from "@throughline/co
 import { assertKnownOptions, auditSummary, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { SummarizerBreakers } from "./summarizer-breakers.ts";
 
-/** A summariser that gave no summary, and why. */
+/** A summarizer that gave no summary, and why. */
 export interface FailedSummarizer {
   readonly name: string;
   readonly cause: unknown;
@@ -77,7 +77,7 @@ export function createSummarizerChain(options: SummarizerChainOptions): Summariz
       }
       const attempts = failed.map(({ name, cause }) => ({ name, message: messageOf(cause) }));
       const told = attempts.length === 0 ? "none was given" : attempts.map(({ name }) => name).join(", ");
-      throw new ThroughlineError("SUMMARY_FAILED", `No summariser gave a usable summary (${told}).`, {
+      throw new ThroughlineError("SUMMARY_FAILED", `No summarizer gave a usable summary (${told}).`, {
         details: { attempts },
         cause: failed.at(-1)?.cause,
       });

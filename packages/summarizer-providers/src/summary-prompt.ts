@@ -27,7 +27,7 @@ export function summaryPrompt({ style, text, previousSummary, maxOutputTokens, p
     previousSummary === null ? "" : `<previous-summary>\n${tagged(previousSummary)}\n</previous-summary>\n\n`;
   const what =
     previousSummary === null
-      ? "Summarise the conversation above."
+      ? "Summarize the conversation above."
       : "Bring the previous summary up to date with the conversation above: keep what still holds, in its words; change what changed; move what is done out of the open items; add what is new. Leave nothing out that is not settled.";
   const which =
     part === null || (part.number === 1 && part.isLast)

@@ -10,7 +10,7 @@ import { createTestClock } from "./test-clock.ts";
 const request: SummaryRequest = { text: "[User]: Hi", previousSummary: null, maxOutputTokens: 100 };
 const minuteMs = 60_000;
 
-/** A summariser that does what it is told next, and counts. */
+/** A summarizer that does what it is told next, and counts. */
 function scripted(...steps: readonly ("works" | "fails")[]): Summarizer & { calls(): number } {
   let calls = 0;
   return {
@@ -49,7 +49,7 @@ describe("the breaker", () => {
     expect(written).toEqual(breakerSteps);
   });
 
-  it("skips a summariser after three failures in a row, not after two [SUM-03]", async () => {
+  it("skips a summarizer after three failures in a row, not after two [SUM-03]", async () => {
     const breakers = createSummarizerBreakers({ clock: createTestClock() });
     const model = scripted("fails");
     const guarded = breakers.guard("ollama", model);
@@ -156,7 +156,7 @@ describe("the breaker", () => {
     expect(await code(breakers.guard("a", scripted("works")).summarize(request))).toBe("done");
   });
 
-  it("keeps its state over a restart, each summariser its own", async () => {
+  it("keeps its state over a restart, each summarizer its own", async () => {
     const clock = createTestClock();
     const kept: BreakerSnapshot[] = [];
     const before = createSummarizerBreakers({ clock, onChange: (snapshot) => void kept.push(snapshot) });

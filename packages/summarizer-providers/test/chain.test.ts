@@ -13,7 +13,7 @@ const saying = (summary: string, source = "test"): Summarizer => ({
   summarize: async () => ({ summary, source, usage: { calls: 1 } }),
 });
 
-describe("a chain of summarisers", () => {
+describe("a chain of summarizers", () => {
   it("asks in its order, and the next after a failure, which is counted [SUM-01, SUM-02]", async () => {
     const breakers = createSummarizerBreakers({ clock: createTestClock() });
     const failed: string[] = [];

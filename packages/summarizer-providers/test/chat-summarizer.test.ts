@@ -98,7 +98,7 @@ describe.each(providers)("a summary by %s", (_name, modelId, create) => {
   });
 });
 
-describe("what a summariser is asked", () => {
+describe("what a summarizer is asked", () => {
   it("is for topics, decisions, the state and open items, as plain text within its room [SUM-10]", async () => {
     await start({ replies: [good] });
     await byClaude().summarize({ ...request, maxOutputTokens: 2000 });
@@ -150,7 +150,7 @@ describe("what a summariser is asked", () => {
 });
 
 describe("a conversation longer than the window", () => {
-  it("is summarised part by part, each on top of the parts before, and no request is refused [CMP-21]", async () => {
+  it("is summarized part by part, each on top of the parts before, and no request is refused [CMP-21]", async () => {
     const windowTokens = 4000;
     await start({
       fallback: ({ number }) => `Topics:\n- Everything up to part ${number}.`,
@@ -214,7 +214,7 @@ describe("a conversation longer than the window", () => {
   });
 });
 
-describe("the local summariser of the documents", () => {
+describe("the local summarizer of the documents", () => {
   it("asks its model for its window, and is given ten minutes [SUM-05]", async () => {
     expect(localSummaryModel.baseUrl).toBe("http://localhost:11434");
     await start({ replies: [{ kind: "answer", content: good, delayMs: 60_000 }] });
@@ -232,7 +232,7 @@ describe("the local summariser of the documents", () => {
 describe("what is no summary", () => {
   it.each([
     ["empty", ""],
-    ["empty", "<think>I should summarise.</think>"],
+    ["empty", "<think>I should summarize.</think>"],
     ["refusal", "I'm sorry, I cannot help with that."],
     ["refusal", { kind: "answer" as const, content: "I", stop: "refusal" as const }],
     ["cut-off", { kind: "answer" as const, content: good, stop: "length" as const }],

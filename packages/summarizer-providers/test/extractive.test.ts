@@ -31,7 +31,7 @@ const summarize = async (
 ): Promise<string> =>
   (await createExtractiveSummarizer().summarize({ text, previousSummary, maxOutputTokens })).summary;
 
-describe("the extractive summariser", () => {
+describe("the extractive summarizer", () => {
   it("takes requests, decisions, files, commands, failures and what is open, and rewords nothing", async () => {
     const summary = await summarize(conversation);
     expect(parseSummary(summary).sections).toEqual({

@@ -21,7 +21,7 @@ Current state:
 Open items:
 - Update the README`;
 
-describe("an answer of a summariser", () => {
+describe("an answer of a summarizer", () => {
   it.each([
     ["as it was asked for", plain],
     ["in a fence", `\`\`\`markdown\n${plain}\n\`\`\``],

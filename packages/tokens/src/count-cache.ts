@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Counts by content, so that a message that was counted once is hashed and not tokenised again. */
+/** Counts by content, so that a message that was counted once is hashed and not tokenized again. */
 export interface CountCache {
   /** The count of these texts under a tokenizer; `count` is called when it is not known. */
   get(tokenizer: string, texts: readonly string[], count: () => number): number;

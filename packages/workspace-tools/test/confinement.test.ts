@@ -63,7 +63,7 @@ describe("a tool stays inside its folder", () => {
     await using workspace = await openWorkspace({ "sub/a.txt": "a" });
     expect((await workspace.run("read", { path: join(workspace.root, "sub/a.txt") })).content).toBe("a");
     expect((await workspace.run("read", { path: "sub/../sub/./a.txt" })).content).toBe("a");
-    // The neighbour's name begins with the root's.
+    // The neighbor's name begins with the root's.
     await mkdir(`${workspace.root}-2`);
     await writeFile(`${workspace.root}-2/a.txt`, "neighbour");
     expect(await workspace.refusal("read", { path: `${workspace.root}-2/a.txt` })).toBe("outside");

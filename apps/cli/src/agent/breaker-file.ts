@@ -6,7 +6,7 @@ import type { SummarizerBreakers } from "@throughline/summarizer-providers";
 import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
 
 export interface BreakerFileOptions {
-  /** Of the home; made with the first failure of a summariser. */
+  /** Of the home; made with the first failure of a summarizer. */
   readonly path: string;
   readonly threshold: number;
   readonly resetMs: number;
@@ -15,7 +15,7 @@ export interface BreakerFileOptions {
 }
 
 /**
- * Breakers whose state outlives the process: a summariser that did not work is not waited for again by the next command.
+ * Breakers whose state outlives the process: a summarizer that did not work is not waited for again by the next command.
  * A file that cannot be read counts as none, because a breaker only saves time.
  */
 export function openBreakers(options: BreakerFileOptions): SummarizerBreakers {
@@ -40,7 +40,7 @@ function readSnapshot(path: string): unknown {
   try {
     return JSON.parse(readBoundedFile(path, { what: "state", mostBytes: mostFileBytes })) as unknown;
   } catch {
-    // Not there yet, or not what we wrote: every summariser is asked again, and the file is written anew.
+    // Not there yet, or not what we wrote: every summarizer is asked again, and the file is written anew.
     return null;
   }
 }

@@ -89,11 +89,11 @@ export function compactionText(row: CompactionRow, messages: number | null): str
   const from = firstKeptSeq === null ? "" : `, word for word from #${firstKeptSeq} on`;
   switch (state) {
     case "planned":
-      return `Would summarise ${removed} of a context of ~${before} tokens${from}. Nothing was changed.`;
+      return `Would summarize ${removed} of a context of ~${before} tokens${from}. Nothing was changed.`;
     case "compacted": {
       const by = provider === null || provider === source ? source : `${source}, ${provider}`;
       const later = needsRetry === true ? " No model wrote it; a better one is tried later." : "";
-      return `Compacted: ~${before} to ~${(tokensAfter ?? 0).toLocaleString("en")} tokens; ${removed} summarised (${by})${from}.${later}`;
+      return `Compacted: ~${before} to ~${(tokensAfter ?? 0).toLocaleString("en")} tokens; ${removed} summarized (${by})${from}.${later}`;
     }
     case "superseded":
       return "Another process compacted first; its summary stands.";

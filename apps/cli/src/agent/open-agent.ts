@@ -78,7 +78,7 @@ function flushSettings({
   return { ...(workspaceRoot === null ? {} : { workspaceRoot }), ...memoryFlush };
 }
 
-/** The breakers of a home's summarisers. */
+/** The breakers of a home's summarizers. */
 export function homeBreakers(
   home: string,
   { breaker }: SessionSettings,

@@ -29,7 +29,7 @@ export async function openConversation(
   const agent = sessionSettings(context.config);
   for (const { message } of context.config.notes) output.note(maskSecrets(message));
   const breakers = homeBreakers(resolve(host.workingDirectory, String(valueOf("home"))), agent, (error) =>
-    output.note(`What is known of the summarisers cannot be kept: ${causeText(error)}`),
+    output.note(`What is known of the summarizers cannot be kept: ${causeText(error)}`),
   );
   const { tools, root } = hasTools ? await workspaceTools(context, store) : { tools: [], root: null };
   return createConversation(

@@ -18,7 +18,7 @@ export interface SummaryModelsOptions {
   readonly chosen: ChosenModel;
   readonly breakers: SummarizerBreakers;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Told of each summariser that gave none, before the next is asked. */
+  /** Told of each summarizer that gave none, before the next is asked. */
   readonly onFailed: (name: string, cause: unknown) => void;
 }
 

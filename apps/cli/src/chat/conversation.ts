@@ -77,7 +77,7 @@ class OpenConversation implements Conversation {
   readonly #options: ConversationOptions;
   readonly #work: BackgroundWork = createBackgroundWork();
   #wanted: ModelChoice["wanted"];
-  /** For the model of that name: who summarises goes with who answers. */
+  /** For the model of that name: who summarizes goes with who answers. */
   #agent: { readonly name: string; readonly sessions: AgentSessions } | null = null;
   /** What opening the first session led to, before anybody listens. */
   readonly #early: ((listener: ConversationListener) => void)[] = [];

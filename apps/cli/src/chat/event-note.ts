@@ -43,7 +43,7 @@ export function eventNote(event: WholeTurnEvent): string | null {
 function summaryNote(event: WholeTurnEvent): string | null {
   switch (event.name) {
     case "compaction.planned":
-      return `compacting: ${counted(event.removedMessages, "message")} of ${grouped(event.tokensBefore)} tokens are summarised`;
+      return `compacting: ${counted(event.removedMessages, "message")} of ${grouped(event.tokensBefore)} tokens are summarized`;
     case "compaction.replanned":
       return `compacting ${counted(event.removedMessages, "message")} instead`;
     case "compaction.rung-failed":

@@ -68,7 +68,7 @@ export const replCommands: readonly ReplCommand[] = [
     name: "status",
     aliases: [],
     usage: "/status",
-    help: "messages, tokens, compactions, checkpoints, summarisers, what is pending",
+    help: "messages, tokens, compactions, checkpoints, summarizers, what is pending",
     run: showStatus,
   },
   model,
@@ -76,7 +76,7 @@ export const replCommands: readonly ReplCommand[] = [
     name: "continue",
     aliases: [],
     usage: "/continue",
-    help: "go on with a turn that was interrupted, cancelled or failed",
+    help: "go on with a turn that was interrupted, canceled or failed",
     run: (repl) => repl.runTurn(null),
   },
   {

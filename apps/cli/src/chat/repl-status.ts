@@ -57,7 +57,7 @@ function flushText({ phase, askedPercent, flushActioned }: AgentSessionStatus["f
     : `${asked}, ${flushActioned ? "memories were stored" : "no memories were stored"}`;
 }
 
-/** Failures, how many take a summariser out, and when it is tried again. */
+/** Failures, how many take a summarizer out, and when it is tried again. */
 function breakerRows(summarizers: readonly BreakerStatus[]): readonly (readonly [string, string])[] {
   if (summarizers.length === 0) return [["breaker", "none: no model was asked for a summary"]];
   return summarizers.map((summarizer) => {

@@ -115,7 +115,7 @@ async function takeTurn(
       })
       .finally(() => printer.finish());
     if (turn.outcome === "aborted")
-      await output.line({ text: "(cancelled; what had arrived is kept)", style: "yellow" });
+      await output.line({ text: "(canceled; what had arrived is kept)", style: "yellow" });
     if (turn.denial !== null) {
       const { message, remedy } = sendDenied(conversation, turn.denial);
       await output.line({ text: `(${message} ${remedy} Then /continue asks the model.)`, style: "yellow" });

@@ -54,7 +54,7 @@ export const readingCommands: readonly CommandDefinition[] = [
   },
   {
     name: "explain",
-    description: "say what each past call of a model was given: sent, summarised, shortened, and why",
+    description: "say what each past call of a model was given: sent, summarized, shortened, and why",
     arguments: [keyArgument],
     options: [
       { flags: "--turn <id>", description: "the calls of this turn only" },

@@ -54,7 +54,7 @@ async function print({ output }: CommandContext, call: ExplainedCall): Promise<v
     const request = cut.requestSeq === null ? "" : `, except the request #${cut.requestSeq}`;
     await output.line(`  cut         before record #${cut.fromSeq}${request}: the history was longer than the window`);
   }
-  if (summaryId !== null) await output.line(`  summarised  what came before, in ${summaryId}`);
+  if (summaryId !== null) await output.line(`  summarized  what came before, in ${summaryId}`);
   for (const { what, reason, beforeBytes, afterBytes, recordId } of changes)
     await output.line(
       `  shortened   ${what} of ${recordId ?? "several records"}: ${beforeBytes} to ${afterBytes} bytes, ${reason}`,

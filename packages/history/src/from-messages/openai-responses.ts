@@ -66,7 +66,7 @@ function endOf({ status, incomplete_details: incomplete, error }: WireFields): R
       isWireFields(error) && typeof error["message"] === "string" ? error["message"] : "The response failed.";
     return { stopReason: "error", errorMessage: said };
   }
-  if (status === "cancelled") return { stopReason: "error", errorMessage: "The provider cancelled the answer." };
+  if (status === "cancelled") return { stopReason: "error", errorMessage: "The provider canceled the answer." };
   return { stopReason: status === "incomplete" || status === "in_progress" || status === "queued" ? "length" : "stop" };
 }
 

@@ -6,7 +6,7 @@ import { readFlushState } from "@throughline/memory-flush";
 import { type FlushPhase } from "@throughline/memory-flush/internal";
 import type { Gauge } from "@throughline/tokens";
 
-/** What a summariser's breaker stands at, as `createSummarizerBreakers` tells it. */
+/** What a summarizer's breaker stands at, as `createSummarizerBreakers` tells it. */
 export interface SummarizerState {
   readonly name: string;
   readonly state: "closed" | "open" | "half-open";
@@ -18,7 +18,7 @@ export interface SummarizerState {
   readonly lastError: string | null;
 }
 
-/** Whoever keeps the breakers of the summarisers. */
+/** Whoever keeps the breakers of the summarizers. */
 export interface SummarizerStateSource {
   status(): readonly SummarizerState[];
 }
@@ -67,7 +67,7 @@ export interface AgentSessionStatus {
   };
   /** Summaries of this session that are to be made again. */
   readonly retries: readonly RetryStatus[];
-  /** Of the summarisers, by name; empty where no breakers were given. */
+  /** Of the summarizers, by name; empty where no breakers were given. */
   readonly summarizers: readonly SummarizerStatus[];
 }
 
@@ -88,7 +88,7 @@ function retryStatus(
     .toSorted((one, other) => (one.nextAtMs ?? Infinity) - (other.nextAtMs ?? Infinity));
 }
 
-/** What an entry says of everything but the turn, the gauge and the summarisers. */
+/** What an entry says of everything but the turn, the gauge and the summarizers. */
 export function entryStatus(
   entry: SessionEntry,
   { nowMs, limits, isFlushOn }: { readonly nowMs: number; readonly limits: RetryLimits; readonly isFlushOn: boolean },

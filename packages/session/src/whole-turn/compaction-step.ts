@@ -45,7 +45,7 @@ function tellRepairs({ compaction, listener }: WholeTurnParts, { ref, gauge }: S
   if (repairs.length > 0) tellListener(listener, { name: "compaction.repaired", ref, repairs });
 }
 
-/** Takes what was summarised beside the turns, or begins it: only when nobody has to be asked before. */
+/** Takes what was summarized beside the turns, or begins it: only when nobody has to be asked before. */
 async function beside(parts: WholeTurnParts, background: BackgroundCompactions, context: StepContext): Promise<void> {
   if (await background.swap(context)) return;
   const { flush, memory } = parts;

@@ -137,7 +137,7 @@ export class SessionOperations {
     return entryStatus(entry, { nowMs, limits, isFlushOn: parts.flush !== null });
   }
 
-  /** Null while a turn is open: no summariser is asked for nothing. */
+  /** Null while a turn is open: no summarizer is asked for nothing. */
   async #readyRequest(session: SessionHandle, options: ManualCompactionOptions): Promise<CompactionRequest | null> {
     if (session.isInTurn) return null;
     await session.refresh();

@@ -35,7 +35,7 @@ type BackgroundEvent =
     }
   /** Settings that the window did not leave as they were given; told once for each window. */
   | { readonly name: "compaction.repaired"; readonly ref: SessionRef; readonly repairs: readonly SettingRepair[] }
-  /** It could not be put in place; what is due later is summarised then. */
+  /** It could not be put in place; what is due later is summarized then. */
   | { readonly name: "compaction.left"; readonly ref: SessionRef; readonly cause: unknown };
 
 type RetryLoopEvent = {

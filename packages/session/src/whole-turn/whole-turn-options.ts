@@ -31,7 +31,7 @@ interface WholeTurnCompaction extends CompactionSettings {
   readonly background?: boolean;
   /** Of the size at which a compaction is due. @default 90 */
   readonly backgroundPercent?: number;
-  /** For all summarisers together. @default 180000 */
+  /** For all summarizers together. @default 180000 */
   readonly deadlineMs?: number;
   /** The tool named after a compaction for what is no longer shown. @default none */
   readonly memorySearchTool?: string | null;
@@ -54,7 +54,7 @@ export interface AgentSessionsOptions extends Omit<
   readonly summarizers: readonly Summarizer[];
   /** The one that needs no model. @default none */
   readonly extractive?: Summarizer | null;
-  /** Whoever keeps the breakers of the summarisers, for `status`. @default none */
+  /** Whoever keeps the breakers of the summarizers, for `status`. @default none */
   readonly breakers?: SummarizerStateSource;
   readonly compaction?: WholeTurnCompaction;
   readonly checkpoint?: WholeTurnCheckpoint;

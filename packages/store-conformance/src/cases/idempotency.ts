@@ -60,7 +60,7 @@ export const idempotencyCases: readonly ConformanceCase[] = [
   },
   {
     id: "idempotency/before-expect",
-    demand: "a retry is recognised although the head it expects has moved, by itself",
+    demand: "a retry is recognized although the head it expects has moved, by itself",
     async run({ store }) {
       const ref = await createSession(store, "a");
       const options = { idempotencyKey: "k", expect: { head: null } };

@@ -46,7 +46,7 @@ function takingInvalid(
 
 export const sourceMutants: readonly Mutant[] = [
   {
-    name: "source re-serialised",
+    name: "source re-serialized",
     foundBy: "sources/lines-kept",
     handle: (inner) => ({
       read: withSources(inner, (record) =>

@@ -190,7 +190,7 @@ export const isolationMutants: readonly Mutant[] = [
     handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.toLowerCase() })),
   },
   {
-    name: "normalises keys",
+    name: "normalizes keys",
     foundBy: "isolation/hostile-keys",
     handle: (inner) => addressed(inner, (ref) => ({ ...ref, key: ref.key.normalize("NFC") })),
   },
