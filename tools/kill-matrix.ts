@@ -8,6 +8,7 @@ import { repositoryRoot } from "./find-files.ts";
 if (import.meta.main) {
   const rows = await killMatrix();
   process.stdout.write(`${matrixText(rows)}\n${summaryLine(rows)}\n`);
-  if (process.argv.includes("--write")) writeFileSync(join(repositoryRoot, "docs/internal/kill-matrix.md"), matrixText(rows));
+  if (process.argv.includes("--write"))
+    writeFileSync(join(repositoryRoot, "docs/internal/kill-matrix.md"), matrixText(rows));
   process.exitCode = kitProblems(rows).length === 0 ? 0 : 1;
 }

@@ -106,7 +106,10 @@ describe("what the report says", () => {
       "| KEY-03 | a | one | left out for now |",
       'docs/internal/requirements.md:8 KEY-03 is left out without "left out: YYYY-MM-DD reason"',
     ],
-    ["| KEY-03 | a | one | internal |", 'docs/internal/requirements.md:8 KEY-03 is internal without "internal: reason"'],
+    [
+      "| KEY-03 | a | one | internal |",
+      'docs/internal/requirements.md:8 KEY-03 is internal without "internal: reason"',
+    ],
   ])("refuses the row %s", (row, violation) => {
     expect(checkRequirements(`${table}\n${row}`, [], () => true).violations).toEqual([violation]);
   });
