@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
-import { sessionRef, type StoredRecord } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
 import { createHistory } from "@throughline/history";
 import { recordsFromMessages } from "@throughline/history/openai";
 import { createProviderSimulator } from "@throughline/provider-simulator";
@@ -26,9 +26,9 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function records(path: string): Promise<readonly StoredRecord[]> {
   await using store = createSqliteStore({ path });
-  const ref = sessionRef({ key: "home" });
-  if ((await store.load(ref)) === null) return [];
-  const pages = await Array.fromAsync(store.read(ref));
+  const [session] = (await store.list()).sessions;
+  if (session === undefined) return [];
+  const pages = await Array.fromAsync(store.read(session.ref));
   return pages.flatMap((page) => page.records);
 }
 

@@ -1,11 +1,9 @@
 import {
   appendOnce,
   openSession,
-  sessionRef,
   ThroughlineError,
   type MessageDraft,
   type RandomSource,
-  type SessionAddress,
   type SessionRef,
   type SessionState,
   type SessionStore,
@@ -20,6 +18,8 @@ import {
 } from "@throughline/core/internal";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { withStored } from "@throughline/core/store";
+import { locateNamed } from "./locate-named.ts";
+import type { SessionName } from "./sessions.ts";
 
 export interface ImportMessagesOptions {
   /** What to do when the session holds messages: throw SESSION_EXISTS, or append behind them. @default "reject" */
@@ -38,7 +38,7 @@ const kinds: OptionTable<ImportMessagesOptions> = {
  * that is killed meanwhile imports them again. The store limits an append: `capabilities.limits`.
  *
  * @param store stays the caller's to close
- * @param address the session's key, or its address; the session is created when there is none
+ * @param session a label, a key, or an address; the session is created when there is none
  * @param drafts what `recordsFromMessages` of `@throughline/history/<provider>` makes of the messages
  * @returns the records as they are stored, for `history.append`
  * @throws {ThroughlineError} SESSION_EXISTS when the session holds messages, SESSION_BUSY while a turn is open, KEY_INVALID,
@@ -47,19 +47,19 @@ const kinds: OptionTable<ImportMessagesOptions> = {
  */
 export async function importMessages(
   store: SessionStore,
-  address: string | SessionAddress,
+  session: SessionName,
   drafts: readonly MessageDraft[],
   options: ImportMessagesOptions = {},
 ): Promise<readonly StoredRecord[]> {
   assertArgument("importMessages", "drafts", drafts, optionKinds.list);
   assertKnownOptions("importMessages", options, kinds);
   const { whenNotEmpty = "reject", random = systemRandom } = options;
-  const ref = sessionRef(typeof address === "string" ? { key: address } : address);
+  const { ref, label } = await locateNamed("importMessages", store, session);
   if (ref.archiveId !== undefined)
     throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no messages.", { details: { ...ref } });
   // What the store would refuse must not leave an empty session.
   prepareDrafts(drafts, { ids: systemRecordIds, clock: systemClock, limits: store.capabilities.limits });
-  const { state } = await openSession(store, ref, { random });
+  const { state } = await openSession(store, ref, { random, entry: label === null ? {} : { label } });
   if (whenNotEmpty === "reject" && state.messageCount > 0) throw notEmpty(ref, state);
   if (drafts.length === 0) return [];
   // Whoever writes a message meanwhile moves the head: the import is refused then.

@@ -4,7 +4,6 @@ import {
   type RandomSource,
   type SessionDraft,
   type SessionEntry,
-  sessionRef,
   type SessionRef,
   type SessionStore,
   type StoredRecord,
@@ -12,13 +11,12 @@ import {
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { locateSession } from "@throughline/queries/internal";
 import { abandonedTurns } from "./abandoned-turns.ts";
 import { keyedTurnId } from "./begin-turn.ts";
-import { checkSessionName } from "./check-arguments.ts";
 import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
 import { HeldTurn } from "./held-turn.ts";
 import { isAnswered, settledKeyedTurn } from "./keyed-turn.ts";
+import { locateNamed } from "./locate-named.ts";
 import { processOwners } from "./process-owners.ts";
 import type { InterruptedTurn } from "./turn-outcome.ts";
 import type { UnplacedEvent } from "./session-event.ts";
@@ -138,7 +136,7 @@ export async function openTurn(
   const { drafts = [], idempotencyKey = null, leaseMs = 30_000, whenBusy, waitMs, signal } = options;
   const { clock = systemClock, random = systemRandom } = options;
   if (signal?.aborted === true) throw abortedBefore(signal);
-  const { ref, label } = await locate(store, session, signal);
+  const { ref, label } = await locateNamed("openTurn", store, session, signal);
   if (ref.archiveId !== undefined)
     throw new ThroughlineError("SESSION_ARCHIVED", "An archived session takes no turns.", { details: { ...ref } });
   await openSession(store, ref, { random, entry: label === null ? {} : { label } });
@@ -172,18 +170,6 @@ export async function openTurn(
   const controller = new AbortController();
   const held = new HeldTurn({ log, clock, turnId, fence, leaseMs, emit: null, controller, signal });
   return new LoopTurn({ log, turnId, records: log.takeRecords(), interruptedTurn, abandoned }, held);
-}
-
-/** Where the turn is opened, and what a session that is created is called. */
-async function locate(
-  store: SessionStore,
-  session: SessionName,
-  signal: AbortSignal | undefined,
-): Promise<{ readonly ref: SessionRef; readonly label: string | null }> {
-  checkSessionName("openTurn", session);
-  if (typeof session !== "string") return { ref: sessionRef(session), label: null };
-  const scope = { namespace: "", agentId: "main", isAgentGiven: false };
-  return locateSession(store, session, scope, signal === undefined ? {} : { signal });
 }
 
 /** What a name of the caller's own is to others: nobody can look whether its process is alive. */

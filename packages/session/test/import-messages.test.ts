@@ -89,6 +89,15 @@ describe("an import beside others", () => {
     expect(await allRecords(store)).toHaveLength(4);
   });
 
+  it("is found by its label", async () => {
+    await using store = createMemoryStore();
+    await importMessages(store, "home", drafts);
+    await using turn = await openTurn(store, "home");
+    expect(turn.records.filter(({ type }) => type === "message")).toHaveLength(4);
+    expect(turn.entry.label).toBe("home");
+    expect((await store.list()).sessions).toHaveLength(1);
+  });
+
   it("is a conversation of the facade", async () => {
     const { store, sessions, model } = createFixture();
     const chat = openai.recordsFromMessages([
