@@ -1,5 +1,6 @@
 import { crossThresholds } from "@throughline/tokens/internal";
 import type { CheckpointState } from "./checkpoint-state.ts";
+import { optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
 export interface CheckpointSettings {
   /** False: no writer is ever asked. @default true */
@@ -11,6 +12,19 @@ export interface CheckpointSettings {
   /** None under so many tokens. @default 5000 */
   readonly minTokensForGen?: number;
 }
+
+const percentKind: OptionKind = {
+  expected: "a number above 0 and below 100",
+  accepts: (value) => typeof value === "number" && value > 0 && value < 100,
+};
+
+/** The kinds of the settings of checkpoints. */
+export const checkpointSettingsTable: OptionTable<CheckpointSettings> = {
+  enabled: optionKinds.flag,
+  tokenThresholdPercents: optionKinds.listOf(percentKind),
+  turnThreshold: optionKinds.number({ min: 0, max: 100_000 }),
+  minTokensForGen: optionKinds.number({ min: 0, max: 10_000_000 }),
+};
 
 export interface CheckpointMeasurement {
   /** Of the window as it is now; null when it is not known or stale. */

@@ -1,6 +1,7 @@
 import { readUsage, type CallUsage } from "@throughline/tokens";
 import type { AssistantMessage, SessionModel, Summarizer } from "@throughline/core";
 import { checkpointPrompt, checkpointSystem } from "./checkpoint-prompt.ts";
+import { assertArgument, assertKnownOptions, modelTable, optionKinds, portKinds } from "@throughline/core/internal";
 
 export interface CheckpointRequest {
   /** The conversation since the summary before, as plain text. */
@@ -27,8 +28,12 @@ export interface CheckpointWriter {
 /**
  * A writer that asks a model for the parts as JSON. For models whose messages are `{role, content}`: all but Google's
  * and Bedrock's.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for a model without `chat` or `modelId`
  */
-export function chatCheckpointWriter({ chat, modelId }: SessionModel): CheckpointWriter {
+export function chatCheckpointWriter(model: SessionModel): CheckpointWriter {
+  assertKnownOptions<SessionModel>("chatCheckpointWriter", model, modelTable, "model");
+  const { chat, modelId } = model;
   return {
     name: `${chat.provider}/${modelId}`,
     async write({ text, previousSummary, maxOutputTokens, signal }) {
@@ -46,8 +51,14 @@ export function chatCheckpointWriter({ chat, modelId }: SessionModel): Checkpoin
   };
 }
 
-/** A writer over a summarizer, whose prose becomes the summary; what it finds of topics and decisions is in it. */
+/**
+ * A writer over a summarizer, whose prose becomes the summary; what it finds of topics and decisions is in it.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for a summarizer without `summarize`, or a name that is no text
+ */
 export function summarizerCheckpointWriter(summarizer: Summarizer, name: string): CheckpointWriter {
+  assertArgument("summarizerCheckpointWriter", "summarizer", summarizer, portKinds.summarizer);
+  assertArgument("summarizerCheckpointWriter", "name", name, optionKinds.filledText);
   return {
     name,
     async write(request) {

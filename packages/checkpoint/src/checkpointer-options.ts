@@ -1,13 +1,16 @@
 import type { Clock, RecordIds, SessionEntry, SessionRef, SessionStore } from "@throughline/core";
 import type { CheckpointListener, NoCheckpointReason } from "./checkpoint-event.ts";
 import type { CheckpointContent } from "./checkpoint-prompt.ts";
-import type { CheckpointMeasurement, CheckpointSettings } from "./checkpoint-trigger.ts";
+import { checkpointSettingsTable, type CheckpointMeasurement, type CheckpointSettings } from "./checkpoint-trigger.ts";
 import type { CheckpointWriter } from "./checkpoint-writer.ts";
+import { optionKinds, portKinds, type OptionTable } from "@throughline/core/internal";
 
 export interface CheckpointerOptions {
   readonly store: SessionStore;
-  readonly clock: Clock;
-  readonly ids: RecordIds;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Makes the ids of new records. @default the process's */
+  readonly ids?: RecordIds;
   /** Asked in this order until one answers. @default none: no checkpoint is made */
   readonly writers?: readonly CheckpointWriter[];
   readonly settings?: CheckpointSettings;
@@ -45,7 +48,8 @@ export interface Checkpointer {
   turnPatch(entry: SessionEntry, userMessages: number): Readonly<Record<string, unknown>>;
   /**
    * Begins a checkpoint when one is due after a turn, and returns at once; null when none is due. `entry` is as the
-   * turn left it. Never throws, never waits, never holds a turn.
+   * turn left it. Never waits, never holds a turn.
+   * @throws {ThroughlineError} INPUT_INVALID for a size that is none
    */
   afterTurn(ref: SessionRef, entry: SessionEntry, size: TurnSize): CheckpointRun | null;
   /** Makes one now, whatever the triggers say. */
@@ -53,3 +57,25 @@ export interface Checkpointer {
   /** Ends what is in the making and waits for it. */
   close(): Promise<void>;
 }
+
+const { callback, filledText, flag, listOf, number, objectOf, objectWith, orNull, required } = optionKinds;
+
+/** The kinds of the options of `createCheckpointer`. */
+export const checkpointerTable: OptionTable<CheckpointerOptions> = {
+  store: required(portKinds.store),
+  clock: portKinds.clock,
+  ids: portKinds.ids,
+  writers: listOf(objectWith("write")),
+  settings: objectOf(checkpointSettingsTable),
+  owner: required(filledText),
+  deadlineMs: number({ min: 1, max: 86_400_000 }),
+  maxOutputTokens: number({ min: 1 }),
+  onEvent: callback,
+};
+
+/** The kinds of what `afterTurn` is told of a turn. */
+export const turnSizeTable: OptionTable<TurnSize> = {
+  tokens: required(orNull(number({ min: 0 }))),
+  windowTokens: required(orNull(number({ min: 0 }))),
+  topicChanged: flag,
+};

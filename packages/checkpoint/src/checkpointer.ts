@@ -1,5 +1,13 @@
 import { readWindow, type SessionEntry, type SessionRef, type SessionState, ThroughlineError } from "@throughline/core";
-import { auditSummary, Deadline, tellListener, untilAborted } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  auditSummary,
+  Deadline,
+  tellListener,
+  untilAborted,
+  withSystemPorts,
+  type SystemPorts,
+} from "@throughline/core/internal";
 import { appendClaimed, changeState } from "./checkpoint-claim.ts";
 import type { NoCheckpointReason } from "./checkpoint-event.ts";
 import { checkpointMaterial, type CheckpointMaterial } from "./checkpoint-material.ts";
@@ -20,12 +28,14 @@ import {
 import { checkpointSteps } from "./checkpoint-steps.ts";
 import { checkpointTrigger, type CheckpointMeasurement } from "./checkpoint-trigger.ts";
 import type { CheckpointReply } from "./checkpoint-writer.ts";
-import type {
-  CheckpointerOptions,
-  Checkpointer,
-  CheckpointResult,
-  CheckpointRun,
-  TurnSize,
+import {
+  checkpointerTable,
+  turnSizeTable,
+  type CheckpointerOptions,
+  type Checkpointer,
+  type CheckpointResult,
+  type CheckpointRun,
+  type TurnSize,
 } from "./checkpointer-options.ts";
 
 interface WrittenWith {
@@ -48,16 +58,29 @@ interface Job {
 /** The state with which a checkpoint begins; null when it is not due any more. */
 type Claim = (state: CheckpointState, entry: SessionEntry) => CheckpointState | null;
 
+/**
+ * Makes checkpoints of the sessions of a store, beside their turns: a summary of the conversation so far, as a record.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
+ * @example
+ * const checkpointer = createCheckpointer({
+ *   store,
+ *   owner: "worker-1",
+ *   writers: [chatCheckpointWriter(model)],
+ * });
+ * await checkpointer.afterTurn(ref, entry, { tokens: 60_000, windowTokens: 200_000 })?.done;
+ */
 export function createCheckpointer(options: CheckpointerOptions): Checkpointer {
-  return new StoreCheckpointer(options);
+  assertKnownOptions<CheckpointerOptions>("createCheckpointer", options, checkpointerTable);
+  return new StoreCheckpointer(withSystemPorts(options));
 }
 
 class StoreCheckpointer implements Checkpointer {
-  private readonly options: CheckpointerOptions;
+  private readonly options: CheckpointerOptions & SystemPorts;
   private readonly running = new Map<string, Promise<CheckpointResult>>();
   private readonly closing = new AbortController();
 
-  constructor(options: CheckpointerOptions) {
+  constructor(options: CheckpointerOptions & SystemPorts) {
     this.options = options;
   }
 
@@ -66,6 +89,7 @@ class StoreCheckpointer implements Checkpointer {
   }
 
   afterTurn(ref: SessionRef, entry: SessionEntry, size: TurnSize): CheckpointRun | null {
+    assertKnownOptions<TurnSize>("afterTurn", size, turnSizeTable, "size");
     const { settings = {}, writers = [], clock } = this.options;
     if (settings.enabled === false || writers.length === 0 || this.running.has(keyOf(ref))) return null;
     const nowMs = clock.nowMs();

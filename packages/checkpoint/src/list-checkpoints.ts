@@ -1,4 +1,4 @@
-import { findRecordProblem } from "@throughline/core/internal";
+import { assertKnownOptions, findRecordProblem, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { isRecordOfType, type SessionRef, type SessionStore } from "@throughline/core";
 
 /** A checkpoint as it is shown. */
@@ -17,12 +17,20 @@ export interface ListedCheckpoint {
   readonly atMs: number | null;
 }
 
-/** The checkpoints of a session, oldest first. Reads the heads of all records and the checkpoints themselves. */
+/** The kinds of the options of `listCheckpoints`. */
+export const listTable: OptionTable<{ readonly signal?: AbortSignal }> = { signal: optionKinds.signal };
+
+/**
+ * The checkpoints of a session, oldest first. Reads the heads of all records and the checkpoints themselves.
+ *
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, INPUT_INVALID, and what the store throws
+ */
 export async function listCheckpoints(
   store: SessionStore,
   ref: SessionRef,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<readonly ListedCheckpoint[]> {
+  assertKnownOptions("listCheckpoints", options, listTable);
   const seqById = new Map<string, number>();
   const seqs: number[] = [];
   for await (const page of store.read(ref, { ...options, payload: "head" })) {

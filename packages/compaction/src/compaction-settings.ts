@@ -1,3 +1,5 @@
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
+
 /** When a session is compacted, and how much of it stays. */
 export interface CompactionSettings {
   /** False: only when a request does not fit, or by hand. @default true */
@@ -23,6 +25,23 @@ export interface CompactionSettings {
   /** The longest list of details beside it, in tokens. @default 350, at most a twentieth of the window */
   readonly maxDetailTokens?: number;
 }
+
+const { flag, number } = optionKinds;
+
+/** The kinds of the settings of a compaction. */
+export const compactionSettingsTable: OptionTable<CompactionSettings> = {
+  inAdvance: flag,
+  reserveTokens: number({ min: 0, max: 10_000_000 }),
+  reserveFloorTokens: number({ min: 0, max: 10_000_000 }),
+  maxMessages: number({ min: 5, max: 1_000_000 }),
+  keepPercent: number({ min: 0, max: 90 }),
+  emergencyKeepPercent: number({ min: 0, max: 90 }),
+  minMessages: number({ min: 0, max: 10_000 }),
+  keepRecentTokens: number({ min: 0, max: 10_000_000 }),
+  mostKeptPercent: number({ min: 5, max: 90 }),
+  maxSummaryTokens: number({ min: 100, max: 1_000_000 }),
+  maxDetailTokens: number({ min: 0, max: 1_000_000 }),
+};
 
 /** The settings in force for a window. */
 export interface EffectiveSettings {

@@ -15,15 +15,31 @@ import {
   type CompactionResult,
 } from "./background-compaction.ts";
 import type { CompactionListener } from "./compaction-event.ts";
-import { untilAborted } from "@throughline/core/internal";
-import { compactionNeed, type CompactionNeed, type CompactionSettings } from "./compaction-settings.ts";
+import {
+  assertKnownOptions,
+  untilAborted,
+  optionKinds,
+  portKinds,
+  withSystemPorts,
+  type OptionKind,
+  type OptionTable,
+  type SystemPorts,
+} from "@throughline/core/internal";
+import {
+  compactionNeed,
+  compactionSettingsTable,
+  type CompactionNeed,
+  type CompactionSettings,
+} from "./compaction-settings.ts";
 import { planOnce, type CompactionWay, type CompactionWork, type TokenMeasure } from "./compaction-work.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 
 export interface CompactorOptions {
   readonly store: SessionStore;
-  readonly clock: Clock;
-  readonly ids: RecordIds;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Makes the ids of new records. @default the process's */
+  readonly ids?: RecordIds;
   /** Asked in this order. A chain with fallback counts as one. @default none: checkpoints, extractive and stub remain */
   readonly summarizers?: readonly Summarizer[];
   /** The one that needs no model. @default none: the stub follows the models */
@@ -56,14 +72,19 @@ export interface CompactionRequest {
   readonly signal?: AbortSignal;
 }
 
+/** How large a session is. */
+export interface CompactionSize {
+  /** Of the next request; null when it is not known. */
+  readonly tokens: number | null;
+  /** Null and 0 stand for unknown. */
+  readonly windowTokens: number | null;
+  readonly messages: number;
+}
+
 /** Compacts sessions of one store. */
 export interface Compactor {
   /** Whether a compaction is due at a size. */
-  need(size: {
-    readonly tokens: number | null;
-    readonly windowTokens: number | null;
-    readonly messages: number;
-  }): CompactionNeed;
+  need(size: CompactionSize): CompactionNeed;
   /** What `compact` would replace now. Asks no summarizer and writes nothing. */
   plan(ref: SessionRef, request: CompactionRequest): Promise<CompactionPlan | NothingToCompact>;
   /**
@@ -76,6 +97,57 @@ export interface Compactor {
   begin(ref: SessionRef, request: CompactionRequest): BackgroundCompaction;
 }
 
+const { callback, filledText, flag, listOf, number, object, objectOf, objectWith, orNull, required, signal } =
+  optionKinds;
+
+const count = number({ min: 0 });
+
+/** The kinds of the options of `createCompactor`. */
+export const compactorTable: OptionTable<CompactorOptions> = {
+  store: required(portKinds.store),
+  clock: portKinds.clock,
+  ids: portKinds.ids,
+  summarizers: listOf(portKinds.summarizer),
+  extractive: orNull(portKinds.summarizer),
+  settings: objectOf(compactionSettingsTable),
+  preferCheckpoint: flag,
+  deadlineMs: number({ min: 1, max: 86_400_000 }),
+  memoryFolder: filledText,
+  memorySearchTool: orNull(filledText),
+  onEvent: callback,
+};
+
+/** The kinds of what `need` is asked with. */
+export const sizeTable: OptionTable<CompactionSize> = {
+  tokens: required(orNull(count)),
+  windowTokens: required(orNull(count)),
+  messages: required(count),
+};
+
+const way: OptionKind = {
+  expected: '"due", "asked", or an object with `checkpointId`',
+  accepts: (value) =>
+    value === "due" || value === "asked" || (object.accepts(value) && "checkpointId" in (value as object)),
+};
+
+/** The kinds of the options of `plan` and `begin`. */
+export const requestTable: OptionTable<CompactionRequest> = {
+  counter: required(objectWith("countText", "countMessages")),
+  calibration: required(object),
+  windowTokens: required(orNull(count)),
+  totalTokens: orNull(count),
+  targetTokens: orNull(count),
+  way,
+  signal,
+};
+
+/** The kinds of the options of `compact`. */
+export const compactTable: OptionTable<CompactionRequest & ApplyOptions> = {
+  ...requestTable,
+  turn: object,
+  onMoved: callback,
+};
+
 /** A compaction under way for one caller or several. */
 interface SharedCompaction {
   readonly work: Promise<CompactionResult>;
@@ -84,30 +156,48 @@ interface SharedCompaction {
   stop(): void;
 }
 
+/**
+ * Compacts the sessions of a store: the older part of the context is replaced by a summary, and the log keeps all of it.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
+ * @example
+ * const compactor = createCompactor({ store, summarizers: [summarizer] });
+ * const size = { tokens: 150_000, windowTokens: 200_000, messages: 80 };
+ * if (compactor.need(size).due)
+ *   await compactor.compact(ref, { counter, calibration, windowTokens: size.windowTokens, totalTokens: size.tokens });
+ */
 export function createCompactor(options: CompactorOptions): Compactor {
-  return new StoreCompactor(options);
+  assertKnownOptions<CompactorOptions>("createCompactor", options, compactorTable);
+  return new StoreCompactor(withSystemPorts(options));
 }
 
 type WantedCompaction = CompactionRequest & ApplyOptions;
 
 class StoreCompactor implements Compactor {
-  readonly #options: CompactorOptions;
+  readonly #options: CompactorOptions & SystemPorts;
   readonly #running = new Map<string, SharedCompaction>();
   readonly #begun = new Map<string, CompactionRun>();
 
-  constructor(options: CompactorOptions) {
+  constructor(options: CompactorOptions & SystemPorts) {
     this.#options = options;
   }
 
-  need(size: Parameters<Compactor["need"]>[0]): CompactionNeed {
+  need(size: CompactionSize): CompactionNeed {
+    assertKnownOptions<CompactionSize>("need", size, sizeTable, "size");
     return compactionNeed(size, this.#options.settings);
   }
 
-  plan(ref: SessionRef, request: CompactionRequest): Promise<CompactionPlan | NothingToCompact> {
+  async plan(ref: SessionRef, request: CompactionRequest): Promise<CompactionPlan | NothingToCompact> {
+    assertKnownOptions<CompactionRequest>("plan", request, requestTable, "request");
     return planOnce(workOf(this.#options, ref, request));
   }
 
   begin(ref: SessionRef, request: CompactionRequest): CompactionRun {
+    assertKnownOptions<CompactionRequest>("begin", request, requestTable, "request");
+    return this.#begin(ref, request);
+  }
+
+  #begin(ref: SessionRef, request: CompactionRequest): CompactionRun {
     const key = keyOf(ref);
     const known = this.#begun.get(key);
     if (known !== undefined) return known;
@@ -117,6 +207,7 @@ class StoreCompactor implements Compactor {
   }
 
   async compact(ref: SessionRef, request: WantedCompaction): Promise<CompactionResult> {
+    assertKnownOptions<WantedCompaction>("compact", request, compactTable, "request");
     const { signal = null } = request;
     for (;;) {
       abortedBefore(request.signal);
@@ -163,7 +254,7 @@ class StoreCompactor implements Compactor {
       // What was begun beside the turns fits no more; what is wanted now was not planned yet.
       if (result.kind !== "superseded") return result;
     }
-    const run = this.begin(ref, { ...request, signal });
+    const run = this.#begin(ref, { ...request, signal });
     try {
       await untilAborted(run.ready, signal);
       return await run.apply(applied);
@@ -182,7 +273,7 @@ function keyOf({ namespace, agentId, key, archiveId }: SessionRef): string {
   return JSON.stringify([namespace, agentId, key, archiveId ?? null]);
 }
 
-function workOf(options: CompactorOptions, ref: SessionRef, request: CompactionRequest): CompactionWork {
+function workOf(options: CompactorOptions & SystemPorts, ref: SessionRef, request: CompactionRequest): CompactionWork {
   const { windowTokens } = request;
   return {
     ...tokenMeasure(request.counter, request.calibration),

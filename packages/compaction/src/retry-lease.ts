@@ -1,4 +1,11 @@
 import { updateEntry, type Clock, type SessionRef, type SessionStore } from "@throughline/core";
+import {
+  assertKnownOptions,
+  optionKinds,
+  portKinds,
+  withSystemPorts,
+  type OptionTable,
+} from "@throughline/core/internal";
 
 /** Lets one process at a time make the summaries of a session anew. */
 export interface RetryLease {
@@ -9,17 +16,32 @@ export interface RetryLease {
 
 export interface EntryLeaseOptions {
   readonly store: SessionStore;
-  readonly clock: Clock;
+  /** @default the system's clock */
+  readonly clock?: Clock;
   /** Of this process: no other may have the same. */
   readonly owner: string;
   /** At least as long as all attempts of one session may take. @default 900000 */
   readonly leaseMs?: number;
 }
 
+/** The kinds of the options of `createEntryLease`. */
+export const entryLeaseTable: OptionTable<EntryLeaseOptions> = {
+  store: optionKinds.required(portKinds.store),
+  clock: portKinds.clock,
+  owner: optionKinds.required(optionKinds.filledText),
+  leaseMs: optionKinds.number({ min: 1 }),
+};
+
 const field = "summaryRetryLease";
 
-/** A lease in the session's entry, for processes that share the store. The clocks of the processes have to agree. */
-export function createEntryLease({ store, clock, owner, leaseMs = 900_000 }: EntryLeaseOptions): RetryLease {
+/**
+ * A lease in the session's entry, for processes that share the store. The clocks of the processes have to agree.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
+ */
+export function createEntryLease(options: EntryLeaseOptions): RetryLease {
+  assertKnownOptions<EntryLeaseOptions>("createEntryLease", options, entryLeaseTable);
+  const { store, clock, owner, leaseMs = 900_000 } = withSystemPorts(options);
   return {
     async acquire(ref) {
       const state = await updateEntry(store, ref, (entry) => {

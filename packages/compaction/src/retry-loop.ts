@@ -1,10 +1,18 @@
+import {
+  assertKnownOptions,
+  optionKinds,
+  portKinds,
+  withSystemPorts,
+  type OptionTable,
+} from "@throughline/core/internal";
 import type { Clock, SessionRef } from "@throughline/core";
 import type { SummaryRetry } from "./retry-summaries.ts";
 import type { RetryOutcome } from "./retry-options.ts";
 
 export interface RetryLoopOptions {
   readonly retry: SummaryRetry;
-  readonly clock: Clock;
+  /** @default the system's clock */
+  readonly clock?: Clock;
   /** 0 switches it off. @default 60 */
   readonly intervalSeconds?: number;
   /** The sessions to look at; asked anew each time. */
@@ -16,9 +24,28 @@ export interface RetryLoopOptions {
   readonly signal: AbortSignal;
 }
 
-/** Looks for pending summaries at once and then again and again, until the signal. */
+const { callback, number, objectWith, required } = optionKinds;
+
+/** The kinds of the options of `runRetryLoop`. */
+export const retryLoopTable: OptionTable<RetryLoopOptions> = {
+  retry: required(objectWith("run")),
+  clock: portKinds.clock,
+  intervalSeconds: number({ min: 0, max: 86_400 }),
+  sessions: required(callback),
+  onOutcome: required(callback),
+  onError: required(callback),
+  signal: required(optionKinds.signal),
+};
+
+/**
+ * Makes pending summaries again at once, and then every `intervalSeconds`, until the signal is aborted.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is not known, has another type, or is out of range
+ */
 export async function runRetryLoop(options: RetryLoopOptions): Promise<void> {
-  const { retry, clock, intervalSeconds = 60, signal } = options;
+  assertKnownOptions<RetryLoopOptions>("runRetryLoop", options, retryLoopTable);
+  const { retry, intervalSeconds = 60, signal } = options;
+  const { clock } = withSystemPorts(options);
   let scan = true;
   while (intervalSeconds > 0 && !signal.aborted) {
     for await (const ref of options.sessions()) {

@@ -6,8 +6,10 @@ import type { RetryLimits } from "./retry-steps.ts";
 
 export interface SummaryRetryOptions extends RetryLimits {
   readonly store: SessionStore;
-  readonly clock: Clock;
-  readonly ids: RecordIds;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Makes the ids of new records. @default the process's */
+  readonly ids?: RecordIds;
   /** The same chain that compaction asks. */
   readonly summarizers: readonly Summarizer[];
   readonly measure: TokenMeasure;

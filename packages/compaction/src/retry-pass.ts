@@ -11,7 +11,7 @@ import {
   ThroughlineError,
   updateEntry,
 } from "@throughline/core";
-import { proseOf, tellListener, throughlineDraft } from "@throughline/core/internal";
+import { proseOf, tellListener, throughlineDraft, type SystemPorts } from "@throughline/core/internal";
 import type { CompactionDetails, ExtractedDetails, SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { stepFrom } from "./compaction-steps.ts";
@@ -34,14 +34,14 @@ import { summaryText } from "./summary-text.ts";
 
 /** One look at the pending summaries of one session. */
 export class RetryPass {
-  private readonly options: SummaryRetryOptions & { readonly stopgap: boolean };
+  private readonly options: SummaryRetryOptions & SystemPorts & { readonly stopgap: boolean };
   private readonly ref: SessionRef;
   private readonly signal: AbortSignal | null;
   /** The session the pass began with: a reset puts another one under the key. */
   private sessionId: string | null = null;
   private measure: TokenMeasure;
 
-  constructor(options: SummaryRetryOptions, ref: SessionRef, signal: AbortSignal | null) {
+  constructor(options: SummaryRetryOptions & SystemPorts, ref: SessionRef, signal: AbortSignal | null) {
     this.options = { ...options, stopgap: options.stopgap ?? false };
     this.ref = ref;
     this.measure = options.measure;

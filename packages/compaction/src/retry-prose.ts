@@ -1,4 +1,4 @@
-import { type SessionRef, type StoredRecord, ThroughlineError } from "@throughline/core";
+import { type Clock, type SessionRef, type StoredRecord, ThroughlineError } from "@throughline/core";
 import { auditSummary, Deadline, proseOf, tellListener, untilAborted } from "@throughline/core/internal";
 import type { SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
@@ -23,8 +23,9 @@ export interface RetriedProse {
 
 export interface WriteProseOptions extends Pick<
   SummaryRetryOptions,
-  "clock" | "deadlineMs" | "maxSummaryTokens" | "onEvent" | "summarizers"
+  "deadlineMs" | "maxSummaryTokens" | "onEvent" | "summarizers"
 > {
+  readonly clock: Clock;
   readonly ref: SessionRef;
   readonly measure: TokenMeasure;
   readonly summary: ChainedSummary;

@@ -1,4 +1,5 @@
 import type { PendingRetry } from "./retry-entry.ts";
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
 
 /** Where a summary that is to be made again stands. `SPEC.md` is normative. */
 export type RetryState = "due" | "waiting" | "running" | "improved" | "given-up";
@@ -47,6 +48,13 @@ export interface RetryLimits {
   /** @default 3600000 */
   readonly maxDelayMs?: number;
 }
+
+/** The kinds of the limits of retries. */
+export const retryLimitsTable: OptionTable<RetryLimits> = {
+  maxAttempts: optionKinds.integer({ min: 1, max: 1000 }),
+  firstDelayMs: optionKinds.number({ min: 0, max: 86_400_000 }),
+  maxDelayMs: optionKinds.number({ min: 0, max: 604_800_000 }),
+};
 
 /**
  * The state of a pending retry at a time. Running and improved ones are not kept: the log tells. A clock that was set back

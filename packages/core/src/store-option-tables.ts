@@ -1,4 +1,5 @@
 import type { PayloadCodec } from "./codec.ts";
+import { portKinds } from "./port-kinds.ts";
 import type { Clock, RandomSource, RecordIds } from "./ports.ts";
 import type { SessionEventListener } from "./session-event.ts";
 import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } from "./option-checks.ts";
@@ -177,9 +178,9 @@ interface CommonFactoryOptions {
 
 /** The kinds of options that factories of stores have in common. */
 export const storeFactoryKinds: OptionTable<CommonFactoryOptions> = {
-  clock: objectWith("nowMs", "sleep"),
-  ids: objectWith("next"),
-  random: objectWith("uint32", "uuid"),
+  clock: portKinds.clock,
+  ids: portKinds.ids,
+  random: portKinds.random,
   onEvent: callback,
   codec: objectWith("encode", "decode"),
   limits: objectOf<Partial<StoreLimits>>({

@@ -1,10 +1,11 @@
 import type { RecordDraft, SessionEntry } from "@throughline/core";
 import { crossThresholds, type ThresholdPhase, type ThresholdState } from "@throughline/tokens/internal";
 import { flushPatch, readFlushState, type FlushState } from "./flush-state.ts";
-import type { MemoryFlushSettings } from "./flush-settings.ts";
+import { flushSettingsTable, type MemoryFlushSettings } from "./flush-settings.ts";
 import { flushSteps } from "./flush-steps.ts";
 import { promptText } from "./prompt-text.ts";
 import { reachableThresholds, type ReachableThreshold, type ThresholdRepair } from "./reachable-thresholds.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 
 export interface FlushInput {
   /** As it is now. */
@@ -18,6 +19,18 @@ export interface FlushInput {
   readonly isCompactionNext: boolean;
   readonly nowMs: number;
 }
+
+const { flag, number, object, orNull, required } = optionKinds;
+
+/** The kinds of what `decideFlush` is told. */
+export const flushInputTable: OptionTable<FlushInput> = {
+  entry: required(object),
+  tokens: required(orNull(number({ min: 0 }))),
+  windowTokens: required(orNull(number({ min: 0 }))),
+  compactAtTokens: required(orNull(number())),
+  isCompactionNext: required(flag),
+  nowMs: required(number()),
+};
 
 export interface FlushDecision {
   /**
@@ -44,11 +57,16 @@ export interface FlushDecision {
  * Whether the agent is to be asked to store what it wants to keep, before a call or before a compaction. Pure. Each
  * threshold fires once a cycle; the highest of several crossed at once fires, and those under it count as fired. When a
  * compaction comes next, the highest one that asks by a message and has not fired does so first.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for a setting or a size that is not known, has another type, or is out of range
  */
 export function decideFlush(input: FlushInput, settings: MemoryFlushSettings = {}): FlushDecision {
+  assertKnownOptions<FlushInput>("decideFlush", input, flushInputTable, "input");
+  assertKnownOptions<MemoryFlushSettings>("decideFlush", settings, flushSettingsTable, "settings");
   const { tokens, windowTokens, nowMs } = input;
   const before = readFlushState(input.entry);
-  const { thresholds, repairs } = reachableThresholds(settings, input);
+  const { compactAtTokens } = input;
+  const { thresholds, repairs } = reachableThresholds(settings, { windowTokens, compactAtTokens });
   const hasWindow = windowTokens !== null && windowTokens > 0;
   const percent = tokens === null || !hasWindow ? null : (tokens * 100) / windowTokens;
   const crossing = cross(before.thresholds, percent, thresholds);

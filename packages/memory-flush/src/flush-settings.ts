@@ -1,3 +1,5 @@
+import { nearestName, optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
+
 /** How a prompt reaches the agent. */
 export type FlushDelivery =
   /** In the system text of each turn until the usage falls below the threshold. */
@@ -33,6 +35,45 @@ export interface MemoryFlushSettings {
   readonly writeTools?: readonly string[];
 }
 
+const { filledText, flag, listOf, objectOf, oneOf, required, text } = optionKinds;
+
+const percent: OptionKind = {
+  expected: "a number above 0 and below 100",
+  accepts: (value) => typeof value === "number" && value > 0 && value < 100,
+};
+
+const timeZone: OptionKind = {
+  expected: "an IANA name as Europe/Berlin",
+  accepts: (value) => typeof value === "string" && isTimeZone(value),
+};
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+const thresholdTable: OptionTable<FlushThreshold> = {
+  percent: required(percent),
+  prompt: required(filledText),
+  injectAs: oneOf(["system", "user", "marked"]),
+};
+
+/** The kinds of the settings of a memory flush. */
+export const flushSettingsTable: OptionTable<MemoryFlushSettings> = {
+  enabled: flag,
+  showInSystemPrompt: flag,
+  thresholds: listOf(objectOf(thresholdTable)),
+  timeZone,
+  memoryFolder: text,
+  workspaceRoot: text,
+  writeTools: listOf(text),
+};
+
 export const defaultThresholds: readonly Required<FlushThreshold>[] = [
   {
     percent: 50,
@@ -67,10 +108,12 @@ const deliveries: readonly string[] = ["system", "user", "marked"];
 
 /** What is wrong with settings, for whoever loads them; empty when nothing is. */
 export function checkFlushSettings(settings: MemoryFlushSettings): readonly SettingProblem[] {
-  const problems: SettingProblem[] = [];
+  const problems: SettingProblem[] = [...unknownNames("memoryFlush", settings, flushSettingsTable)];
   const seen = new Set<number>();
-  for (const [index, { percent, prompt, injectAs }] of (settings.thresholds ?? []).entries()) {
+  for (const [index, threshold] of (settings.thresholds ?? []).entries()) {
     const key = `memoryFlush.thresholds.${index}`;
+    const { percent, prompt, injectAs } = threshold;
+    problems.push(...unknownNames(key, threshold, thresholdTable));
     const isPercent = typeof percent === "number" && percent > 0 && percent < 100;
     if (!isPercent) problems.push({ key: `${key}.percent`, value: percent, allowed: "a number above 0 and below 100" });
     else if (seen.has(percent)) problems.push({ key: `${key}.percent`, value: percent, allowed: "each percent once" });
@@ -88,12 +131,13 @@ export function checkFlushSettings(settings: MemoryFlushSettings): readonly Sett
   return problems;
 }
 
-function isTimeZone(timeZone: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone });
-    return true;
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
+function unknownNames(
+  key: string,
+  given: object,
+  table: Readonly<Record<string, OptionKind>>,
+): readonly SettingProblem[] {
+  const known = Object.keys(table);
+  return Object.entries(given)
+    .filter(([name, value]) => value !== undefined && !known.includes(name))
+    .map(([name, value]) => ({ key: `${key}.${name}`, value, allowed: nearestName(name, known) ?? known.join(", ") }));
 }

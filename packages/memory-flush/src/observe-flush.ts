@@ -1,8 +1,16 @@
-import { pathArgumentNames, writeToolNames } from "@throughline/core/internal";
+import {
+  assertArgument,
+  assertKnownOptions,
+  pathArgumentNames,
+  writeToolNames,
+  optionKinds,
+  type OptionKind,
+  type OptionTable,
+} from "@throughline/core/internal";
 import { flushPatch, readFlushState, type FlushState } from "./flush-state.ts";
 import type { SessionEntry } from "@throughline/core";
 import { rearmThreshold } from "@throughline/tokens/internal";
-import type { MemoryFlushSettings } from "./flush-settings.ts";
+import { flushSettingsTable, type MemoryFlushSettings } from "./flush-settings.ts";
 import { flushSteps } from "./flush-steps.ts";
 
 /** A call of a tool in the turn in which the agent was asked. */
@@ -13,6 +21,13 @@ export interface ObservedCall {
   readonly isError?: boolean;
 }
 
+/** How the turn ended in which the agent was asked. */
+export interface EndedFlush {
+  readonly calls: readonly ObservedCall[];
+  /** The call of the model failed before the agent could answer. */
+  readonly failed: boolean;
+}
+
 export interface FlushObservation {
   /** A file under the memory folder was written. */
   readonly flushActioned: boolean;
@@ -20,10 +35,25 @@ export interface FlushObservation {
   readonly flushWrote: boolean;
 }
 
-/** What the agent did after it was asked. Observed for whoever wants to know; nothing is forced. */
-export function observeFlush(calls: readonly ObservedCall[], settings: MemoryFlushSettings = {}): FlushObservation {
+const { any, flag, listOf, objectOf, required, text } = optionKinds;
+
+const calls: OptionKind = listOf(
+  objectOf<ObservedCall>({ name: required(text), arguments: required(any), isError: flag }),
+);
+
+/** The kinds of what `endFlush` is told of a turn. */
+export const endedFlushTable: OptionTable<EndedFlush> = { calls: required(calls), failed: required(flag) };
+
+/**
+ * Whether the agent wrote files after it was asked. It only observes.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for calls that are none, and settings that are not known
+ */
+export function observeFlush(observed: readonly ObservedCall[], settings: MemoryFlushSettings = {}): FlushObservation {
+  assertArgument("observeFlush", "calls", observed, calls);
+  assertKnownOptions<MemoryFlushSettings>("observeFlush", settings, flushSettingsTable, "settings");
   const tools = new Set((settings.writeTools ?? writeToolNames).map((name) => name.toLowerCase()));
-  const writes = calls.filter(({ name, isError }) => tools.has(name.toLowerCase()) && isError !== true);
+  const writes = observed.filter(({ name, isError }) => tools.has(name.toLowerCase()) && isError !== true);
   const paths = writes.flatMap(({ arguments: args }) => pathArgumentNames.map((key) => args[key]));
   return {
     flushActioned: paths.some((path) => typeof path === "string" && isMemoryPath(path, settings)),
@@ -59,12 +89,16 @@ function namesOf(path: string): readonly string[] | null {
 /**
  * The patch of the entry when the turn in which the agent was asked is over: what it did, or, when the call failed
  * before it could answer, that it may be asked again. Null when it was not asked.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID
  */
 export function endFlush(
   entry: SessionEntry,
-  ended: { readonly calls: readonly ObservedCall[]; readonly failed: boolean },
+  ended: EndedFlush,
   settings: MemoryFlushSettings = {},
 ): { readonly patch: Readonly<Record<string, unknown>>; readonly observation: FlushObservation | null } | null {
+  assertKnownOptions<EndedFlush>("endFlush", ended, endedFlushTable, "ended");
+  assertKnownOptions<MemoryFlushSettings>("endFlush", settings, flushSettingsTable, "settings");
   const state = readFlushState(entry);
   if (state.phase !== "asked") return null;
   const step = ended.failed ? "failed" : "turn-ended";

@@ -1,4 +1,10 @@
-import { defaultThresholds, type FlushDelivery, type MemoryFlushSettings } from "./flush-settings.ts";
+import {
+  defaultThresholds,
+  flushSettingsTable,
+  type FlushDelivery,
+  type MemoryFlushSettings,
+} from "./flush-settings.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 
 /** A threshold in force for a window. */
 export interface ReachableThreshold {
@@ -21,6 +27,20 @@ export interface ThresholdRepair {
     | "no room below the ones above it";
 }
 
+/** Where a window ends, and where compaction is due; null where it is not known. */
+export interface WindowSizes {
+  readonly windowTokens: number | null;
+  readonly compactAtTokens: number | null;
+}
+
+const { number, orNull, required } = optionKinds;
+
+/** The kinds of the sizes of a window. */
+export const windowSizesTable: OptionTable<WindowSizes> = {
+  windowTokens: required(orNull(number())),
+  compactAtTokens: required(orNull(number())),
+};
+
 export interface ReachableThresholds {
   /** Lowest first; empty when the window is not known. */
   readonly thresholds: readonly ReachableThreshold[];
@@ -38,12 +58,13 @@ const leastPercent = 2;
 /**
  * Makes thresholds that can fire: each lies below the point at which compaction is due, by 4,000 tokens or a twentieth of
  * the window, and two percent below the one above it. One that would not is moved down; one there is no room for is
- * dropped. Both are said.
+ * dropped. `repairs` has both.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for a setting or a size that is not known, has another type, or is out of range
  */
-export function reachableThresholds(
-  settings: MemoryFlushSettings,
-  sizes: { readonly windowTokens: number | null; readonly compactAtTokens: number | null },
-): ReachableThresholds {
+export function reachableThresholds(settings: MemoryFlushSettings, sizes: WindowSizes): ReachableThresholds {
+  assertKnownOptions<MemoryFlushSettings>("reachableThresholds", settings, flushSettingsTable, "settings");
+  assertKnownOptions<WindowSizes>("reachableThresholds", sizes, windowSizesTable, "sizes");
   const { windowTokens, compactAtTokens } = sizes;
   if (settings.enabled === false || windowTokens === null || windowTokens <= 0) return { thresholds: [], repairs: [] };
   const margin = Math.min(mostMarginTokens, windowTokens * marginShare);

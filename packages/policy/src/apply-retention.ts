@@ -1,6 +1,13 @@
 import { endSession, hasErrorCode, mainSessionKey } from "@throughline/core";
 import type { Clock, SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { archivedAtMs } from "@throughline/core/internal";
+import {
+  archivedAtMs,
+  assertKnownOptions,
+  optionKinds,
+  portKinds,
+  withSystemPorts,
+  type OptionTable,
+} from "@throughline/core/internal";
 import type { RetainedSession, RetentionPlan, RetentionStep } from "./plan-retention.ts";
 
 /** A session of a store with what a plan of retention needs to know. */
@@ -17,16 +24,29 @@ export interface ReadRetainedOptions {
   readonly signal: AbortSignal;
 }
 
+const { callback, flag, number, required, signal: signalKind } = optionKinds;
+
+/** The kinds of the options of `readRetained`. */
+export const readRetainedTable: OptionTable<ReadRetainedOptions> = {
+  isMeasured: required(flag),
+  nowMs: required(number()),
+  onMeasure: callback,
+  signal: required(signalKind),
+};
+
 /**
  * Reads what a plan of retention needs to know of sessions. Protected are the main session of each agent, its newest one, and
  * those with an open turn.
  * @param sessions with the newest first, as stores list them
+ * @throws {ThroughlineError} INPUT_INVALID, and what the store throws
  */
 export async function readRetained(
   store: SessionStore,
   sessions: AsyncIterable<SessionState>,
-  { isMeasured, nowMs, onMeasure, signal }: ReadRetainedOptions,
+  options: ReadRetainedOptions,
 ): Promise<readonly StoredSession[]> {
+  assertKnownOptions<ReadRetainedOptions>("readRetained", options, readRetainedTable);
+  const { isMeasured, nowMs, onMeasure, signal } = options;
   const agents = new Set<string>();
   const retained: StoredSession[] = [];
   for await (const state of sessions) {
@@ -57,23 +77,33 @@ export interface AppliedStep {
 }
 
 export interface ApplyRetentionOptions {
-  readonly clock: Clock;
+  /** @default the system's clock */
+  readonly clock?: Clock;
   /** Called before each step. */
   readonly onStep?: (step: RetentionStep) => void;
   readonly signal: AbortSignal;
 }
 
+/** The kinds of the options of `applyRetention`. */
+export const applyRetentionTable: OptionTable<ApplyRetentionOptions> = {
+  clock: portKinds.clock,
+  onStep: callback,
+  signal: required(signalKind),
+};
+
 /**
  * Carries out a plan, one step after the other. A session that was used since the plan was made is left alone.
  * @param sessions those that the plan was made of
- * @throws {ThroughlineError} ABORTED, and what the store throws
+ * @throws {ThroughlineError} INPUT_INVALID, ABORTED, and what the store throws
  */
 export async function* applyRetention(
   store: SessionStore,
   sessions: readonly StoredSession[],
   plan: RetentionPlan,
-  { clock, onStep, signal }: ApplyRetentionOptions,
+  options: ApplyRetentionOptions,
 ): AsyncGenerator<AppliedStep, void, void> {
+  assertKnownOptions<ApplyRetentionOptions>("applyRetention", options, applyRetentionTable);
+  const { clock, onStep, signal } = withSystemPorts(options);
   const byId = new Map(sessions.map((session) => [session.sessionId, session]));
   for (const step of plan.steps) {
     const session = byId.get(step.sessionId);
@@ -87,7 +117,7 @@ async function apply(
   store: SessionStore,
   session: StoredSession,
   step: RetentionStep,
-  { clock, signal }: ApplyRetentionOptions,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<AppliedStep["state"]> {
   signal.throwIfAborted();
   try {

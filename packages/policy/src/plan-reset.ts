@@ -1,6 +1,7 @@
 import { parseSessionKey } from "@throughline/core";
 import { lastDailyBoundaryMs, nextDailyBoundaryMs } from "./daily-boundary.ts";
 import type { ResetPolicy, ResetRule, ResetType } from "./reset-policy.ts";
+import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
 export interface ResetQuestion {
   readonly policy: ResetPolicy;
@@ -27,7 +28,32 @@ export interface ResetPlan {
   readonly rule: ResetRule;
 }
 
+const { number, object, oneOf, orNull, required, text } = optionKinds;
+
+const resetPolicy: OptionKind = {
+  expected: "a policy as readResetPolicy gives it",
+  accepts: (value) =>
+    object.accepts(value) && object.accepts((value as { rule?: unknown }).rule) && "byChannel" in (value as object),
+};
+
+/** The kinds of what `planReset` is asked. */
+export const resetQuestionTable: OptionTable<ResetQuestion> = {
+  policy: required(resetPolicy),
+  key: required(text),
+  channel: orNull(text),
+  type: oneOf(["direct", "group", "channel", "thread"]),
+  lastActivityMs: required(number()),
+  nowMs: required(number()),
+  timeZone: required(text),
+};
+
+/**
+ * Whether a session is to begin anew, and when.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for a question with another field or type, KEY_INVALID
+ */
 export function planReset(question: ResetQuestion): ResetPlan {
+  assertKnownOptions<ResetQuestion>("planReset", question, resetQuestionTable, "question");
   const { rule, source } = ruleFor(question);
   const { lastActivityMs, nowMs, timeZone } = question;
   const due: { readonly reason: "daily" | "idle"; readonly atMs: number }[] = [];

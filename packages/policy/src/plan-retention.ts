@@ -1,3 +1,5 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+
 /** What a retention plan needs to know of a session. */
 export interface RetainedSession {
   readonly key: string;
@@ -24,6 +26,17 @@ export interface RetentionPolicy {
   /** False: archives are never purged, whatever their age. @default true */
   readonly purgesArchives?: boolean;
 }
+
+const { flag, integer, number, orNull } = optionKinds;
+
+/** The kinds of a policy of `planRetention`. */
+export const retentionTable: OptionTable<RetentionPolicy> = {
+  olderThanMs: orNull(number({ min: 0 })),
+  keep: orNull(integer({ min: 0 })),
+  maxBytes: orNull(number({ min: 0 })),
+  graceMs: number({ min: 0 }),
+  purgesArchives: flag,
+};
 
 export interface RetentionStep {
   readonly action: "archive" | "purge";
@@ -53,12 +66,15 @@ const thirtyDaysMs = 30 * 86_400_000;
  * What should go, by age, count and bytes. A plan only: nothing is removed by it. An active session is archived and
  * never purged at once; an archive is purged when its grace is over. Nothing protected is touched, and a session is
  * never judged by whether an index knows it.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for a policy with another field or type, or out of range
  */
 export function planRetention(
   sessions: readonly RetainedSession[],
   policy: RetentionPolicy,
   nowMs: number,
 ): RetentionPlan {
+  assertKnownOptions<RetentionPolicy>("planRetention", policy, retentionTable, "policy");
   const { olderThanMs = null, keep = null, maxBytes = null } = policy;
   const plan = new Plan(policy, nowMs);
   const oldestFirst = sessions.toSorted(

@@ -1,7 +1,14 @@
 import type { SessionEntry } from "@throughline/core";
 import { type ParsedSessionKey, parseSessionKey } from "@throughline/core";
-import { sessionKeyAliases, sessionKeyHasPrefix } from "@throughline/core/internal";
+import {
+  sessionKeyAliases,
+  sessionKeyHasPrefix,
+  optionKinds,
+  type OptionKind,
+  type OptionTable,
+} from "@throughline/core/internal";
 import type { SendAction, SendPolicy, SendPolicyMatch, SendPolicyMode } from "./send-policy.ts";
+import { assertKnownOptions } from "@throughline/core/internal";
 
 export interface SendPolicyQuestion {
   readonly key: string;
@@ -29,11 +36,30 @@ export interface SendPolicyAnswer {
   readonly chatType: string | null;
 }
 
+const { object, orNull, required, text } = optionKinds;
+
+const sendPolicy: OptionKind = {
+  expected: "a policy as readSendPolicy gives it, or null",
+  accepts: (value) => value === null || (object.accepts(value) && Array.isArray((value as { rules?: unknown }).rules)),
+};
+
+/** The kinds of what `resolveSendPolicy` and `compareSendPolicyModes` are asked. */
+export const sendQuestionTable: OptionTable<SendPolicyQuestion> = {
+  key: required(text),
+  entry: orNull(object),
+  policy: required(sendPolicy),
+  channel: text,
+  chatType: text,
+};
+
 /**
  * Whether something may be sent in a session. In order: the session's own `sendPolicy`, the rules, the default, allow.
  * An own value that is neither `allow` nor `deny` was meant to say something: it denies.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID for a question with another field or type, KEY_INVALID
  */
 export function resolveSendPolicy(question: SendPolicyQuestion): SendPolicyAnswer {
+  assertKnownOptions<SendPolicyQuestion>("resolveSendPolicy", question, sendQuestionTable, "question");
   const { policy } = question;
   const facts = factsOf(question);
   const answer = { mode: policy?.mode ?? null, channel: facts.channel, chatType: facts.chatType, ruleIndex: null };
@@ -49,12 +75,17 @@ export function resolveSendPolicy(question: SendPolicyQuestion): SendPolicyAnswe
   return { ...answer, action: decisive.rule.action, source: "rule", ruleIndex: decisive.index };
 }
 
-/** Both readings of one policy. Where they differ, its writer should say which was meant. */
+/**
+ * Both readings of one policy. Where they differ, its writer should say which was meant.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID
+ */
 export function compareSendPolicyModes(question: SendPolicyQuestion): {
   readonly firstMatch: SendPolicyAnswer;
   readonly denyOverrides: SendPolicyAnswer;
   readonly differ: boolean;
 } {
+  assertKnownOptions<SendPolicyQuestion>("compareSendPolicyModes", question, sendQuestionTable, "question");
   const under = (mode: SendPolicyMode): SendPolicyAnswer =>
     resolveSendPolicy({ ...question, policy: question.policy === null ? null : { ...question.policy, mode } });
   const firstMatch = under("first-match");

@@ -1,6 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
-import process from "node:process";
-import type { Clock, Environment, RandomSource, RecordIds } from "../ports.ts";
+import type { Clock, RandomSource, RecordIds } from "../ports.ts";
 import { createRecordIds } from "../record-ids.ts";
 import { hasErrorCode, ThroughlineError } from "../throughline-error.ts";
 
@@ -32,12 +30,22 @@ export function monotonicMs(): number {
 
 /** Randomness from the operating system. */
 export const systemRandom: RandomSource = {
-  uint32: () => randomBytes(4).readUInt32BE(),
-  uuid: () => randomUUID(),
+  uint32: () => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0,
+  uuid: () => crypto.randomUUID(),
 };
-
-/** The variables of this process. */
-export const systemEnvironment: Environment = { get: (name) => process.env[name] };
 
 /** The record ids of this process. One source for all stores, so that ids sort across them. */
 export const systemRecordIds: RecordIds = createRecordIds({ clock: systemClock, random: systemRandom });
+
+/** The ports that a function takes where its caller gives none. */
+export interface SystemPorts {
+  readonly clock: Clock;
+  readonly ids: RecordIds;
+  readonly random: RandomSource;
+}
+
+/** The options of a call, with the system's clock, record ids and randomness where they are not given. */
+export function withSystemPorts<Options extends Partial<SystemPorts>>(options: Options): Options & SystemPorts {
+  const { clock = systemClock, ids = systemRecordIds, random = systemRandom } = options;
+  return { ...options, clock, ids, random };
+}

@@ -1,0 +1,37 @@
+import { optionKinds, type OptionKind, type OptionTable } from "./option-checks.ts";
+import type { SessionModel } from "./ports.ts";
+import { thinkingLevels } from "./thinking-levels.ts";
+
+const { filledText, integer, objectOf, objectWith, oneOf, orNull, required } = optionKinds;
+
+/** The kinds of options that hold a port, by what is called of it. */
+export const portKinds: {
+  readonly store: OptionKind;
+  readonly clock: OptionKind;
+  readonly ids: OptionKind;
+  readonly random: OptionKind;
+  readonly summarizer: OptionKind;
+  readonly chat: OptionKind;
+} = {
+  store: objectWith("append", "read", "load", "save", "list"),
+  clock: objectWith("nowMs", "sleep"),
+  ids: objectWith("next"),
+  random: objectWith("uint32", "uuid"),
+  summarizer: objectWith("summarize"),
+  chat: objectWith("chat"),
+};
+
+const tokens = orNull(integer({ min: 0 }));
+
+/** The kinds of the fields of a model. */
+export const modelTable: OptionTable<SessionModel> = {
+  chat: required(portKinds.chat),
+  modelId: required(filledText),
+  windowTokens: tokens,
+  assumedWindowTokens: tokens,
+  maxOutputTokens: tokens,
+  thinkingLevel: oneOf(thinkingLevels),
+};
+
+/** A model as the factories of `@throughline/models` make it. */
+export const modelKind: OptionKind = objectOf(modelTable);

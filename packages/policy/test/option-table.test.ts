@@ -1,0 +1,50 @@
+import * as exported from "@throughline/policy";
+import { createMemoryStore } from "@throughline/store-memory";
+import { describeOptions } from "../../../tools/describe-options.ts";
+import { applyRetentionTable, readRetainedTable } from "../src/apply-retention.ts";
+import { resetQuestionTable } from "../src/plan-reset.ts";
+import { retentionTable } from "../src/plan-retention.ts";
+import { sendQuestionTable } from "../src/resolve-send-policy.ts";
+
+const store = createMemoryStore();
+const { signal } = new AbortController();
+const policy = exported.readResetPolicy({});
+const question = { key: "agent:main:main", policy: null };
+
+describeOptions(
+  exported,
+  [
+    {
+      name: "readRetained",
+      table: readRetainedTable,
+      valid: { isMeasured: false, nowMs: 0, signal },
+      call: (options) => exported.readRetained(store, (async function* () {})(), options),
+    },
+    {
+      name: "applyRetention",
+      table: applyRetentionTable,
+      valid: { signal },
+      call: (options) => exported.applyRetention(store, [], exported.planRetention([], {}, 0), options),
+    },
+    {
+      name: "planReset",
+      table: resetQuestionTable,
+      valid: { policy, key: "agent:main:main", lastActivityMs: 0, nowMs: 0, timeZone: "UTC" },
+      call: (given) => exported.planReset(given),
+    },
+    { name: "planRetention", table: retentionTable, call: (given) => exported.planRetention([], given, 0) },
+    {
+      name: "resolveSendPolicy",
+      table: sendQuestionTable,
+      valid: question,
+      call: (given) => exported.resolveSendPolicy(given),
+    },
+    {
+      name: "compareSendPolicyModes",
+      table: sendQuestionTable,
+      valid: question,
+      call: (given) => exported.compareSendPolicyModes(given),
+    },
+  ],
+  ["readDurationMs", "readResetPolicy", "readSendPolicy"],
+);
