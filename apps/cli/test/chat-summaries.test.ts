@@ -53,7 +53,7 @@ describe("compaction by hand", () => {
     await terminal.waitFor("> ");
     await say(terminal, "/compact");
     expect(terminal.text()).toMatch(
-      /Compacted: ~[\d,]+ to ~[\d,]+ tokens; \d+ messages summarised \(extractive\), word for word from #\d+ on\./,
+      /Compacted: ~[\d,]+ to ~[\d,]+ tokens; \d+ messages summarized \(extractive\), word for word from #\d+ on\./,
     );
     await say(terminal, "/new small");
     await say(terminal, "hello");

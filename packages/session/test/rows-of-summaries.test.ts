@@ -103,7 +103,7 @@ describe("where a summary comes from", () => {
       expect(failed).toEqual(before[source]);
       expect(lostMessages(records)).toEqual([]);
       expect(sent).toContain("And now?");
-      if (source === "stub") expect(sent).toMatch(/\(\d+ messages.*are no longer shown and not summarised yet/);
+      if (source === "stub") expect(sent).toMatch(/\(\d+ messages.*are no longer shown and not summarized yet/);
     },
   );
 
