@@ -55,7 +55,7 @@ function quickModel(): ChatModel {
       calls += 1;
       if (calls % 2 === 0) return Promise.resolve({ message: answer, stopReason: "end_turn", usage });
       const [block] = callReply.content as readonly Record<string, unknown>[];
-      const content = [{ ...block, id: `toolu_${calls}` }] as unknown as AssistantMessage["content"];
+      const content = [{ ...block, id: `toolu_${calls}` }] as AssistantMessage["content"];
       return Promise.resolve({ message: { ...callReply, content }, stopReason: "tool_use", usage });
     },
   };

@@ -114,6 +114,9 @@ function checkShape({ folder, name }: CheckedPackage, path: string, facts: Sourc
     ...facts.syntaxErrors.map(({ name, line }) => `${path}:${line} syntax error: ${name}`),
     ...facts.starExports.map(({ line }) => `${path}:${line} export * hides what is public; name the exports`),
     ...facts.defaultExports.map(({ line }) => `${path}:${line} default export; export it by name`),
+    ...facts.unexplainedAssertions.map(
+      ({ line }) => `${path}:${line} "as unknown as" without its reason in a comment on this line or the one before`,
+    ),
   ];
   if (facts.lineCount > limits.fileLines) {
     violations.push(`${path}:${facts.lineCount} ${facts.lineCount} lines; at most ${limits.fileLines}`);

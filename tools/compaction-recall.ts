@@ -76,6 +76,7 @@ function realPoints(name: string, records: readonly StoredRecord[]): readonly Cu
   return records.flatMap((stored, index) => {
     if (stored.type !== "compaction") return [];
     const next = records.findIndex(({ type }, later) => later > index && type === "compaction");
+    // A compaction of pi or OpenClaw, which both have.
     const { summary, firstKeptEntryId } = stored.record as unknown as { summary: string; firstKeptEntryId: string };
     const after = records.slice(index + 1, next < 0 ? undefined : next);
     const point = { name: `${name}, compaction at ${index}`, before: records.slice(0, index), after };

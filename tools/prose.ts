@@ -93,7 +93,7 @@ export function proseOfSource(path: string, text: string): readonly ProsePiece[]
     .flatMap(({ value, start }) => docstringPieces(value, lineOf(start)));
   walkSyntax(program, (node) => {
     if (!isSyntaxNode(node)) return;
-    const literal = literalText(node as unknown as Readonly<Record<string, unknown>>);
+    const literal = literalText(node as Readonly<Record<string, unknown>>);
     if (literal !== null && isProse(literal))
       pieces.push({ kind: "message", line: lineOf(node.start), text: plainText(literal) });
   });

@@ -19,6 +19,8 @@ export interface SourceFacts {
   readonly defaultExports: readonly SourceFact[];
   /** Uses of the world that only ports may touch: `Date.now`, `Math.random`, `process.env`, `node:fs` and their kin. */
   readonly worldUses: readonly SourceFact[];
+  /** Double assertions (`as unknown as T`) without a comment on their line or right before it. */
+  readonly unexplainedAssertions: readonly SourceFact[];
   readonly syntaxErrors: readonly SourceFact[];
 }
 
@@ -50,12 +52,26 @@ function importedWorld(module: string, names: readonly (string | null)[]): strin
   return guarded.filter((name) => names.includes(name)).map((name) => `${module} ${name}`);
 }
 
+const assertions: ReadonlySet<string> = new Set(["TSAsExpression", "TSTypeAssertion"]);
+
+/** Where `unknown` stands in `x as unknown as T`, which turns off the check of the type; null for any other node. */
+function doubleAssertionAt(node: SyntaxNode): number | null {
+  if (!assertions.has(node.type)) return null;
+  let inner = node["expression"];
+  while (isSyntaxNode(inner) && inner.type === "ParenthesizedExpression") inner = inner["expression"];
+  if (!isSyntaxNode(inner) || !assertions.has(inner.type)) return null;
+  const through = inner["typeAnnotation"];
+  return isSyntaxNode(through) && through.type === "TSUnknownKeyword" ? through.start : null;
+}
+
 /** Reads the facts of one TypeScript file from its syntax tree, so that comments and strings never count. */
 export function readSourceFacts(path: string, text: string): SourceFacts {
-  const { program, module, errors } = parseSync(path, text, { lang: "ts", sourceType: "module" });
+  const { program, module, errors, comments } = parseSync(path, text, { lang: "ts", sourceType: "module" });
   const lineOf = lineCounter(text);
   const imports: SourceFact[] = [];
   const worldUses: SourceFact[] = [];
+  const unexplainedAssertions: SourceFact[] = [];
+  const commentLines = new Set(comments.map(({ end }) => lineOf(end)));
   const seeImport = (name: string, start: number, names: readonly (string | null)[]): void => {
     const line = lineOf(start);
     imports.push({ name, line });
@@ -72,6 +88,12 @@ export function readSourceFacts(path: string, text: string): SourceFacts {
   walkSyntax(program, (node) => {
     const world = worldUse(node);
     if (world) worldUses.push({ name: world, line: lineOf(node.start) });
+    const assertedAt = doubleAssertionAt(node);
+    if (assertedAt !== null) {
+      const line = lineOf(assertedAt);
+      const isExplained = [line - 1, line].some((at) => commentLines.has(at));
+      if (!isExplained) unexplainedAssertions.push({ name: "as unknown as", line });
+    }
     if (node.type !== "ImportExpression" && node.type !== "TSImportType") return;
     const source = nameOf(node["source"] ?? node["argument"]);
     if (source) seeImport(source, node.start, []);
@@ -81,6 +103,7 @@ export function readSourceFacts(path: string, text: string): SourceFacts {
     lineCount: text.split("\n").length - (text.endsWith("\n") ? 1 : 0),
     imports,
     worldUses,
+    unexplainedAssertions,
     valueExports: exported
       .filter(({ entry }) => !entry.isType && entry.exportName.kind === "Name")
       .map(({ entry, line }) => ({ name: String(entry.exportName.name), line })),

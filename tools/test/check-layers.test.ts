@@ -131,6 +131,28 @@ describe("what a source file may do", () => {
     ]);
   });
 
+  it.each([
+    "export const a: string = 1 as unknown as string;",
+    "export const a: string = (1 as unknown) as string;",
+    "export const a: string = <string>(<unknown>1);",
+    "// Two lines before.\n\nexport const a: string = 1 as unknown as string;",
+    `export const a: string = 1 as unknown as string;\n// After it.`,
+  ])("wants the reason of a double assertion in a comment: %j", (source) => {
+    expect(complaints("history", source)).toEqual([
+      expect.stringMatching(/^index\.ts:[13] "as unknown as" without its reason/),
+    ]);
+  });
+
+  it.each([
+    "// The table has no numbers.\nexport const a: string = 1 as unknown as string;",
+    "export const a: string = 1 as unknown as string; // The table has no numbers.",
+    "export const a: string = call({\n  b: 1,\n  // The table has no numbers.\n}) as unknown as string;",
+    `export const a: string = "1 as unknown as string";`,
+    "export const a: string = (1 as unknown) === 2 ? (3 as never) : (4 as string);",
+  ])("accepts a double assertion with its reason, and a single one: %j", (source) => {
+    expect(complaints("history", source)).toEqual([]);
+  });
+
   it("refuses star exports, default exports, syntax errors, long files and wide indexes", () => {
     expect(complaints("history", `export * from "./a.ts";`)[0]).toContain("export * hides");
     expect(complaints("history", `export * as a from "./a.ts";`)[0]).toContain("export * hides");

@@ -31,7 +31,7 @@ interface Plan {
 async function prune(...args: readonly string[]): Promise<Plan> {
   const run = await runHere(directory.path, ["prune", ...args, "--json", "--quiet"]);
   expect(run).toMatchObject({ code: 0, stderr: "" });
-  return objects(run.stdout)[0] as unknown as Plan;
+  return objects(run.stdout)[0] as Plan;
 }
 
 async function states(): Promise<Record<string, unknown>> {

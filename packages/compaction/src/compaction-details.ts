@@ -77,6 +77,7 @@ export function readCompactionDetails(
 
 function foreignDetails(needsRetry: boolean, range: SummarizedRange | null): CompactionDetails | null {
   if (range === null) return null;
+  // `fromEntries` forgets the names; `lists` holds those of the interface.
   const nothing = Object.fromEntries(lists.map((list) => [list, []])) as unknown as ExtractedDetails;
   const source = needsRetry ? "stub" : "model";
   return { ...nothing, firstRequest: null, v: 1, source, provider: null, needsRetry, ...range };

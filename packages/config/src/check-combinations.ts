@@ -142,6 +142,7 @@ function retries(settings: SettingSet, say: Say): void {
 function flushPrompts(settings: SettingSet, say: Say): void {
   if (settings.value("session.memoryFlush.enabled") === false) return;
   const key = "session.memoryFlush.thresholds";
+  // The schema of the setting has checked each member.
   const thresholds = settings.value(key) as unknown as readonly FlushThreshold[];
   const timeZone = settings.value("session.memoryFlush.timeZone") as string | null;
   const [problem] = checkFlushSettings({ thresholds, ...(timeZone === null ? {} : { timeZone }) });
@@ -151,6 +152,7 @@ function flushPrompts(settings: SettingSet, say: Say): void {
     throw settings.refusal(at, message, problem.allowed);
   }
   const ordered = thresholds.toSorted((one, other) => one.percent - other.percent);
+  // Thresholds are plain JSON; their interface has no index signature.
   say(key, ordered as unknown as SettingValue, "they are crossed from below");
   const shows = settings.value("session.memoryFlush.showInSystemPrompt") !== false;
   if (shows || !thresholds.every(({ injectAs }) => injectAs === "system")) return;

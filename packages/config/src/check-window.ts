@@ -89,6 +89,7 @@ function checkpointsInReach(settings: SettingSet, windowTokens: number, triggerT
 function flushInReach(settings: SettingSet, windowTokens: number, triggerTokens: number, note: Note): void {
   if (settings.value("session.memoryFlush.enabled") === false) return;
   const key = "session.memoryFlush.thresholds";
+  // The schema of the setting has checked each member.
   const thresholds = settings.value(key) as unknown as readonly FlushThreshold[];
   const sizes = { windowTokens, compactAtTokens: triggerTokens };
   for (const { askedPercent, usedPercent, reason } of reachableThresholds({ thresholds }, sizes).repairs) {

@@ -49,7 +49,7 @@ export function assertObjects(objects: Readonly<Record<string, unknown>>): void 
 /** @throws {ThroughlineError} INPUT_INVALID */
 export function assertRedaction(ids: readonly string[], options: RedactOptions): void {
   const odd = Array.isArray(ids) ? (ids as readonly unknown[]).find((id) => typeof id !== "string") : ids;
-  if (!Array.isArray(ids) || odd !== undefined || ids.includes(undefined as unknown as string))
+  if (!Array.isArray(ids) || odd !== undefined || (ids as readonly unknown[]).includes(undefined))
     throw refused("INPUT_INVALID", `What is redacted is an array of record ids; it has ${quote(odd)}.`);
   assertStoreOptions("redact", options);
   if (options.entryFields?.includes("sessionId") === true)

@@ -118,7 +118,7 @@ describe("a store scoped to one agent", () => {
         sharers: (ref: SessionRef) => (asked.push(ref), Promise.resolve([])),
       },
     };
-    const scope = createAgentScope({ ...store, ...(facets as unknown as Partial<SessionStore>) }, { agentId: "main" });
+    const scope = createAgentScope({ ...store, ...(facets as Partial<SessionStore>) }, { agentId: "main" });
     const rows = attempts[facet];
     for (const attempt of rows === undefined || rows === "harmless" ? [] : rows) {
       const failure: unknown = await attempt(scope, others).catch((error: unknown) => error);

@@ -115,7 +115,7 @@ describe("the parts of a summary", () => {
 
   it("are outdated when a note says so", () => {
     const note = throughlineDraft("note", { kind: "summary-outdated", summaryIds: ["a", "b"], redactedSeqs: [1] });
-    const records = [{ record: note }, { record: { type: "message" } }] as unknown as StoredRecord[];
+    const records = [{ record: note }, { record: { type: "message" } }] as StoredRecord[];
     expect([...outdatedSummaryIds(records)]).toEqual(["a", "b"]);
     const better = throughlineDraft("note", { kind: "summary-superseded", summaryId: "a", summary: "new" });
     const log = [...records, { record: better }].map((stored, index) => ({

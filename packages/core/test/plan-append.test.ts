@@ -176,7 +176,7 @@ describe("the fields an append sets in the entry", () => {
     ],
     ["a number JSON has not", { label: 10n }],
   ])("are refused with a code before the session is looked at: %s", (_name, entry) => {
-    const options = { entry } as unknown as AppendOptions;
+    const options = { entry } as AppendOptions;
     expect(() => prepareAppend([], options, store)).toThrow(expect.objectContaining({ code: "INPUT_INVALID" }));
   });
 });

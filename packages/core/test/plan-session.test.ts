@@ -90,9 +90,7 @@ describe("planMove", () => {
 
   it("refuses what is no move, and does not restore for it", () => {
     for (const kind of ["delete", "", null])
-      expect(() => planMove(archived, { kind } as unknown as MoveAction, () => undefined)).toThrow(
-        coded("INPUT_INVALID"),
-      );
+      expect(() => planMove(archived, { kind } as MoveAction, () => undefined)).toThrow(coded("INPUT_INVALID"));
   });
 
   it("removes by archiving once, and purges only when told", () => {

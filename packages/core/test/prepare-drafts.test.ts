@@ -177,7 +177,7 @@ describe("draftsFingerprint", () => {
   it("names the draft that JSON cannot hold", () => {
     const cycle: Record<string, unknown> = { type: "message" };
     cycle["self"] = cycle;
-    for (const draft of [cycle as unknown as AppendDraft, { type: "message", big: 1n }]) {
+    for (const draft of [cycle as AppendDraft, { type: "message", big: 1n }]) {
       const invalid = expect.objectContaining({ code: "RECORD_INVALID", details: { index: 1 } });
       expect(() => draftsFingerprint([user, draft])).toThrow(invalid);
     }

@@ -58,6 +58,7 @@ export function readLimits(value: unknown): LearnedLimits | null {
     (model) =>
       isFields(model) && fields.every((field) => model[field] === undefined || Number.isSafeInteger(model[field])),
   );
+  // Each field was checked above.
   return isRead ? (value as unknown as LearnedLimits) : null;
 }
 

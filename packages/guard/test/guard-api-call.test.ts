@@ -39,7 +39,7 @@ async function connect(replies: readonly SimulatedReply[]): Promise<Guarded> {
         messages,
         create: async (request) => {
           requests.push(structuredClone(request));
-          return client.messages.create(request as unknown as Anthropic.MessageCreateParamsNonStreaming);
+          return client.messages.create(request as Anthropic.MessageCreateParamsNonStreaming);
         },
         onEvent: (event) => void events.push(event),
         ...more,

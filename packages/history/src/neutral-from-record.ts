@@ -87,6 +87,7 @@ function fromOther(base: Base, role: string, message: Fields): NeutralMessage {
         cancelled: message["cancelled"] === true,
         truncated: message["truncated"] === true,
         fullOutputPath: text(message["fullOutputPath"]),
+        // Fields of a stored message may be missing or of another type.
         content: textBlocks(bashExecutionText(message as unknown as BashExecutionMessage)),
       };
     case "custom":
@@ -109,6 +110,7 @@ function fromAssistant({ id, seq, tsMs }: StoredRecord, message: Fields, isPrefi
     stopReason: text(message["stopReason"]),
     errorMessage: text(message["errorMessage"]),
     responseId: text(message["responseId"]),
+    // As whoever wrote the record left its numbers.
     usage: isFields(message["usage"]) ? (message["usage"] as unknown as Usage) : null,
     isFragment: message["fragment"] === true,
     content: blocks(message["content"]),

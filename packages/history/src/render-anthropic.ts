@@ -209,7 +209,7 @@ function assistantBlock(block: AssistantTurn["blocks"][number]): AnthropicBlock 
     }
     case "raw":
       // As its provider wrote it, of a type that the rules carry.
-      return block.block as unknown as AnthropicOtherBlock;
+      return block.block as AnthropicOtherBlock;
   }
 }
 

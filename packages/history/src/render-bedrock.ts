@@ -99,14 +99,14 @@ function assistantBlock(block: AssistantTurn["blocks"][number]): BedrockBlock {
       return { toolUse: { toolUseId: block.id, name: block.name, input: block.arguments } };
     case "raw":
       // As its provider wrote it, of a type that the caller asked for.
-      return withoutTypeOfOurs(block.block) as unknown as BedrockBlock;
+      return withoutTypeOfOurs(block.block) as BedrockBlock;
   }
 }
 
 function userBlock(block: ReplayUserBlock): BedrockBlock {
   if (block.type === "text") return { text: block.text };
   // As its provider wrote it, of a type that the caller asked for.
-  if (block.type === "raw") return withoutTypeOfOurs(block.block) as unknown as BedrockBlock;
+  if (block.type === "raw") return withoutTypeOfOurs(block.block) as BedrockBlock;
   const { source } = block;
   if (source.type === "url") return { text: `[${block.type}] ${source.url}` };
   const format = source.media_type.slice(source.media_type.indexOf("/") + 1);

@@ -84,7 +84,7 @@ function modelPart(block: AssistantTurn["blocks"][number]): GeminiPart {
       return signed({ functionCall: { name: block.name, args: block.arguments } }, block.signature);
     case "raw":
       // As its provider wrote it, of a type that the caller asked for.
-      return withoutTypeOfOurs(block.block) as unknown as GeminiPart;
+      return withoutTypeOfOurs(block.block) as GeminiPart;
   }
 }
 
@@ -106,7 +106,7 @@ function userPart(block: ReplayUserBlock): GeminiPart {
       return sourcePart(block.source);
     case "raw":
       // As its provider wrote it, of a type that the caller asked for.
-      return withoutTypeOfOurs(block.block) as unknown as GeminiPart;
+      return withoutTypeOfOurs(block.block) as GeminiPart;
   }
 }
 

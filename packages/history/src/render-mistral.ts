@@ -95,7 +95,7 @@ function chunk(block: ReplayUserBlock): MistralChunk {
       };
     case "raw":
       // As its provider wrote it, of a type that the caller asked for.
-      return block.block as unknown as MistralChunk;
+      return block.block as MistralChunk;
   }
 }
 

@@ -111,7 +111,7 @@ function userContent(blocks: readonly ReplayUserBlock[]): string | OpenAiChatPar
         return [{ type: "file", file: { filename: block.name ?? "file.pdf", file_data: dataUrl(block.source) } }];
       case "raw":
         // As its provider wrote it, of a type that the caller asked for.
-        return [block.block as unknown as OpenAiChatPart];
+        return [block.block as OpenAiChatPart];
     }
   });
 }

@@ -113,7 +113,7 @@ function assistantItems(turn: AssistantTurn): readonly OpenAiResponsesItem[] {
       }
       case "raw":
         // As its provider wrote it, of a type that the caller asked for.
-        return [block.block as unknown as OpenAiResponsesItem];
+        return [block.block as OpenAiResponsesItem];
     }
   });
 }
@@ -138,6 +138,6 @@ function inputPart(block: ReplayUserBlock): OpenAiResponsesPart {
         : { type: "input_file", filename: block.name ?? "file.pdf", file_data: dataUrl(block.source) };
     case "raw":
       // As its provider wrote it, of a type that the caller asked for.
-      return block.block as unknown as OpenAiResponsesPart;
+      return block.block as OpenAiResponsesPart;
   }
 }

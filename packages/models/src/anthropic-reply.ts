@@ -5,9 +5,11 @@ import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
 
 /** Adds a whole message to the draft. @throws what `errors` make of anything else */
 export function takeAnthropicMessage(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
+  // As the API documents it; each field is checked before use.
   const message = wholeBody(answer, "content", errors) as unknown as Anthropic.Message;
   begin(message, draft);
   for (const [index, block] of fieldsOf(message.content).entries()) {
+    // Its type is checked in takeBlock, where an unknown one is kept as it is.
     takeBlock(index, block as unknown as Anthropic.ContentBlock, draft);
     draft.endCall(index);
   }
@@ -81,7 +83,7 @@ function takeBlock(index: number, block: Anthropic.ContentBlock, draft: ReplyDra
       draft.input(index, block.input);
       return;
     default:
-      return draft.raw(index, block as unknown as WireFields);
+      return draft.raw(index, block as WireFields);
   }
 }
 

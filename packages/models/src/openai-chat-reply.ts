@@ -18,6 +18,7 @@ export function takeChatCompletion(answer: unknown, draft: ReplyDraft, errors: A
 
 /** Adds a chunk of a stream to the draft. @throws what `errors` make of one that says that the answer failed */
 export function takeChatChunk(chunk: OpenAI.ChatCompletionChunk, draft: ReplyDraft, errors: AnswerErrors): void {
+  // A chunk is plain JSON; the SDK's interface has no index signature.
   begin(chunk as unknown as WireFields, draft);
   const [choice] = fieldsOf(chunk.choices);
   if (choice === undefined) return;

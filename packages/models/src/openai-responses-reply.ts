@@ -43,6 +43,7 @@ export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, error
       // The event says how it ended where the response in it does not.
       return complete({ status: event.type.slice("response.".length), ...fieldsOr(event.response) }, draft, errors);
     case "error":
+      // An event is plain JSON; the SDK's interface has no index signature.
       throw errors.failureOf(event as unknown as WireFields);
     default:
       return undefined;

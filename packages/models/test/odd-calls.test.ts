@@ -28,7 +28,7 @@ async function callsOf(model: ChatModel, isStream: boolean): Promise<{ blocks: r
       : {}),
   });
   expect(message.stopReason).toBe("toolUse");
-  return { blocks: message.content as unknown as readonly Block[], told };
+  return { blocks: message.content as readonly Block[], told };
 }
 
 interface Piece {

@@ -43,7 +43,7 @@ function oddLog(below: (count: number) => number, length: number): StoredRecord[
           ? { ...base, type: "custom", customType: "note", data: {} }
           : { ...base, type: "message", message: { role: below(2) === 0 ? "user" : "bashExecution", content: "x" } };
     const facts = { seq, id, parentId, type: record.type, side: kind === 1, tsMs: 0, storedAtMs: 0, bytes: 1, crc: 0 };
-    records.push({ ...facts, record } as unknown as StoredRecord);
+    records.push({ ...facts, record } as StoredRecord);
   }
   return records;
 }
@@ -113,7 +113,7 @@ describe("the last records of a session", () => {
           ? { ...base, type: "compaction", summary: "s", firstKeptEntryId: `r${seq - 2}`, tokensBefore: 1 }
           : { ...base, type: "message", message: { role: "user", content: "x" } };
       const facts = { seq, id: base.id, parentId: base.parentId, type: record.type, side: false };
-      return { ...facts, tsMs: 0, storedAtMs: 0, bytes: 1, crc: 0, record } as unknown as StoredRecord;
+      return { ...facts, tsMs: 0, storedAtMs: 0, bytes: 1, crc: 0, record } as StoredRecord;
     });
     const { store, given } = storeOf(log);
     const head = { headId: "r6000", lastSeq: 6000, windowSeq };

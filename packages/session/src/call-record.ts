@@ -146,7 +146,9 @@ export function readCallPart(record: SessionRecord): CallPart | null {
   if (typeof turnId !== "string" || typeof step !== "number") return null;
   const attempt = numberOr(data["attempt"], 0);
   const changes = Array.isArray(data["changes"]) ? (data["changes"] as readonly GuardChange[]) : [];
+  // As `moreOf` writes it.
   const splice = isFields(data["splice"]) ? (data["splice"] as unknown as CallSplice) : null;
+  // As `moreOf` writes it.
   const thinkingOut = Array.isArray(data["thinkingOut"]) ? (data["thinkingOut"] as unknown as ThinkingRange) : null;
   if (data["part"] === 2) return { part: 2, turnId, step, attempt, changes, thinkingOut, splice };
   const { provider, model, toSeq, outcome } = data;
@@ -170,6 +172,7 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     maxOutputTokens: numberOr(data["maxOutput"], null),
     windowTokens: numberOr(data["window"], null),
     outcome: outcome as CallOutcome,
+    // As `briefly` writes it.
     actual: Array.isArray(data["actual"]) ? (data["actual"] as unknown as CallActual) : null,
     changes,
     thinkingOut,

@@ -38,7 +38,7 @@ export function fitContent(content: SessionContent, recordBytes: number): Sessio
     fitted[index] = cut;
     left -= size - bytesOf(cut);
   }
-  return (left <= 0 ? fitted : firstBlocks(fitted, mostBytes - markBytes)) as unknown as SessionContent;
+  return (left <= 0 ? fitted : firstBlocks(fitted, mostBytes - markBytes)) as SessionContent;
 }
 
 /** Thousands of small blocks are too large together: those that fit, and a mark. */
@@ -54,6 +54,7 @@ function cutBlock(block: Block, mostBytes: number): Block {
   if (block.type === "thinking" && typeof block["thinking"] === "string")
     // A signature is of the whole thought.
     return { type: "thinking", thinking: cutText(block["thinking"], mostBytes) };
+  // A block is plain JSON; the interface of a tool call has no index signature.
   if (block.type === "toolCall") return cutCall(block as unknown as ToolCallBlock, mostBytes) as unknown as Block;
   return textBlock(
     `[A part of type ${JSON.stringify(block.type.slice(0, 60))} is left out: it has ${bytesOf(block)} bytes.]`,

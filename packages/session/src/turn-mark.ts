@@ -41,5 +41,6 @@ export function readTurnMark(record: SessionRecord): TurnMark | null {
   if (throughlineKind(record) !== "turn") return null;
   const data = record["data"] as Readonly<Record<string, unknown>> | null | undefined;
   if (typeof data?.["turnId"] !== "string" || !states.has(data["state"])) return null;
+  // Turn and state are checked; the other fields are for reports.
   return data as unknown as TurnMark;
 }

@@ -62,7 +62,7 @@ describe("tools that behave oddly", () => {
   it("may put anything among the blocks of a result: what no reader could show goes as JSON, and the rest as it is", async () => {
     const script = createScriptedModel({ calls: [call] });
     const content = [{ type: "text", text: "as it is" }, "bare", { type: "text", text: 5 }, null, { type: "image" }];
-    const tool = { ...echoTool, run: () => ({ content }) } as unknown as AgentTool;
+    const tool = { ...echoTool, run: () => ({ content }) } as AgentTool;
     const { sessions } = createFixture({ script, tools: [tool] });
     await using session = await sessions.open(key);
     await session.runTurn("Hi");

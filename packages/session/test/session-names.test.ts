@@ -68,8 +68,8 @@ describe("the name of a session", () => {
   ])("refuses %j, which is no name", async (name) => {
     const fixture = createFixture();
     const refused = { code: "INPUT_INVALID", message: expect.stringMatching(/^sessions\.open\(\): `session/) };
-    await expect(fixture.sessions.open(name as unknown as string)).rejects.toMatchObject(refused);
-    await expect(openTurn(fixture.store, name as unknown as string)).rejects.toMatchObject({ code: "INPUT_INVALID" });
+    await expect(fixture.sessions.open(name as string)).rejects.toMatchObject(refused);
+    await expect(openTurn(fixture.store, name as string)).rejects.toMatchObject({ code: "INPUT_INVALID" });
     expect(await keysOf(fixture)).toEqual([]);
   });
 

@@ -41,10 +41,10 @@ export function recordOf<Payload extends core.ReadPayload>(
     readonly kind?: unknown;
   };
   if (payload === "head") return head as core.RecordFor<Payload>;
-  if (payload === "record") return { ...head, record } as unknown as core.RecordFor<Payload>;
+  if (payload === "record") return { ...head, record } as core.RecordFor<Payload>;
   const source = sourceBase64 === undefined ? text : new Uint8Array(Buffer.from(sourceBase64, "base64"));
   const meaning: unknown = record ?? JSON.parse(String(text));
-  return { ...head, record: meaning, source, isSourceCanonical } as unknown as core.RecordFor<Payload>;
+  return { ...head, record: meaning, source, isSourceCanonical } as core.RecordFor<Payload>;
 }
 
 export interface WireAppend extends Omit<core.AppendResult, "records"> {

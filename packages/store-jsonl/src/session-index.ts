@@ -151,7 +151,7 @@ export class SessionIndex {
     return this.#ask(() => {
       const behind = this.#all(`${sql} > ? ORDER BY place LIMIT ?`, from, count);
       const before = this.#all(`${sql} <= ? ORDER BY place LIMIT ?`, from, count - behind.length);
-      return [...behind, ...before] as unknown as IndexSample;
+      return [...behind, ...before] as unknown as IndexSample; // The columns of the statement above.
     });
   }
 

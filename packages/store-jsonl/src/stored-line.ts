@@ -137,7 +137,7 @@ export function decodeStoredLine(line: OwnLine, codec: LineCodec, owner: LineOwn
   const { text, envelope } = line;
   const parsed = parseObject(text);
   if (parsed === null) return null;
-  if (envelope.enc !== undefined) return codedLine(parsed as unknown as SessionRecord, envelope, codec, owner);
+  if (envelope.enc !== undefined) return codedLine(parsed as SessionRecord, envelope, codec, owner);
   const record = isBareHeader(parsed, envelope) ? headerRecordOf(text) : (parsed as SessionRecord);
   if (typeof record.id !== "string" || typeof record.type !== "string") return null;
   return new PlainLine(line, record, record === parsed);

@@ -81,7 +81,7 @@ export function readOwnRow(
   const read = reader.push(JSON.stringify(Object.fromEntries(flat)), { ...place, sizeBytes: 0 });
   const { id, parentId } = read.record;
   const isSame = id === record["id"] && parentId === record["parentId"];
-  const whole = (isSame ? record : { ...record, id, parentId }) as unknown as TranscriptLine["record"];
+  const whole = (isSame ? record : { ...record, id, parentId }) as TranscriptLine["record"];
   return { ...read, source: text, record: whole };
 }
 

@@ -18,7 +18,7 @@ describe("the options of a store", () => {
     ["root", "a\0b"],
     ["root", "half of a pair: \ud800"],
   ])("that are out of their range are refused before anything is made: %s %s", (name, value) => {
-    const options = { root: newFolder(), [name]: value } as unknown as JsonlStoreOptions;
+    const options = { root: newFolder(), [name]: value } as JsonlStoreOptions;
     expect(() => createJsonlStore(options)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
   });
 

@@ -36,7 +36,7 @@ export async function kindsOf(store: SessionStore, ref: SessionRef = mainRef): P
   const kinds: string[] = [];
   for await (const { records } of store.read(ref))
     for (const { record } of records) {
-      const { message, data } = record as unknown as { message?: { content: string }; data?: { reason: string } };
+      const { message, data } = record as { message?: { content: string }; data?: { reason: string } };
       kinds.push(message?.content ?? data?.reason ?? record.type);
     }
   return kinds;

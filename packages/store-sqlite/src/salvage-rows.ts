@@ -76,11 +76,12 @@ export function salvagedRow({ rowid, values }: TableRow): SalvagedRow | null {
   if (number !== null || rowid < 1) return null;
   const session = named(sessionColumns, columns);
   if (session !== null) {
-    const row = { ...session, session: rowid } as unknown as SessionRow;
+    const row = { ...session, session: rowid } as SessionRow;
     return row.last_seq >= 0 && row.session_id !== "" ? { kind: "session", row } : null;
   }
   const record = named(recordColumns, columns);
   if (record !== null) {
+    // `named` has checked the kind of each column.
     const row = record as unknown as SalvagedRecord;
     return row.session > 0 && row.seq > 0 && row.id !== "" ? { kind: "record", row } : null;
   }

@@ -347,11 +347,11 @@ export function prepareStatements(database: Database.Database): Statements {
     };
     return [name, prepare];
   });
-  // The types say what each text takes and gives; a database knows neither.
   return Object.assign(lazily(Object.fromEntries(single) as Readonly<Record<string, () => unknown>>), {
     readHeads: ranges(selected([...headColumns, "role", "tool_name"])),
     readRecords: ranges(selected([...headColumns, ...contentColumns])),
     readTexts: ranges("seq, side, ts_ms, stored_at_ms, bytes, crc, text", true),
+    // The types say what each text takes and gives; a database knows neither.
   }) as unknown as Statements;
 }
 

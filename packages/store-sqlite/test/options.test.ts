@@ -21,7 +21,7 @@ describe("the options of a store", () => {
     ["path", ""],
     ["path", "half of a pair: \ud800"],
   ])("that are out of their range are refused before anything is made: %s %s", (name, value) => {
-    const options = { path: join(testFolder(), "store.db"), [name]: value } as unknown as SqliteStoreOptions;
+    const options = { path: join(testFolder(), "store.db"), [name]: value } as SqliteStoreOptions;
     const refusal = expect.objectContaining({ code: "CONFIG_INVALID" }) as unknown;
     expect(() => createSqliteStore(options)).toThrow(refusal as Error);
     if (name !== "backups") expect(() => createSqliteWorkerStore(options)).toThrow(refusal as Error);

@@ -101,7 +101,7 @@ async function restart({ host, storeUrl, workspace, requests, signal }: DemoStag
   const sent = printed.flatMap(({ kind, messages }) => (kind === "request" ? [messages as readonly unknown[]] : []));
   requests.push(...sent.map((messages) => JSON.stringify(messages)));
   const violations = sent.reduce((sum, messages) => sum + validateAnthropic(messages).length, 0);
-  const result = printed.find(({ kind }) => kind === "talk") as unknown as DemoTalkResult | undefined;
+  const result = printed.find(({ kind }) => kind === "talk") as DemoTalkResult | undefined;
   const messages = await withStore(storeUrl, host, async (store) => (await store.load(ref))?.messageCount ?? 0);
   const { interrupted = null, restoredMessages = 0, turns = 0 } = result ?? {};
   return {

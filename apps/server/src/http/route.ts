@@ -74,5 +74,5 @@ export interface ApiRequest<Query = unknown, Body = unknown> {
 export function route<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType>(
   definition: RouteDefinition<Query, Body>,
 ): RouteDefinition {
-  return definition as unknown as RouteDefinition;
+  return definition as RouteDefinition;
 }

@@ -136,7 +136,7 @@ function textOf(record: SourcedRecord, payload: ReadPayload): string {
 /** A draft of the wire as the contract has it. */
 export function draftOf(wire: Readonly<Record<string, unknown>>): AppendDraft {
   const { sourceBase64, record } = wire;
-  if (typeof sourceBase64 !== "string" || Object.hasOwn(wire, "type")) return wire as unknown as AppendDraft;
+  if (typeof sourceBase64 !== "string" || Object.hasOwn(wire, "type")) return wire as AppendDraft;
   const source = new Uint8Array(Buffer.from(sourceBase64, "base64"));
   return (record === undefined ? { source } : { source, record }) as AppendDraft;
 }

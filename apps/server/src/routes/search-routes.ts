@@ -64,6 +64,7 @@ export const searchRoutes: readonly RouteDefinition[] = [
     query: searchFilters(queryInteger),
     answers,
     errors: ["CAPABILITY_UNSUPPORTED"],
+    // The fields of a query are built by name; the schemas above are those of SearchFilters.
     handle: async ({ view, query, signal }) => answerHits(view, query as unknown as SearchFilters, signal),
   }),
   route({
@@ -82,6 +83,7 @@ export const searchRoutes: readonly RouteDefinition[] = [
     },
     answers,
     errors: ["CAPABILITY_UNSUPPORTED"],
+    // As for the query.
     handle: async ({ view, body, signal }) => answerHits(view, body as unknown as SearchFilters, signal),
   }),
   route({

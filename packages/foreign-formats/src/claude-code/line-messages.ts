@@ -26,6 +26,7 @@ export function replyMessage(message: unknown, { isError }: { readonly isError: 
   const model = message["model"] === noModel ? undefined : message["model"];
   const read = attempt(() => recordFromReply({ ...message, model, content: blocks }).message);
   if (read === null) return null;
+  // A message is plain JSON; its interface has no index signature.
   const { stopReason, usage, ...fields } = read as unknown as JsonFields & { readonly usage?: Usage };
   const { provider, model: named, ...bare } = fields;
   const identity = typeof named === "string" ? { provider: String(provider), model: named } : {};

@@ -35,6 +35,7 @@ export function readItem(item: JsonFields, { provider, model }: ReplyAuthor): Re
   const drafts = attempt(() => recordsFromMessages([given], model === null ? { provider } : { provider, model }));
   const [draft] = drafts ?? [];
   if (draft === undefined) return { kind: "none", body: null, callIds: [] };
+  // A message is plain JSON; its interface has no index signature.
   const message = draft.message as unknown as JsonFields;
   switch (message["role"]) {
     case "assistant":

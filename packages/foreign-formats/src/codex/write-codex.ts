@@ -110,7 +110,7 @@ class CodexLines {
     if (origin?.message !== null && origin !== null && !isTyped)
       this.#tell("changed", `${origin.message.role} as user text`, origin);
     const [item] = responses.turn({ ...turn, results: [] });
-    if (item !== undefined) yield this.#line("response_item", item as unknown as JsonFields);
+    if (item !== undefined) yield this.#line("response_item", item as JsonFields);
     if (isTyped) {
       const text = turn.blocks.map((block) => (block.type === "text" ? block.text : "")).join("\n");
       yield this.#line("event_msg", { type: "user_message", message: text, images: [] });
@@ -191,12 +191,12 @@ class CodexLines {
     const [item] = responses.turn({ ...turn, results: [...turn.results], blocks: [] });
     const isCustom = this.#customCalls.delete(result.callId);
     const type = isCustom ? "custom_tool_call_output" : "function_call_output";
-    return this.#line("response_item", { ...(item as unknown as JsonFields), type });
+    return this.#line("response_item", { ...(item as JsonFields), type });
   }
 
   *#items(turn: ReplayTurn): Generator<JsonFields> {
     for (const item of responses.turn(turn)) {
-      const given = item as unknown as JsonFields;
+      const given = item as JsonFields;
       yield this.#line("response_item", given["role"] === "system" ? { ...given, role: "developer" } : given);
     }
   }
@@ -209,7 +209,7 @@ class CodexLines {
     const summary = isCompaction ? String(stored.record["summary"]) : "";
     const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);
     const summaryItem = { type: "message", role: "user", content: [{ type: "input_text", text: summary }] };
-    const items = kept.flatMap((turn) => responses.turn(turn) as unknown as readonly JsonFields[]);
+    const items = kept.flatMap((turn) => responses.turn(turn) as readonly JsonFields[]);
     const replacement = [...(summary === "" ? [] : [summaryItem]), ...items.map(storedItem)];
     yield this.#line("compacted", { message: summary, replacement_history: replacement });
   }

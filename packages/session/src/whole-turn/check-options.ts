@@ -53,6 +53,7 @@ const ranges: Readonly<Record<string, readonly [number, number]>> = {
 function numbers(options: AgentSessionsOptions): readonly Problem[] {
   return Object.entries(ranges).flatMap(([key, [least, most]]) => {
     const [block = "", field = ""] = key.split(".");
+    // The table names the options, and their interface has no index signature.
     const given = (options as unknown as Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>)[
       block
     ];

@@ -285,10 +285,7 @@ export const entryCases: readonly ConformanceCase[] = [
     demand: "what is no entry is refused",
     async run({ store }) {
       for (const entry of [null, [], {}, { sessionId: 7 }, { sessionId: "session-a", big: 1n }]) {
-        await assertRefused(
-          store.save(refOf("a"), entry as unknown as SessionEntry, { ifRevision: null }),
-          "INPUT_INVALID",
-        );
+        await assertRefused(store.save(refOf("a"), entry as SessionEntry, { ifRevision: null }), "INPUT_INVALID");
       }
       assert.equal(await store.load(refOf("a")), null);
     },

@@ -6,7 +6,6 @@ import type {
   MoveAction,
   ReadOptions,
   RedactOptions,
-  SaveOptions,
   SessionRef,
   TurnRequest,
 } from "@throughline/core";
@@ -121,7 +120,7 @@ export const refusalCases: readonly ConformanceCase[] = [
       const archived = (await store.move(await createSession(store, "b"), { kind: "archive" })).ref;
       for (const kind of ["sideways", "", "Restore", null])
         for (const at of [ref, archived])
-          await assertRefused(store.move(at, { kind, key: "agent:main:c" } as unknown as MoveAction), "INPUT_INVALID");
+          await assertRefused(store.move(at, { kind, key: "agent:main:c" } as MoveAction), "INPUT_INVALID");
       assert.deepEqual([(await store.load(ref))?.archived, (await store.load(archived))?.archived], [false, true]);
     },
   },
@@ -158,24 +157,25 @@ export const refusalCases: readonly ConformanceCase[] = [
       const before = [await store.load(ref), await readRecords(store, ref)];
       const refuse = (work: Promise<unknown>): Promise<unknown> => assertRefused(work, "INPUT_INVALID");
       for (const odd of [null, 5, "text", { length: 0 }])
-        await refuse(store.append(ref, odd as unknown as readonly AppendDraft[]));
+        await refuse(store.append(ref, odd as readonly AppendDraft[]));
       for (const odd of [null, 5, "text", {}]) {
-        const signal = odd as unknown as AbortSignal;
+        const signal = odd as AbortSignal;
         await refuse(store.append(ref, [userDraft("two")], { signal }));
         await assertFails(store.load(ref, { signal }), "INPUT_INVALID");
         await assertFails(readRecords(store, ref, { signal }), "INPUT_INVALID");
         await assertFails(store.list({ signal }), "INPUT_INVALID");
       }
       for (const odd of [null, 5, "text"]) {
-        await refuse(store.append(ref, [userDraft("two")], { turn: odd } as unknown as AppendOptions));
-        await refuse(store.append(ref, [userDraft("two")], { expect: odd } as unknown as AppendOptions));
-        await refuse(store.move(ref, odd as unknown as MoveAction));
-        await refuse(store.save(ref, { sessionId: "session-b" }, odd as unknown as SaveOptions));
+        // Callers in plain JavaScript pass any value.
+        await refuse(store.append(ref, [userDraft("two")], { turn: odd as never }));
+        await refuse(store.append(ref, [userDraft("two")], { expect: odd as never }));
+        await refuse(store.move(ref, odd as never));
+        await refuse(store.save(ref, { sessionId: "session-b" }, odd as never));
       }
       for (const odd of [undefined, null, 5, "r1", {}, [undefined], [null], [5], [["r1"]]])
-        await refuse(store.redact(ref, odd as unknown as readonly string[], { reason: "test" }));
+        await refuse(store.redact(ref, odd as readonly string[], { reason: "test" }));
       for (const odd of [undefined, null, {}, { reason: 5 }])
-        await refuse(store.redact(ref, ["r1"], odd as unknown as RedactOptions));
+        await refuse(store.redact(ref, ["r1"], odd as RedactOptions));
       assert.deepEqual([await store.load(ref), await readRecords(store, ref)], before);
     },
   },

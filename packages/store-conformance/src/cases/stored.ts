@@ -40,6 +40,7 @@ export const storedCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       const message = { role: "user", content: [{ type: "text", text: "one" }] };
       const result = await store.append(ref, [{ type: "message", message }], stored);
+      // The caller's record, changed where its type does not allow it.
       const record = result.stored?.[0]?.record as unknown as { message: { content: { text: string }[] } };
       (record.message.content[0] as { text: string }).text = "changed";
       assert.equal(message.content[0]?.text, "one", "the draft");
