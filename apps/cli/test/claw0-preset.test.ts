@@ -130,6 +130,28 @@ describe("the preset claw0 in chat", () => {
     expect(kept).toHaveLength(20);
   });
 
+  it("gives the summarizer plain text, inputs as JSON, and 500 characters of each result [GRD-13]", async () => {
+    // The older half is short enough to be read in one part, in which no result is made smaller for want of room.
+    const text = (index: number): string =>
+      "the lamps of the quay are counted every week. ".repeat(index < 10 ? 100 : 480);
+    const drafts = Array.from({ length: 20 }, (_, index) => [
+      ...(index === 1 ? result("call_1", 2000) : []),
+      user(`Question ${index}: ${text(index)}`),
+      assistant(`Answer ${index}: ${text(index)}`),
+    ]).flat();
+    await seed(directory.path, [{ key, drafts }]);
+    await say("and now?");
+    const [content] = bodies()[0]?.messages.map((message) => message.content) ?? [];
+    const prompt = typeof content === "string" ? content : (content as readonly { text: string }[])[0]?.text;
+    expect(prompt).toContain('[Assistant calls]: read {"path":"call_1.txt"}');
+    const [, shown = ""] = /\[Tool result read\]: ((?:.*\n {2})*.*)/.exec(prompt ?? "") ?? [];
+    expect(shown).toMatch(/^the lamp of the quay is counted, call_1\n/);
+    expect(shown).toContain("characters left out");
+    // Without the line feed that may end its second half.
+    const kept = shown.replaceAll("\n  ", "\n").replace(/\n\[….*\]\n/, "").length;
+    expect([499, 500]).toContain(kept);
+  });
+
   it("shows the limit of 180,000 tokens and 30 cells [TOK-06, C38c, C52]", async () => {
     await seed(directory.path, [{ key, drafts: [user("hello"), assistant("Hello.")] }]);
     await using terminal = runInTerminal(directory.path, chatArguments, {

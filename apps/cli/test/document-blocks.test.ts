@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import type { ProviderSimulator, ReceivedRequest } from "@throughline/provider-simulator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { managementBlock, persistenceBlock } from "../../../packages/config/test/documents.ts";
+import { managementBlock, migrationBlock, persistenceBlock } from "../../../packages/config/test/documents.ts";
 import { objects, runHere, temporaryDirectory } from "./harness.ts";
 import type { Run } from "./harness.ts";
 import { runInTerminal } from "./terminal.ts";
@@ -269,6 +269,23 @@ describe("the first block of the specification of persistence, in chat", () => {
     // Nobody was asked for a summary; only checkpoints were written beside the answers.
     const others = chat.provider.requests.map(asked).filter(({ model }) => !model.includes("opus"));
     expect(others.every(({ messages }) => messages.includes("openQuestions"))).toBe(true);
+  });
+});
+
+describe("the second block of the specification of persistence, in chat", () => {
+  it("inherits the sessions at its source into the database at its path [CFG-03, MIG-08, LAY-14]", async () => {
+    const folder = openclawSessions();
+    const before = hashes(folder);
+    await using chat = await open(migrationBlock);
+    const { notes } = await chat.say("and now?", 100);
+    expect(notes).toContain("session.path is read as session.storePath.");
+    expect(notes).toContain("Imported 2 sessions");
+    const rows = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
+    const keys = rows.flatMap(({ kind, key }) => (kind === "session" ? [key] : []));
+    expect(keys).toEqual(expect.arrayContaining(["agent:main:main", "agent:main:discord:dm:ada"]));
+    const database = join(directory.path, ".openclaw/goclaw/sessions.db");
+    expect(readFileSync(database).subarray(0, 15).toString()).toBe("SQLite format 3");
+    expect(hashes(folder)).toEqual(before);
   });
 });
 

@@ -321,6 +321,23 @@ describe("the store of the command line", () => {
   });
 });
 
+describe("the home and the names of the environment", () => {
+  it("are ~/.throughline, THROUGHLINE_ and, for the time of the cache, OpenClaw's name too [C44]", async () => {
+    const setting = async (key: string, environment: Record<string, string>): Promise<unknown> => {
+      const { stdout } = await runHere(directory.path, ["config", "--json"], { environment });
+      return objects(stdout).find((row) => row["key"] === key);
+    };
+    const unset = { HOME: directory.path, THROUGHLINE_HOME: "" };
+    expect(await setting("home", unset)).toMatchObject({ value: join(directory.path, ".throughline") });
+    const moved = { THROUGHLINE_HOME: join(directory.path, "elsewhere") };
+    expect(await setting("home", moved)).toMatchObject({ value: join(directory.path, "elsewhere") });
+    const theirs = { OPENCLAW_SESSION_CACHE_TTL_MS: "7" };
+    expect(await setting("session.cacheTtlMs", theirs)).toMatchObject({ value: 7 });
+    const both = { ...theirs, THROUGHLINE_SESSION_CACHE_TTL_MS: "9" };
+    expect(await setting("session.cacheTtlMs", both)).toMatchObject({ value: 9 });
+  });
+});
+
 describe("the setting session.inherit.enabled in commands other than chat", () => {
   const inherits = { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
 

@@ -34,7 +34,7 @@ async function summaries(): Promise<number> {
 }
 
 describe("a history that is longer than the window", () => {
-  it("is cut in chat with session.turn.restore cut: no summary, one note, and every command says so [HIS-22]", async () => {
+  it("is cut in chat with session.turn.restore cut: no summary, one note, and every command says so [HIS-17, HIS-22]", async () => {
     writeFileSync(join(directory.path, "config.json"), JSON.stringify({ session: { turn: { restore: "cut" } } }));
     await appendLongHistory();
     const { code, stderr } = await chat("hello");
@@ -47,6 +47,10 @@ describe("a history that is longer than the window", () => {
     const [call] = objects((await run(["explain", key, "--json"])).stdout);
     const { fromSeq } = (call?.["cut"] ?? {}) as { readonly fromSeq?: number };
     expect(fromSeq).toBeGreaterThan(1);
+    // At the beginning of a turn.
+    const shown = objects((await run(["show", key, "--raw", "--all", "--json"])).stdout);
+    const first = shown.find(({ seq }) => seq === fromSeq) as { record?: { message?: unknown } } | undefined;
+    expect(first?.record?.message ?? first).toMatchObject({ role: "user" });
     expect((await run(["explain", key])).stdout).toContain(`cut         before record #${fromSeq}`);
     const context = objects((await run(["context", key, ...window, "--json"])).stdout)[0] ?? {};
     expect(context["omitted"]).toEqual([{ fromSeq: 1, toSeq: (fromSeq ?? 0) - 1, reason: "window" }]);

@@ -24,6 +24,8 @@ export interface CompactionSettings {
   readonly maxSummaryTokens?: number;
   /** The longest list of details beside it, in tokens. @default 350, at most a twentieth of the window */
   readonly maxDetailTokens?: number;
+  /** Longer tool results are cut in the middle before a summarizer reads them; in characters. @default 2000 */
+  readonly toolResultChars?: number;
 }
 
 const { flag, number } = optionKinds;
@@ -57,6 +59,7 @@ export interface EffectiveSettings {
   readonly mostKeptTokens: number;
   readonly maxSummaryTokens: number;
   readonly maxDetailTokens: number;
+  readonly toolResultChars: number;
   /** What the window did not leave as it was given. */
   readonly repairs: readonly SettingRepair[];
 }
@@ -68,6 +71,9 @@ export interface SettingRepair {
   readonly used: number;
   readonly reason: string;
 }
+
+/** What matters of a long result is at its ends. */
+export const defaultToolResultChars = 2000;
 
 const shareOfWindow = 0.25;
 /** Kept at most, in shares of what is kept at least, where no window sets the limit. */
@@ -96,6 +102,7 @@ export function settingsForWindow(settings: CompactionSettings, windowTokens: nu
         : Math.floor((window * (settings.mostKeptPercent ?? shareOfWindow * 100)) / 100),
     maxSummaryTokens: Math.min(settings.maxSummaryTokens ?? 2000, window === null ? Infinity : Math.floor(window / 10)),
     maxDetailTokens: Math.min(settings.maxDetailTokens ?? 350, window === null ? Infinity : Math.floor(window / 20)),
+    toolResultChars: settings.toolResultChars ?? defaultToolResultChars,
     repairs: repairsOf(settings.reserveTokens, reserve),
   };
 }

@@ -156,7 +156,7 @@ async function ask(
   try {
     const reply = await untilAborted(
       summarizer.summarize({
-        text: conversationText(plan.removed),
+        text: conversationText(plan.removed, plan.settings.toolResultChars),
         previousSummary: plan.previous?.prose ?? null,
         maxOutputTokens,
         ...(signal === null ? {} : { signal }),
@@ -208,11 +208,8 @@ function stubText({ removed, removedMessages, previous }: CompactionPlan): strin
   return previous === null ? note : `${previous.prose}\n\n${note}`;
 }
 
-/** Tool results are cut to so many characters: what matters of a long one is at its ends. */
-const toolResultChars = 2000;
-
-/** The conversation as a summarizer reads it. */
-export function conversationText(messages: readonly NeutralMessage[]): string {
+/** The conversation as a summarizer reads it, with so many characters of each tool result. */
+export function conversationText(messages: readonly NeutralMessage[], toolResultChars: number): string {
   const context = {
     headId: null,
     messages,

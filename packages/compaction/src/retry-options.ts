@@ -19,6 +19,8 @@ export interface SummaryRetryOptions extends RetryLimits {
   readonly lease?: RetryLease;
   /** Of one summary, in tokens. @default 2000 */
   readonly maxSummaryTokens?: number;
+  /** As in `CompactionSettings`. @default 2000 */
+  readonly toolResultChars?: number;
   /**
    * Writes only what was withheld because of a redaction, in its place at once, and leaves the better one due: for a
    * summarizer that asks no model. @default false

@@ -2,6 +2,7 @@ import { type Clock, type SessionRef, type StoredRecord, ThroughlineError } from
 import { auditSummary, Deadline, proseOf, tellListener, untilAborted } from "@throughline/core/internal";
 import type { SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
+import { defaultToolResultChars } from "./compaction-settings.ts";
 import { conversationText } from "./find-summary.ts";
 import type { SummaryRetryOptions } from "./retry-options.ts";
 import { betterBefore, removedMessages, summaryTextOf, type ChainedSummary } from "./summary-chain.ts";
@@ -23,7 +24,7 @@ export interface RetriedProse {
 
 export interface WriteProseOptions extends Pick<
   SummaryRetryOptions,
-  "deadlineMs" | "maxSummaryTokens" | "onEvent" | "summarizers"
+  "deadlineMs" | "maxSummaryTokens" | "toolResultChars" | "onEvent" | "summarizers"
 > {
   readonly clock: Clock;
   readonly ref: SessionRef;
@@ -44,13 +45,14 @@ export async function writeProse({
   ...options
 }: WriteProseOptions): Promise<RetriedProse> {
   const { clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000, onEvent } = options;
+  const { toolResultChars = defaultToolResultChars } = options;
   const removed = removedMessages(summary, records);
   if (removed.length === 0) return noProse;
   const { previousSummaryId } = summary.details;
   const before = summaryTextOf(records, previousSummaryId);
   const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previousSummaryId);
   const earlier = further.map((one) => `[Summary of what was said before]: ${proseOf(one.summary)}`);
-  const text = [...earlier, conversationText(removed)].join("\n\n");
+  const text = [...earlier, conversationText(removed, toolResultChars)].join("\n\n");
   const previousSummary = before === null ? null : proseOf(before);
   const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
   await using deadline = new Deadline(clock, deadlineMs, options.signal);

@@ -78,6 +78,12 @@ export const compactionSettings: SettingFragment = {
       default: 350,
     },
     {
+      key: "toolResultChars",
+      description: "Longer tool results are cut in the middle before a model reads them for a summary; in characters.",
+      kind: { type: "integer", min: 100, max: 1_000_000 },
+      default: 2000,
+    },
+    {
       key: "preferCheckpoint",
       description: "Whether a checkpoint that covers half of the context is taken without asking a model.",
       kind: { type: "boolean" },

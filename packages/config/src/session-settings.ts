@@ -37,6 +37,8 @@ export interface SessionSettings {
   /** How tool results are shortened where a request does not fit. */
   readonly results: { readonly keep?: "head" | "head-and-tail"; readonly resultPercent?: number };
   readonly summaryStyle: "sections" | "concise";
+  /** What a model that writes a summary reads of tool results. */
+  readonly summaryToolResults: "marker" | "keep";
   /** Asked for summaries before the model that answers, in this order. Nothing goes to a provider that is not named here. */
   readonly summaryModels: readonly HelperModel[];
   /** Whether the model that answers is asked for summaries after those. */
@@ -83,6 +85,7 @@ const compactionKeys: readonly (keyof SessionSettings["compaction"])[] = [
   "mostKeptPercent",
   "maxSummaryTokens",
   "maxDetailTokens",
+  "toolResultChars",
   "preferCheckpoint",
   "deadlineMs",
 ];
@@ -106,6 +109,7 @@ export function sessionSettings({ settings }: Config): SessionSettings {
     retry: retry(values),
     results: values.block("session.guard", ["keep", "resultPercent"]),
     summaryStyle: values.of("session.compaction.summaryStyle") as SessionSettings["summaryStyle"],
+    summaryToolResults: values.of("session.compaction.summaryToolResults") as SessionSettings["summaryToolResults"],
     summaryModels: ((values.of("session.compaction.summaryModels") ?? []) as readonly string[])
       .map((name) => helperOf(values, name))
       .filter((model) => model !== null),

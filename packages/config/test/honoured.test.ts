@@ -288,7 +288,7 @@ describe("settings of sessions", () => {
     const shown = new Set(cases.map(({ area, key }) => `session.${area}.${key}`));
     // The guard's and the style of a summary show in requests: the command line's tests of the preset claw0 have them.
     const elsewhere =
-      /^session\.(store|storePath|defaultKey|inherit\.\w+|guard\.\w+|compaction\.summaryStyle|sendPolicy|sendPolicyMode|cacheTtlMs)$/;
+      /^session\.(store|storePath|defaultKey|inherit\.\w+|guard\.\w+|compaction\.(summaryStyle|summaryToolResults|toolResultChars)|sendPolicy|sendPolicyMode|cacheTtlMs)$/;
     const keys = settingTables
       .flatMap(({ settings }) => settings.map(({ key }) => key))
       .filter((key) => key.startsWith("session."));

@@ -19,6 +19,13 @@ export const summarizerSettings: SettingFragment = {
       default: "sections",
     },
     {
+      key: "summaryToolResults",
+      description:
+        "What a model that writes a summary reads of tool results that are no failures: their length alone, or up to toolResultChars of their text.",
+      kind: { type: "choice", choices: ["marker", "keep"] },
+      default: "marker",
+    },
+    {
       key: "fallbackToMain",
       description: "Whether the model that answers is asked after those; the summarizer that needs no model is last.",
       kind: { type: "boolean" },

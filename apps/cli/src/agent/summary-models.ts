@@ -44,7 +44,7 @@ type Helper =
  */
 export function summaryModels({ settings, chosen, ...options }: SummaryModelsOptions): SummaryModels {
   const { breakers, environment, onFailed } = options;
-  const style = settings.summaryStyle;
+  const shape = { style: settings.summaryStyle, toolResults: settings.summaryToolResults };
   const extractive = createExtractiveSummarizer();
   const helpers = settings.summaryModels.map((named) => helperOf(named, environment));
   const chained: ChainedSummarizer[] = helpers.flatMap(({ named, model }) => {
@@ -52,13 +52,13 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
     const { deadlineMs } = named;
     const name = nameOf(named);
     const deadline = deadlineMs === null ? {} : { deadlineMs };
-    return [{ name, summarizer: createChatSummarizer({ model, name, style, ...deadline }) }];
+    return [{ name, summarizer: createChatSummarizer({ model, name, ...shape, ...deadline }) }];
   });
   const asksMain = settings.asksMainModel && !chosen.isOffline && !chained.some(({ name }) => name === chosen.name);
   if (asksMain) {
     chained.push({
       name: chosen.name,
-      summarizer: createChatSummarizer({ model: chosen.model, name: chosen.name, style }),
+      summarizer: createChatSummarizer({ model: chosen.model, name: chosen.name, ...shape }),
     });
   }
   const failed = ({ name, cause }: { readonly name: string; readonly cause: unknown }): void => onFailed(name, cause);

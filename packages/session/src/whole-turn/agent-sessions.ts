@@ -76,6 +76,7 @@ class OpenAgentSessions implements AgentSessions {
       ids,
       summarizers,
       maxSummaryTokens: compaction.maxSummaryTokens,
+      toolResultChars: compaction.toolResultChars,
       estimator,
       model,
       settings: retry,

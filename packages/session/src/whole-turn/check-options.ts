@@ -39,6 +39,7 @@ const ranges: Readonly<Record<string, readonly [number, number]>> = {
   "compaction.mostKeptPercent": [5, 90],
   "compaction.maxSummaryTokens": [100, 1_000_000],
   "compaction.maxDetailTokens": [0, 1_000_000],
+  "compaction.toolResultChars": [100, 1_000_000],
   "compaction.backgroundPercent": [10, 100],
   "compaction.deadlineMs": [1, 86_400_000],
   "checkpoint.turnThreshold": [1, 100_000],

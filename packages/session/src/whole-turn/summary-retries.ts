@@ -14,6 +14,7 @@ export interface SummaryRetriesOptions {
   readonly ids: RecordIds;
   readonly summarizers: readonly Summarizer[];
   readonly maxSummaryTokens: number | undefined;
+  readonly toolResultChars: number | undefined;
   readonly estimator: TokenEstimator;
   readonly model: SessionModel;
   readonly settings: RetrySettings;
@@ -51,7 +52,7 @@ export class SummaryRetries {
 
   async #run(): Promise<void> {
     const { store, clock, ids, summarizers, maxSummaryTokens, estimator, model, settings, owner } = this.#options;
-    const { listener } = this.#options;
+    const { listener, toolResultChars } = this.#options;
     const { intervalSeconds, ...limits } = settings;
     const counter = await estimator.counterFor({ provider: model.chat.provider, modelId: model.modelId });
     const retry = createSummaryRetry({
@@ -63,6 +64,7 @@ export class SummaryRetries {
       measureFor: (entry) => tokenMeasure(counter, readLearning(entry).calibration),
       lease: createEntryLease({ store, clock, owner }),
       ...(maxSummaryTokens === undefined ? {} : { maxSummaryTokens }),
+      ...(toolResultChars === undefined ? {} : { toolResultChars }),
       ...(listener === null ? {} : { onEvent: (event) => tellListener(listener, event) }),
       ...limits,
     });
