@@ -37,6 +37,7 @@ export const productDoors: readonly ProductDoor[] = [
     allowed: ["apps/cli/src/open-store.ts", "apps/cli/src/command-table.ts"],
   },
   ...packages.map((name) => ({ tests: `packages/${name}/test`, entries: [`@throughline/${name}`] })),
+  { tests: "apps/server/test", entries: ["@throughline/server"] },
   // Tests over several stores, and against other programs.
   { tests: "tools/test", entries: [...commandLine, ...packages.map((name) => `@throughline/${name}`)] },
 ];

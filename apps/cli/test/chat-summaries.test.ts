@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -42,6 +42,36 @@ Current state:
 - quays are looked after
 Open items:
 - none`;
+
+describe("a summary after which memories are found", () => {
+  it("names the memory files written since the one before, and the tool that searches them [DEF-02]", async () => {
+    const call = {
+      type: "toolCall",
+      id: "call_1",
+      name: "write",
+      arguments: { path: "memory/heron.md", content: "x" },
+    };
+    const noted = [
+      user("Note where the key is."),
+      { type: "message", message: { role: "assistant", content: [call], stopReason: "toolUse" } },
+      { type: "message", message: { role: "toolResult", toolCallId: "call_1", toolName: "write", content: "written" } },
+      assistant("Noted."),
+    ];
+    await seed(directory.path, [{ key, drafts: [...noted, ...exchanges(40)] }]);
+    const workspace = join(directory.path, "work");
+    mkdirSync(join(workspace, "memory"), { recursive: true });
+    writeFileSync(join(workspace, "memory/heron.md"), "The heron key hangs behind the stove.\n");
+    const chat = ["chat", "--key", key, "--model", "offline", "--workspace", workspace, "--window", "12000"];
+    const run = await runHere(directory.path, [...chat, "--once", "hello"], { environment: noKeys });
+    expect(run.stderr).toContain("compacted: ");
+    const records = objects((await runHere(directory.path, ["show", key, "--raw", "--all", "--json"])).stdout);
+    const summary = JSON.stringify(records.find(({ type }) => type === "compaction"));
+    expect(summary).toContain("Memory files written since the summary before: memory/heron.md.");
+    expect(summary).toContain("memory_search");
+    const found = await runHere(directory.path, ["memory", "search", "heron stove", "--workspace", workspace]);
+    expect(found.stdout).toContain("hangs behind the stove");
+  });
+});
 
 describe("compaction by hand", () => {
   it("compacts more than 4 messages in a conversation, and says why it does not compact fewer [CLI-07]", async () => {

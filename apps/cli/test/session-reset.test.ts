@@ -37,7 +37,7 @@ async function ids(...options: readonly string[]): Promise<readonly unknown[]> {
 }
 
 describe("session.reset in chat", () => {
-  it("begins a new session with the message after the idle minutes, archives the earlier one, and says so [STO-10, C51]", async () => {
+  it("begins a new session with the message after the idle minutes, archives the earlier one, and says so [STO-10, C51, DEF-06]", async () => {
     configure({ mode: "idle", idleMinutes: 5 });
     await saidBefore(6 * 60_000);
     expect((await run("policy", key)).stdout).toMatch(/reset: idle, by the general rule: due since .* \(idle\)/);

@@ -67,7 +67,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     version: options.version ?? ownVersion,
     limits,
     cursors: createCursorSeal(options.cursorKey ?? randomBytes(32)),
-    nowMs,
+    clock,
     findingsOf: (namespace, agentId) => findings.of(namespace, agentId),
   };
   const parts = {

@@ -1,4 +1,4 @@
-import type { Finding, SessionStore } from "@throughline/core";
+import type { Clock, Finding, SessionStore } from "@throughline/core";
 import type { Hub } from "./events/hub.ts";
 import type { OpenStreams } from "./events/open-streams.ts";
 import type { CursorSeal } from "./http/seal-cursor.ts";
@@ -10,7 +10,7 @@ export interface ServerContext {
   readonly version: string;
   readonly limits: ServerLimits;
   readonly cursors: CursorSeal;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
   readonly hub: Hub;
   readonly streams: OpenStreams;
   /** What the store has found wrong, by session, as far as it is remembered. */

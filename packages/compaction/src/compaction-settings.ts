@@ -43,6 +43,7 @@ export const compactionSettingsTable: OptionTable<CompactionSettings> = {
   mostKeptPercent: number({ min: 5, max: 90 }),
   maxSummaryTokens: number({ min: 100, max: 1_000_000 }),
   maxDetailTokens: number({ min: 0, max: 1_000_000 }),
+  toolResultChars: number({ min: 100, max: 1_000_000 }),
 };
 
 /** The settings in force for a window. */

@@ -37,6 +37,7 @@ export const summaryRetryTable: OptionTable<SummaryRetryOptions> = {
   measureFor: callback,
   lease: objectWith("acquire", "release"),
   maxSummaryTokens: number({ min: 100, max: 1_000_000 }),
+  toolResultChars: number({ min: 100, max: 1_000_000 }),
   stopgap: flag,
   deadlineMs: number({ min: 1, max: 86_400_000 }),
   onEvent: callback,

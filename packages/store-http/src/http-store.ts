@@ -241,7 +241,7 @@ export class HttpStore implements core.SessionStore {
       assertRef(ref);
       const { sessionId } = await this.#existing(ref);
       if (!purge) return void (await this.#archive(ref, sessionId));
-      const request = sessionRequest(ref, "", { method: "DELETE", query: { purge, session: sessionId } });
+      const request = sessionRequest(ref, "", { method: "DELETE", query: { purge, session: sessionId, force: true } });
       await this.#connection.ask(request, { isWrite: true });
       this.#life.announce({ name: "session-removed", ref, sessionId });
     });
@@ -314,7 +314,10 @@ export class HttpStore implements core.SessionStore {
   }
 
   async #archive(ref: core.SessionRef, sessionId: string): Promise<core.SessionState> {
-    const request = sessionRequest(ref, "", { method: "DELETE", query: { session: sessionId, entry: true } });
+    const request = sessionRequest(ref, "", {
+      method: "DELETE",
+      query: { session: sessionId, entry: true, force: true },
+    });
     const state = stateOf((await this.#connection.ask<WireSession>(request, { isWrite: true })).body);
     if (ref.archiveId === undefined) this.#life.announce({ name: "session-archived", ref: state.ref, sessionId });
     return state;

@@ -1,11 +1,12 @@
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { forkSession, hasErrorCode } from "@throughline/core";
+import { assertMayEnd, noteArchiving, waitForTurnEnd } from "@throughline/core/internal";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
-import { listOf, queryFlag, seq } from "../schemas/values.ts";
+import { listOf, queryFlag, queryInteger, seq } from "../schemas/values.ts";
 import { findSame } from "./one-session.ts";
 import { sessionJson } from "./session-json.ts";
 
@@ -21,11 +22,15 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
     method: "DELETE",
     path: "/sessions/{session}",
     summary: "Archives a session, or deletes it for good.",
+    description:
+      "The main session of an agent is refused, and so is a session with a running turn, for which `waitMs` waits. A program that takes these decisions itself sends `force`.",
     scope: "delete",
     query: z.strictObject({
       ...sessionQuery,
       ...entryFlag,
       purge: queryFlag().exactOptional().describe("deletes the session and every copy of its content"),
+      waitMs: queryInteger(0, 60_000).exactOptional().describe("how long to wait for the end of a running turn"),
+      force: queryFlag().exactOptional().describe("also the main session, and one with a running turn"),
       session: named,
     }),
     answers: {
@@ -34,20 +39,25 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
         schema: z.union([sessionSchema, z.looseObject({ kind: z.literal("removed"), key: z.string() })]),
       },
     },
-    errors: ["SESSION_NOT_FOUND"],
-    handle: async ({ ref, view, query }) => {
+    errors: ["SESSION_NOT_FOUND", "SESSION_PROTECTED", "SESSION_BUSY"],
+    handle: async ({ context, ref, view, query, signal }) => {
       const at = ref();
       const store = view.store(at.agentId);
-      const { session, purge = false, entry } = query;
+      const { session, purge = false, entry, waitMs = 0, force = false } = query;
       const state = session === undefined ? await existing(store, at) : await same(store, at, session);
+      if (state !== null && !force) {
+        assertMayEnd(state.ref);
+        await waitForTurnEnd(store, state.ref, { clock: context.clock, timeoutMs: waitMs, signal });
+      }
       if (purge) {
         // A repeat that finds nothing was done before.
         if (state !== null) await store.remove(state.ref, { purge: true });
         return json(200, { kind: "removed", ...at, sessionId: state?.sessionId ?? session ?? null });
       }
       if (state === null) throw sessionNotFound(at);
-      const archived = state.archived ? state : await store.move(state.ref, { kind: "archive" });
-      return json(200, sessionJson(archived, entry));
+      if (state.archived) return json(200, sessionJson(state, entry));
+      if (!force) await noteArchiving(store, state.ref, context.clock);
+      return json(200, sessionJson(await store.move(state.ref, { kind: "archive" }), entry));
     },
   }),
   route({
