@@ -28,7 +28,7 @@ export interface CompactionInput {
 }
 
 /** The summary before this one, which the next builds on. */
-export interface PreviousSummary {
+interface PreviousSummary {
   /** Of the compaction. */
   readonly id: string;
   readonly seq: number;

@@ -2,7 +2,7 @@ import type { SettingField, SettingFragment, SettingKind, SettingValue } from "@
 import { parseConfigText, valueOfNode } from "./parse-config-text.ts";
 
 /** An environment variable that sets a value. */
-export interface EnvironmentVariable {
+interface EnvironmentVariable {
   readonly name: string;
   /**
    * The value that any non-empty content stands for, for switches such as NO_COLOR.

@@ -2,7 +2,7 @@ import type { SettingValue } from "@throughline/core/internal";
 import { configProblem, type ConfigPlace } from "./config-problem.ts";
 
 /** What set a value. */
-export type SettingSource = "default" | "preset" | "file" | "environment" | "flag";
+type SettingSource = "default" | "preset" | "file" | "environment" | "flag";
 
 /** One effective value. */
 export interface Setting {

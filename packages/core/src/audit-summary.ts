@@ -11,7 +11,7 @@ export type AuditProblem =
   /** It has as many tokens as what it replaces, or more. */
   | "too-large";
 
-export interface AuditOptions {
+interface AuditOptions {
   /** Tokens of what it replaces. @default no limit */
   readonly replacedTokens?: number;
   /** What the writer was allowed. A text that reaches it is looked at for a broken end. @default no limit */

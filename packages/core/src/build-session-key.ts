@@ -3,7 +3,7 @@ import { formatSessionKey, parseSessionKey, type PeerKind, type SessionKeySuffix
 import { ThroughlineError } from "./throughline-error.ts";
 
 /** How direct messages are told apart: by nothing, by peer, by channel and peer, by account too. */
-export type DirectMessageScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
+type DirectMessageScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
 
 export interface PeerKeyOptions {
   readonly agentId: string;

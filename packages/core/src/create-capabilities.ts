@@ -2,7 +2,7 @@ import { refused } from "./refused.ts";
 import { defaultIdempotency } from "./remembered-appends.ts";
 import { defaultStoreLimits, type StoreCapabilities, type StoreLimits } from "./store-capabilities.ts";
 
-export interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {
+interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {
   /** @default the strongest of `durabilities` */
   readonly defaultDurability?: StoreCapabilities["defaultDurability"];
   /** The facets the store has. @default none */

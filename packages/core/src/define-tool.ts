@@ -12,13 +12,13 @@ import { ThroughlineError } from "./throughline-error.ts";
 import { argumentProblem } from "./tool-arguments.ts";
 
 /** JSON Schema of an object, as plain data. */
-export type JsonObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
+type JsonObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
 
 /** What describes a tool's arguments: a schema of zod, valibot, arktype and others (Standard Schema), or JSON Schema. */
-export type ToolInput = StandardSchemaV1 | JsonObjectSchema;
+type ToolInput = StandardSchemaV1 | JsonObjectSchema;
 
 /** The arguments that a schema describes. */
-export type ToolArguments<Input extends ToolInput> = Input extends StandardSchemaV1
+type ToolArguments<Input extends ToolInput> = Input extends StandardSchemaV1
   ? StandardSchemaOutput<Input>
   : JsonValueOf<Input>;
 

@@ -76,7 +76,7 @@ const entryFields: Readonly<Record<string, FieldKind>> = {
 const shortestMisspelt = 5;
 
 /** Why somebody who sets a field by hand does not mean that. */
-export interface EntryFieldProblem {
+interface EntryFieldProblem {
   /** A sentence that names the field. */
   readonly message: string;
   /** The field that was meant, of a misspelt one. */

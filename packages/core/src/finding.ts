@@ -16,7 +16,7 @@ export interface Finding {
 }
 
 /** `info`: nothing was lost. `warning`: something is odd and was worked around. `error`: something is lost or in doubt. */
-export type FindingSeverity = "info" | "warning" | "error";
+type FindingSeverity = "info" | "warning" | "error";
 
 export interface FindingRule {
   readonly severity: FindingSeverity;

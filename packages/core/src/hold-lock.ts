@@ -11,7 +11,7 @@ import type { ThroughlineError } from "./throughline-error.ts";
 export type ReleaseLock = () => void | Promise<void>;
 
 /** A lock that is tried until it is free. */
-export interface LockAttempts {
+interface LockAttempts {
   readonly clock: Clock;
   /** Takes the lock, or gives null at once while another holder has it. */
   tryLock(signal: AbortSignal | undefined): ReleaseLock | null | Promise<ReleaseLock | null>;

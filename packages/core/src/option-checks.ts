@@ -21,7 +21,7 @@ export interface OptionKind {
 export type OptionTable<Options> = { readonly [Name in keyof Required<Options>]: OptionKind };
 
 /** The ends of a range, both inside. */
-export interface NumberRange {
+interface NumberRange {
   /** @default no limit */
   readonly min?: number;
   /** @default no limit */

@@ -6,7 +6,7 @@ import { planEntry, type EntryPlan, type SessionFrame } from "./session-frame.ts
 import type { SessionRef } from "./session-ref.ts";
 import type { SaveOptions } from "./session-store.ts";
 
-export interface SavePlan extends EntryPlan {
+interface SavePlan extends EntryPlan {
   /** A session that begins, empty. Its ids must be free: `assertIdsFree` or `IdClaims`. */
   readonly isNew: boolean;
   /** The session that had the key and is archived in the same commit. */
@@ -14,7 +14,7 @@ export interface SavePlan extends EntryPlan {
 }
 
 /** On what terms an entry is saved; `nowMs` is the store's clock. */
-export interface SaveTerms extends Pick<SaveOptions, "ifRevision" | "createdAtMs"> {
+interface SaveTerms extends Pick<SaveOptions, "ifRevision" | "createdAtMs"> {
   readonly nowMs: number;
 }
 

@@ -28,10 +28,6 @@ export interface Environment {
   get(name: string): string | undefined;
 }
 
-export interface Logger {
-  log(level: "debug" | "info" | "warn" | "error", message: string, details?: Readonly<Record<string, unknown>>): void;
-}
-
 /** A tool as a model is told of it. `inputSchema` is JSON Schema of an object. */
 export interface ToolDefinition {
   readonly name: string;

@@ -126,7 +126,7 @@ export interface CustomRoleMessage {
   readonly timestamp?: number;
 }
 
-export interface UnknownRoleMessage {
+interface UnknownRoleMessage {
   readonly role: string;
   readonly [field: string]: unknown;
 }

@@ -4,7 +4,7 @@ import type { SessionStore } from "./session-store.ts";
 import type { Durability } from "./store-capabilities.ts";
 
 /** The lease of an open turn, renewed at a third of its length until it is stopped. */
-export interface RenewedTurn {
+interface RenewedTurn {
   /** Why it is renewed no more; null while it is, and after it was stopped. */
   readonly failure: unknown;
   /** Resolves when no renewal is under way. */

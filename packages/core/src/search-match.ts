@@ -2,7 +2,7 @@ import type { SearchClause, SearchPlan } from "./search-plan.ts";
 import { searchWords, type SearchWords } from "./search-words.ts";
 
 /** Where a plan is met in a text. */
-export interface SearchMatches {
+interface SearchMatches {
   /** In order, apart from each other, in UTF-16 units; `clauses` are the numbers of those that match there. */
   readonly ranges: readonly { readonly start: number; readonly end: number; readonly clauses: readonly number[] }[];
 }
@@ -47,7 +47,7 @@ function rangesOf(clause: SearchClause, { words, names }: SearchWords): [start: 
   return ranges;
 }
 
-export interface SearchSnippet {
+interface SearchSnippet {
   readonly snippet: string;
   /** Start and end of each match in the snippet, in UTF-16 units. */
   readonly highlights: readonly (readonly [number, number])[];

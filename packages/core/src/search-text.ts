@@ -11,7 +11,7 @@ export interface SearchText {
 }
 
 /** Of longer records only the beginning is searched, in UTF-16 units: past it lie outputs of programs, not words. */
-export const maxSearchTextLength = 262_144;
+const maxSearchTextLength = 262_144;
 
 /**
  * The words of a record, for people who look for them: what was said and thought, calls with their arguments, results,

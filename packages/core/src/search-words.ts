@@ -62,7 +62,7 @@ export function searchWords(text: string): SearchWords {
 }
 
 /** What an index keeps of a text: two lists of words, a space between them. */
-export interface SearchIndexText {
+interface SearchIndexText {
   readonly words: string;
   readonly names: string;
 }

@@ -23,12 +23,12 @@ type DraftFrame<Type extends string> = {
 };
 
 /** A provider's reply as it is stored. `responseId` is the id that the provider gave it. */
-export interface NewAssistantMessage extends AssistantMessage {
+interface NewAssistantMessage extends AssistantMessage {
   readonly responseId?: string;
 }
 
 /** Instructions in the middle of a conversation. The system prompt of a request is no record. */
-export interface SystemMessage {
+interface SystemMessage {
   readonly role: "system" | "developer";
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
   readonly timestamp?: number;
@@ -44,13 +44,13 @@ export type NewMessage =
   | CustomRoleMessage;
 
 /** A new record of a type that is known. A misspelt field does not compile. */
-export type KnownDraft = {
+type KnownDraft = {
   readonly [Type in KnownRecordType]: DraftFrame<Type> &
     (Type extends "message" ? { readonly message: NewMessage } : RecordFields[Type]);
 }[KnownRecordType];
 
 /** A new record of a program's own type, which holds a dot (`acme.ticket`). Any fields of JSON; no model sees it. */
-export type OwnDraft = DraftFrame<`${string}.${string}`> & { readonly [field: string]: unknown };
+type OwnDraft = DraftFrame<`${string}.${string}`> & { readonly [field: string]: unknown };
 
 /** A new record as programs write it. A misspelt type or field of a known record does not compile. */
 export type SessionDraft = KnownDraft | OwnDraft;
@@ -62,7 +62,7 @@ export type MessageDraft = DraftFrame<"message"> & { readonly message: NewMessag
 export type ReplyDraft = DraftFrame<"message"> & { readonly message: NewAssistantMessage };
 
 /** What a user says, or what a tool gives back: text, or blocks of text, images and kinds of a program's own. */
-export type DraftContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
+type DraftContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
 
 /**
  * The record of what a user says.

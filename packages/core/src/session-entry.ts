@@ -20,7 +20,7 @@ export interface SessionOrigin extends DeliveryContext {
 }
 
 /** How what arrives during a turn is treated. Of a mode that is not listed only the word is known; it is kept. */
-export type QueueMode =
+type QueueMode =
   | "steer"
   | "followup"
   | "collect"

@@ -12,7 +12,7 @@ import { ThroughlineError } from "./throughline-error.ts";
  */
 export type PeerKind = "direct" | "group" | "channel";
 
-export type SessionKeyRest =
+type SessionKeyRest =
   | { readonly kind: "main"; readonly mainKey: string }
   | {
       readonly kind: "peer";
@@ -42,7 +42,7 @@ export type ParsedSessionKey =
   | { readonly form: "runtime"; readonly runtime: string; readonly agentId: string; readonly text: string }
   | { readonly form: "opaque"; readonly agentId: null; readonly text: string };
 
-export const maxSessionKeyLength: number = 512;
+const maxSessionKeyLength: number = 512;
 
 /** First segments that name a program and not an agent; the second segment is the agent. */
 const runtimePrefixes = new Set(["goclaw", "clawcode", "openclaw", "throughline"]);

@@ -1,5 +1,5 @@
 /** A value of a setting, as JSON has it. */
-export type SettingScalar = string | number | boolean | null;
+type SettingScalar = string | number | boolean | null;
 export type SettingValue = SettingScalar | readonly SettingValue[] | { readonly [field: string]: SettingValue };
 
 /** What values a setting takes. */

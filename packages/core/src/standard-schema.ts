@@ -9,7 +9,7 @@ export interface StandardSchemaV1<Input = unknown, Output = Input> {
 }
 
 /** What a schema says of itself, and how it checks a value. */
-export interface StandardSchemaProps<Input = unknown, Output = Input> {
+interface StandardSchemaProps<Input = unknown, Output = Input> {
   readonly version: 1;
   /** The library, such as `zod`. */
   readonly vendor: string;
@@ -21,7 +21,7 @@ export interface StandardSchemaProps<Input = unknown, Output = Input> {
   ) => StandardSchemaResult<Output> | Promise<StandardSchemaResult<Output>>;
 }
 
-export type StandardSchemaResult<Output> =
+type StandardSchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardSchemaIssue[] };
 

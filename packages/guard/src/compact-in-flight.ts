@@ -6,7 +6,7 @@ import { serializeMessages } from "./serialize-messages.ts";
 import { shortenText } from "./shorten-text.ts";
 
 /** A question to a summarizer. */
-export interface InFlightSummaryRequest {
+interface InFlightSummaryRequest {
   readonly system: string;
   /** The question, with the conversation in it. */
   readonly prompt: string;

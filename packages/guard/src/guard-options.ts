@@ -52,7 +52,7 @@ export type CompactMessages = (
 ) => Promise<{ readonly messages: readonly unknown[]; readonly recordIds?: RecordIdsOfMessages } | null>;
 
 /** Counts a request with the provider's own endpoint. */
-export type CountRequest = (request: GuardedRequest, signal: AbortSignal | null) => Promise<number>;
+type CountRequest = (request: GuardedRequest, signal: AbortSignal | null) => Promise<number>;
 
 /** What one turn of the user has used up; one for all calls of the turn. */
 export interface GuardTurn {

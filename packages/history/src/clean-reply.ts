@@ -14,7 +14,7 @@ export function isFailedReply({ stopReason, isContinued }: NeutralAssistant): bo
  * What is sent of a reply that was broken off and that the next message asks to be continued: its text blocks without what
  * they were signed with, and without white space at the end. Thinking cannot be sent back unsigned, and no call is half made.
  */
-export function continuedText(content: readonly NeutralBlock[]): readonly NeutralBlock[] {
+function continuedText(content: readonly NeutralBlock[]): readonly NeutralBlock[] {
   const blocks = content.flatMap((block) =>
     block.type === "text" ? [{ type: "text", text: block.text } as const] : [],
   );

@@ -56,7 +56,7 @@ export interface History<Message = unknown> {
  * `settled` as `settledCount` says, then `tail`. Those of `settled` stay as they are while further ones come after them;
  * another list takes its place where the beginning changes. Repairs and changed ids are put together when they are read.
  */
-export interface SharedRendering<Message = unknown> extends Omit<Rendering<Message>, "messages"> {
+interface SharedRendering<Message = unknown> extends Omit<Rendering<Message>, "messages"> {
   /** The system prompt, where it stands among the messages. */
   readonly first: readonly Message[];
   readonly settled: readonly Message[];

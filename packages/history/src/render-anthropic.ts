@@ -22,7 +22,7 @@ export type AnthropicMessage =
   /** Only where it was asked for. */
   | { readonly role: "system"; readonly content: AnthropicText[] };
 
-export interface AnthropicText {
+interface AnthropicText {
   readonly type: "text";
   readonly text: string;
 }

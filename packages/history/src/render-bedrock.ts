@@ -17,7 +17,7 @@ interface BedrockSource {
   readonly bytes: string;
 }
 
-export type BedrockBlock =
+type BedrockBlock =
   | { readonly text: string }
   | { readonly image: { readonly format: string; readonly source: BedrockSource } }
   | { readonly document: { readonly format: string; readonly name: string; readonly source: BedrockSource } }

@@ -14,11 +14,11 @@ export interface GeminiContent {
   readonly parts: readonly GeminiPart[];
 }
 
-export type GeminiPart = GeminiPartData & {
+type GeminiPart = GeminiPartData & {
   readonly thoughtSignature?: string;
 };
 
-export type GeminiPartData =
+type GeminiPartData =
   | { readonly text: string; readonly thought?: true }
   | { readonly inlineData: { readonly mimeType: string; readonly data: string } }
   | { readonly fileData: { readonly fileUri: string } }

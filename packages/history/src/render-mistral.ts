@@ -23,13 +23,13 @@ export type MistralMessage =
       readonly content: string | readonly MistralChunk[];
     };
 
-export type MistralChunk =
+type MistralChunk =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "thinking"; readonly thinking: readonly { readonly type: "text"; readonly text: string }[] }
   | { readonly type: "image_url"; readonly image_url: string }
   | { readonly type: "document_url"; readonly document_url: string; readonly document_name?: string };
 
-export interface MistralCall {
+interface MistralCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };

@@ -18,12 +18,12 @@ export type OpenAiChatMessage =
     }
   | { readonly role: "tool"; readonly tool_call_id: string; readonly content: string };
 
-export type OpenAiChatPart =
+type OpenAiChatPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image_url"; readonly image_url: { readonly url: string } }
   | { readonly type: "file"; readonly file: { readonly filename: string; readonly file_data: string } };
 
-export interface OpenAiChatCall {
+interface OpenAiChatCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };

@@ -31,7 +31,7 @@ export type OpenAiResponsesItem =
       readonly encrypted_content: string;
     };
 
-export type OpenAiResponsesPart =
+type OpenAiResponsesPart =
   | { readonly type: "input_text"; readonly text: string }
   | { readonly type: "input_image"; readonly image_url: string; readonly detail: "auto" }
   | { readonly type: "input_file"; readonly filename: string; readonly file_data: string }

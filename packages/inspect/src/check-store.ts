@@ -5,7 +5,7 @@ import { inspectStoreFolder } from "./inspect-store-folder.ts";
 import { NewFindings } from "./new-findings.ts";
 
 /** What a repaired copy holds. What a fork shares with its origin counts in both sessions. */
-export interface RepairedCopy {
+interface RepairedCopy {
   readonly path: string;
   readonly sessions: number;
   readonly records: number;

@@ -16,7 +16,7 @@ export function promptText(
 }
 
 /** The date at a place as YYYY-MM-DD. */
-export function localDate(nowMs: number, timeZone?: string): string {
+function localDate(nowMs: number, timeZone?: string): string {
   const format = new Intl.DateTimeFormat("en", {
     ...(timeZone === undefined ? {} : { timeZone }),
     calendar: "gregory",

@@ -36,7 +36,7 @@ export type MirrorResult =
     }
   | { readonly ok: false; readonly code: MirrorRefusal; readonly reason: string };
 
-export type MirrorRefusal = "missing-key" | "unknown-session" | "empty" | "session-rebound" | "blocked";
+type MirrorRefusal = "missing-key" | "unknown-session" | "empty" | "session-rebound" | "blocked";
 
 const pollIntervalMs = 50;
 

@@ -12,7 +12,7 @@ import { setBlobsAside } from "@throughline/core/internal";
 import { agentOf, hasBlobs, refOf, wholeEntry, type CompatContext } from "./compat-context.ts";
 
 /** An inbound message as OpenClaw's channels hand it over; `InboundMessage`'s own names are understood too. */
-export interface InboundContext extends InboundMessage {
+interface InboundContext extends InboundMessage {
   readonly Provider?: string;
   readonly Surface?: string;
   readonly OriginatingChannel?: string;

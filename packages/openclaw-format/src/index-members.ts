@@ -1,12 +1,12 @@
 /** Where one member of an index stands, in bytes of the file. */
-export interface IndexMember {
+interface IndexMember {
   readonly key: string;
   readonly fromBytes: number;
   readonly toBytes: number;
 }
 
 /** Finds the members of an index that is too large to be held, chunk by chunk. */
-export interface IndexMemberScanner {
+interface IndexMemberScanner {
   /** The members that end in this chunk. */
   push(chunk: Uint8Array): readonly IndexMember[];
   /** Whether what was pushed is one whole object: brackets and quotes that close, and nothing else beside it. */

@@ -9,14 +9,14 @@ export interface SplitLine {
   readonly isTerminated: boolean;
 }
 
-export interface LineSplitterOptions {
+interface LineSplitterOptions {
   /** Of a longer line only so many bytes are kept, so that memory stays bounded. @default 16 MiB */
   readonly maxLineBytes?: number;
   /** Where the first chunk lies in the file. @default 0 */
   readonly byteOffset?: number;
 }
 
-export interface LineSplitter {
+interface LineSplitter {
   /** The lines that end in this chunk. */
   push(chunk: Uint8Array): SplitLine[];
   /** What is left after the last line feed, or null. */

@@ -16,9 +16,9 @@ export interface IndexedSession {
 }
 
 /** `openclaw`: by key. `claw0-keyed`: by key, snake case. `claw0-by-id`: by session id. */
-export type SessionIndexShape = "openclaw" | "claw0-keyed" | "claw0-by-id";
+type SessionIndexShape = "openclaw" | "claw0-keyed" | "claw0-by-id";
 
-export interface SessionIndex {
+interface SessionIndex {
   /** Null when the index cannot be read or is empty. */
   readonly shape: SessionIndexShape | null;
   readonly sessions: readonly IndexedSession[];

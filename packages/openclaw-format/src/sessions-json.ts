@@ -3,7 +3,7 @@ import { quote } from "@throughline/core/store";
 import { isJsonFields, type JsonFields } from "./parse-line.ts";
 
 /** A sessions.json as it is, key by key. */
-export interface SessionsJson {
+interface SessionsJson {
   /**
    * Entries by key, in the file's order, every field kept. Null when the file cannot be read: an unreadable index is
    * not an empty one, and whoever writes it must not take it for that.

@@ -2,7 +2,7 @@ import { defaultMaxLineBytes } from "./line-splitter.ts";
 import { isJsonFields, maxRecordDepth, parseLine, type JsonFields } from "./parse-line.ts";
 
 /** What a file is that no reader of ours can read, and what helps. */
-export interface StrangeTranscript {
+interface StrangeTranscript {
   /** Goes on where the file was named: "is a transcript of …". */
   readonly what: string;
   readonly remedy: string;

@@ -1,7 +1,7 @@
 import { isAgentId, isSessionId } from "@throughline/core/internal";
 
 /** What a file in a sessions directory is, by its name. */
-export type SessionFileKind =
+type SessionFileKind =
   | "transcript"
   /** Put aside by a reset or a deletion: a session that ended. */
   | "reset-archive"

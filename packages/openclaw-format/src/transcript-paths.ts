@@ -3,7 +3,7 @@ import { assertAgentId, assertSessionId, quote } from "@throughline/core/store";
 
 /** Where OpenClaw, and our file store with it, keeps what. Texts in, texts out: nothing here looks at a disk. */
 
-export interface StorePathOptions {
+interface StorePathOptions {
   /** The directory that holds `agents`. */
   readonly stateDir: string;
   /** @default "main" */
@@ -97,7 +97,7 @@ function isTranscriptName(name: string): boolean {
   return name.endsWith(".jsonl") || /\.jsonl\.(?:reset|deleted)\./.test(name);
 }
 
-export interface ResolvedSessionFile {
+interface ResolvedSessionFile {
   /** Always a direct child of the sessions directory. */
   readonly path: string;
   readonly fileName: string;

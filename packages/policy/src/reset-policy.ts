@@ -1,6 +1,6 @@
 import { join, PolicyReader, type Fields } from "./policy-problem.ts";
 
-export type ResetMode = "never" | "idle" | "daily";
+type ResetMode = "never" | "idle" | "daily";
 
 /** When one session begins anew. With `daily`, idle minutes may be given too: what comes first counts. */
 export interface ResetRule {

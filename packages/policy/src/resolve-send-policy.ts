@@ -23,7 +23,7 @@ export interface SendPolicyQuestion {
 }
 
 /** What decided: the session's own setting, a rule by its place, the policy's default, or that there is no policy. */
-export type SendPolicySource = "session" | "rule" | "default" | "unset";
+type SendPolicySource = "session" | "rule" | "default" | "unset";
 
 export interface SendPolicyAnswer {
   readonly action: SendAction;

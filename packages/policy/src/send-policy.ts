@@ -16,7 +16,7 @@ export interface SendPolicyMatch {
   readonly rawKeyPrefix?: string;
 }
 
-export interface SendPolicyRule {
+interface SendPolicyRule {
   readonly match: SendPolicyMatch;
   /** @default "allow" */
   readonly action: SendAction;

@@ -2,7 +2,7 @@ import type { PayloadCodec, SessionStore, StoreCapabilities } from "@throughline
 import type { ConformanceAbility, StoreUnderTest } from "./store-under-test.ts";
 
 /** What a case works with. Stores opened through the context are closed after it. */
-export interface CaseContext {
+interface CaseContext {
   readonly under: StoreUnderTest;
   readonly store: SessionStore;
   openWithCodec(codec: PayloadCodec): Promise<StoreUnderTest>;

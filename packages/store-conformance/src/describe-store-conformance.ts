@@ -5,12 +5,12 @@ import type { ConformanceSetup } from "./store-under-test.ts";
 import { createXorCodec } from "./xor-codec.ts";
 
 /** The part of a test runner the kit uses; vitest and node:test both fit. */
-export interface TestRunner {
+interface TestRunner {
   describe(name: string, body: () => void): unknown;
   it(name: string, body: (context: TestContext) => Promise<void>): unknown;
 }
 
-export interface TestContext {
+interface TestContext {
   /** Marks the running test as skipped; may throw to end it. */
   skip(reason?: string): unknown;
 }

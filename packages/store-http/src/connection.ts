@@ -2,7 +2,7 @@ import { errorCodes, ThroughlineError } from "@throughline/core";
 import type { Clock, ErrorCode, RandomSource, SessionRef, WriteOutcome } from "@throughline/core";
 import { HttpProblem, sessionPath, type HttpClient, type HttpRequest } from "@throughline/http-client";
 
-export interface Operation<Answer> {
+interface Operation<Answer> {
   readonly isWrite: boolean;
   readonly signal?: AbortSignal | undefined;
   /** Asked when a repeat is refused and an earlier attempt may have been applied: what that one wrote, or null. */
@@ -17,7 +17,7 @@ export interface ConnectionOptions {
   readonly retries: number;
 }
 
-export interface Answered<Answer> {
+interface Answered<Answer> {
   readonly status: number;
   readonly body: Answer;
   /** True when an attempt before this one may have been applied. */

@@ -4,7 +4,7 @@ import { systemClock } from "@throughline/core/node";
 import { breakerSteps, type BreakerState, type BreakerStep } from "./breaker-steps.ts";
 
 /** What is kept of one summarizer's failures; plain JSON. */
-export interface BreakerEntry {
+interface BreakerEntry {
   /** In a row, counted up to the threshold. */
   readonly failures: number;
   /** When it was last taken out; null while it is asked. */

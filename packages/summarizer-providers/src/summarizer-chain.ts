@@ -3,7 +3,7 @@ import { assertKnownOptions, auditSummary, optionKinds, type OptionTable } from 
 import type { SummarizerBreakers } from "./summarizer-breakers.ts";
 
 /** A summarizer that gave no summary, and why. */
-export interface FailedSummarizer {
+interface FailedSummarizer {
   readonly name: string;
   readonly cause: unknown;
 }

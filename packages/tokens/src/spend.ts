@@ -3,7 +3,7 @@ import { canonicalModelId, type ModelName } from "./model-name.ts";
 import { defaultPrices, type ModelPrice, type PriceTable } from "./price-table.ts";
 
 /** US dollars of one call or of many. */
-export interface Cost {
+interface Cost {
   readonly inputUsd: number;
   readonly outputUsd: number;
   readonly cacheReadUsd: number;

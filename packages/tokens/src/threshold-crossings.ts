@@ -67,7 +67,7 @@ export interface ThresholdState {
 
 export const freshThresholds: ThresholdState = { v: 1, phases: {} };
 
-export interface Crossing {
+interface Crossing {
   readonly state: ThresholdState;
   /** The threshold to act on, in percent; null when none was crossed anew. */
   readonly firedPercent: number | null;

@@ -17,7 +17,7 @@ export interface TokenEstimatorOptions {
   readonly cacheEntries?: number;
 }
 
-export interface CounterOptions {
+interface CounterOptions {
   /** @default the vocabulary of the model's profile */
   readonly method?: CountMethod;
 }

@@ -21,7 +21,7 @@ import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./exp
 import { noteSeqs, receiptChain } from "./import-receipt.ts";
 
 /** A record whose source is a line, or a part of a document, in the format. */
-export function isSourceOf(format: string, { record, isSourceCanonical }: SourcedRecord): boolean {
+function isSourceOf(format: string, { record, isSourceCanonical }: SourcedRecord): boolean {
   return record["sourceFormat"] === format && !isSourceCanonical;
 }
 

@@ -36,7 +36,7 @@ export interface ImportOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface ImportProgress {
+interface ImportProgress {
   readonly path: string;
   readonly key: string;
   readonly readBytes: number;

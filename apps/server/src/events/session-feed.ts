@@ -10,7 +10,7 @@ export interface FeedEvent {
 
 /** Events that a feed keeps for streams that are a little behind; a stream that is blocked for longer has lagged. */
 export const keptEvents = 256;
-export const keptBytes: number = 1024 * 1024;
+const keptBytes: number = 1024 * 1024;
 
 export interface Listener {
   /** There may be something to write. */

@@ -24,7 +24,7 @@ export interface ListAnswer {
 }
 
 /** Text or a file, as it comes. */
-export interface TextAnswer {
+interface TextAnswer {
   readonly kind: "text";
   readonly status: number;
   readonly type: string;
@@ -32,7 +32,7 @@ export interface TextAnswer {
   readonly headers?: HeaderMap;
 }
 
-export interface EmptyAnswer {
+interface EmptyAnswer {
   readonly kind: "empty";
   readonly status: number;
   readonly headers?: HeaderMap;

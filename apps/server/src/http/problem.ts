@@ -54,7 +54,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   STORE_FULL: 507,
 };
 
-export function statusOf(code: ErrorCode): number {
+function statusOf(code: ErrorCode): number {
   return statuses[code] ?? 500;
 }
 

@@ -65,7 +65,7 @@ export function parseJson(bytes: Buffer, { jsonLevels }: BodyLimits): unknown {
 const [quote, backslash, openArray, openObject, closeArray, closeObject] = [0x22, 0x5c, 0x5b, 0x7b, 0x5d, 0x7d];
 
 /** Whether brackets outside of texts are nested deeper. Stops at the first that is. */
-export function isDeeper(bytes: Uint8Array, levels: number): boolean {
+function isDeeper(bytes: Uint8Array, levels: number): boolean {
   let depth = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number;

@@ -8,7 +8,7 @@ import type { ServerContext } from "../server-context.ts";
 import type { ServerLimits } from "../server-options.ts";
 
 /** What a route takes as a body. */
-export interface BodyRule<Schema extends z.ZodType = z.ZodType> {
+interface BodyRule<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
   /** Media types that are taken. @default application/json */
   readonly types?: readonly string[];
@@ -18,7 +18,7 @@ export interface BodyRule<Schema extends z.ZodType = z.ZodType> {
 }
 
 /** A possible answer, for the document and for tests. */
-export interface AnswerRule {
+interface AnswerRule {
   readonly description: string;
   /** @default no body */
   readonly schema?: z.ZodType;

@@ -9,7 +9,7 @@ const everyAnswer: HeaderMap = {
 };
 
 const jsonType = "application/json";
-export const linesType = "application/x-ndjson";
+const linesType = "application/x-ndjson";
 
 /** Writes an answer. Resolves when all of it was handed to the socket. */
 export async function writeAnswer(
@@ -76,7 +76,7 @@ async function writePieces(response: ServerResponse, pieces: AsyncIterable<strin
 }
 
 /** Resolves when more can be written, or nothing can any more. */
-export function drained(response: ServerResponse): Promise<void> {
+function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off("drain", done).off("close", done).off("error", done);

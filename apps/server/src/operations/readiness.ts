@@ -1,7 +1,7 @@
 import type { SessionStore } from "@throughline/core";
 import { reservedNamespace } from "../security/token-store.ts";
 
-export type Readiness = "ready" | "draining" | "store-unreachable";
+type Readiness = "ready" | "draining" | "store-unreachable";
 
 /** An answer of the store is believed for so long. */
 const believedMs = 2000;

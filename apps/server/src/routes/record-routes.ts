@@ -134,7 +134,7 @@ function textOf(record: SourcedRecord, payload: ReadPayload): string {
 }
 
 /** A draft of the wire as the contract has it. */
-export function draftOf(wire: Readonly<Record<string, unknown>>): AppendDraft {
+function draftOf(wire: Readonly<Record<string, unknown>>): AppendDraft {
   const { sourceBase64, record } = wire;
   if (typeof sourceBase64 !== "string" || Object.hasOwn(wire, "type")) return wire as AppendDraft;
   const source = new Uint8Array(Buffer.from(sourceBase64, "base64"));
@@ -142,7 +142,7 @@ export function draftOf(wire: Readonly<Record<string, unknown>>): AppendDraft {
 }
 
 /** The options of an append from its body and headers. @throws {ThroughlineError} INPUT_INVALID */
-export function appendOptionsOf(request: ApiRequest, wire: WireAppendOptions): AppendOptions {
+function appendOptionsOf(request: ApiRequest, wire: WireAppendOptions): AppendOptions {
   const { entry, nullFields = [], idempotencyKey: ownKey, turn: ownTurn, ...options } = wire;
   const headerKey = request.header("idempotency-key");
   if (headerKey !== undefined && !/^[\x21-\x7e]{1,200}$/.test(headerKey))
@@ -168,7 +168,7 @@ export function appendOptionsOf(request: ApiRequest, wire: WireAppendOptions): A
   };
 }
 
-export function appendedAnswer({ records, head, revision, durability, replayed }: AppendResult): ListAnswer {
+function appendedAnswer({ records, head, revision, durability, replayed }: AppendResult): ListAnswer {
   const items = records.map((record) => JSON.stringify({ kind: "ack", ...record, headId: head.headId, durability }));
   return { ...list(items, null, { head, revision, durability, replayed }), status: 201 };
 }

@@ -28,7 +28,7 @@ export const recordSchema: z.ZodObject = z
   })
   .meta({ id: "record" });
 
-export const ackSchema: z.ZodObject = z
+const ackSchema: z.ZodObject = z
   .looseObject({
     kind: z.literal("ack"),
     ...placeOfRecord,
@@ -76,7 +76,7 @@ export interface WireAppend extends WireAppendOptions {
   readonly drafts: readonly Readonly<Record<string, unknown>>[];
 }
 
-export const durabilitySchema: z.ZodType<Durability> = z.enum(["none", "process", "disk"]);
+const durabilitySchema: z.ZodType<Durability> = z.enum(["none", "process", "disk"]);
 
 export const appendSchema: z.ZodType<WireAppend> = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { atMs, openObject, queryFlag, seq } from "./values.ts";
 
-export const turnSchema: z.ZodObject = z
+const turnSchema: z.ZodObject = z
   .looseObject({
     turnId: z.string(),
     owner: z.string(),

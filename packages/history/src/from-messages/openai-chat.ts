@@ -95,7 +95,7 @@ const errorMark = "[error]";
  * Thinking has no place in OpenAI's own format; servers that show it call it `reasoning_content` (DeepSeek, vLLM, Qwen) or
  * `reasoning` (OpenRouter, Groq). What the model says in refusal is what it says.
  */
-export function chatReplyBlocks(
+function chatReplyBlocks(
   message: WireFields,
   path: string,
   reader: MessageReader,

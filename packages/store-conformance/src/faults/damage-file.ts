@@ -1,7 +1,7 @@
 import { appendFile, open, readFile, writeFile } from "node:fs/promises";
 
 /** A file cut at one byte. */
-export interface FilePrefix {
+interface FilePrefix {
   readonly sizeBytes: number;
   readonly bytes: Uint8Array;
 }

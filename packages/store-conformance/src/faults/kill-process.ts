@@ -3,7 +3,7 @@ import process from "node:process";
 import type { RandomSource } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 
-export interface KillProcessOptions {
+interface KillProcessOptions {
   /** A script for Node that prints a line for every write it was told is done. */
   readonly scriptPath: string;
   readonly args?: readonly string[];
@@ -16,7 +16,7 @@ export interface KillProcessOptions {
   readonly random?: RandomSource;
 }
 
-export interface KilledProcess {
+interface KilledProcess {
   /** The lines that were printed whole before the process ended. */
   readonly acknowledged: readonly string[];
   /** False when the script ended by itself before it was killed. */

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import process from "node:process";
 
-export interface HolderOptions {
+interface HolderOptions {
   /** A script for Node that takes a lock, prints a line once it has it, and keeps it. */
   readonly scriptPath: string;
   readonly args?: readonly string[];
@@ -11,7 +11,7 @@ export interface HolderOptions {
 }
 
 /** A process that holds something until it is killed. */
-export interface Holder {
+interface Holder {
   readonly pid: number;
   /** Ends it with SIGKILL and waits until it is gone. */
   kill(): Promise<void>;
