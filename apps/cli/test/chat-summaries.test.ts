@@ -74,6 +74,12 @@ describe("a summary after which memories are found", () => {
 });
 
 describe("compaction by hand", () => {
+  it("is reported once by the command", async () => {
+    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+    const run = await runHere(directory.path, ["compact", key, "--model", "offline"], { environment: noKeys });
+    expect(`${run.stdout}${run.stderr}`.match(/compact(ed|ing)/gi)).toHaveLength(1);
+  });
+
   it("compacts more than 4 messages in a conversation, and says why it does not compact fewer [CLI-07]", async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
     await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {

@@ -4,6 +4,14 @@ import type { SessionRef, SessionStore } from "@throughline/core";
 import type { ManualCompaction } from "@throughline/session/whole-turn";
 import { counted } from "../counted.ts";
 
+/** Events that the line at the end repeats, of the plan that was carried out. */
+export const compactionReports: ReadonlySet<string> = new Set([
+  "compaction.planned",
+  "compaction.replanned",
+  "compaction.applied",
+  "compaction.superseded",
+]);
+
 /** A compaction as `--json` shows it. What was only planned, or came to nothing, has no record. */
 export interface CompactionRow {
   readonly kind: "compaction";

@@ -19,13 +19,13 @@ export interface SessionWork {
 
 /**
  * Opens the session that a command names, with the model that would answer in it, for work between its turns: a turn that
- * is running is waited for. What happens is told on stderr.
+ * is running is waited for. What happens is told on stderr, except events that the command's own output repeats: `reported`.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, SESSION_BUSY, and what opening throws
  */
 export async function inSession(
   context: CommandContext,
   input: CommandInput,
-  { isDryRun }: { readonly isDryRun: boolean },
+  { isDryRun, reported = new Set() }: { readonly isDryRun: boolean; readonly reported?: ReadonlySet<string> },
   work: (work: SessionWork) => Promise<number>,
 ): Promise<number> {
   const { output, scope, signal } = context;
@@ -46,7 +46,7 @@ export async function inSession(
   output.note(modelText(conversation.chosen));
   conversation.listen({
     onEvent: (event) => {
-      const note = eventNote(event);
+      const note = reported.has(event.name) && !output.isJson ? null : eventNote(event);
       if (note !== null) output.event(eventObject(event, note));
     },
     onNote: (message) => output.note(message),

@@ -1,5 +1,5 @@
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { compactionRow, compactionText } from "../agent/compaction-report.ts";
+import { compactionReports, compactionRow, compactionText } from "../agent/compaction-report.ts";
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { causeText } from "./event-note.ts";
 import type { ReplContext } from "./repl-context.ts";
@@ -12,14 +12,6 @@ export async function compactCurrent(repl: ReplContext): Promise<void> {
   if (repl.conversation.session === null) return nothingYet(output);
   await repl.reportedAlone(compactionReports, () => repl.interruptible((signal) => compactNow(repl, signal)));
 }
-
-/** The line at the end says the same, of the plan that was carried out. */
-const compactionReports = new Set([
-  "compaction.planned",
-  "compaction.replanned",
-  "compaction.applied",
-  "compaction.superseded",
-]);
 
 async function compactNow({ context: { output }, conversation }: ReplContext, signal: AbortSignal): Promise<void> {
   const session = await conversation.open();

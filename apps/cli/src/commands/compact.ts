@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { compactionRow, compactionText, plannedRow, seqOf } from "../agent/compaction-report.ts";
+import { compactionReports, compactionRow, compactionText, plannedRow, seqOf } from "../agent/compaction-report.ts";
 import type { CompactionRow } from "../agent/compaction-report.ts";
 import { inSession } from "../agent/in-session.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -8,7 +8,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, signal } = context;
   const isDryRun = input.options["dryRun"] === true;
-  return inSession(context, input, { isDryRun }, async ({ store, session, ref }) => {
+  return inSession(context, input, { isDryRun, reported: compactionReports }, async ({ store, session, ref }) => {
     const names = { key: session.key, sessionId: session.sessionId };
     let row: CompactionRow;
     let messages: number | null = null;
