@@ -228,6 +228,11 @@ export const longSuites: readonly LongSuite[] = [
     full: [],
     quick: kit,
   }),
+  tests("tests-store-http", "the kit over HTTP, the server's sessions in each of the four stores", {
+    project: "packages/store-http",
+    full: [],
+    quick: ["test/memory.test.ts"],
+  }),
   tests("tests-session", "turns killed at every step, every window, every flush", {
     project: "packages/session",
     full: ["test/kill-steps.test.ts", "test/whole-turn.test.ts", "test/failed-flushes.test.ts"],

@@ -1,14 +1,19 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
 import { createMemoryStore } from "@throughline/store-memory";
 import { afterAll, describe, it } from "vitest";
+import { isLongRun } from "../../../tools/test-size.ts";
 import { jsonlPlace } from "./served-stores.ts";
 import { endServers, openUnderTest } from "./store-under-test.ts";
 
 afterAll(endServers);
 
-describeStoreConformance({
-  name: "store-http over a server on JSON Lines",
-  runner: { describe, it },
-  open: () => openUnderTest(jsonlPlace),
-  model: () => createMemoryStore(),
-});
+const name = "store-http over a server on JSON Lines";
+
+if (isLongRun)
+  describeStoreConformance({
+    name,
+    runner: { describe, it },
+    open: () => openUnderTest(jsonlPlace),
+    model: () => createMemoryStore(),
+  });
+else describe(name, () => it.skip("is part of npm run test:long", () => undefined));
