@@ -25,6 +25,7 @@ import { SdkMessageReader, type SdkMessageFacts } from "./sdk-messages.ts";
 import { readSdkSessionId } from "./sdk-session-id.ts";
 import { openSdkTurn, type SdkTurn } from "./sdk-turn.ts";
 
+/** Options of `createSdkConversation`. */
 export interface SdkConversationOptions {
   readonly store: SessionStore;
   readonly ref: SessionRef;
@@ -44,6 +45,7 @@ export interface SdkConversationOptions {
   readonly random?: RandomSource;
 }
 
+/** Options of one run. */
 export interface SendOptions {
   readonly signal?: AbortSignal;
   /** Every message of the SDK, as it came. */
@@ -62,6 +64,7 @@ export interface SdkRun {
   readonly isRecovered: boolean;
 }
 
+/** Sends prompts to the Claude Agent SDK and keeps what is said in a session. */
 export interface SdkConversation {
   /**
    * One run: resumes the SDK's session when there is one, keeps everything said in ours, and stores the id that comes

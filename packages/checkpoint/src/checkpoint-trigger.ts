@@ -2,6 +2,7 @@ import { crossThresholds } from "@throughline/tokens/internal";
 import type { CheckpointState } from "./checkpoint-state.ts";
 import { optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
+/** When a checkpoint is due, and how long it may take. */
 export interface CheckpointSettings {
   /** False: no writer is ever asked. @default true */
   readonly enabled?: boolean;

@@ -3,6 +3,7 @@ import type { AssistantMessage, SessionModel, Summarizer } from "@throughline/co
 import { checkpointPrompt, checkpointSystem } from "./checkpoint-prompt.ts";
 import { assertArgument, assertKnownOptions, modelTable, optionKinds, portKinds } from "@throughline/core/internal";
 
+/** What a checkpoint writer is asked to write about. */
 export interface CheckpointRequest {
   /** The conversation since the summary before, as plain text. */
   readonly text: string;

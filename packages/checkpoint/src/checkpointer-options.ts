@@ -5,6 +5,7 @@ import { checkpointSettingsTable, type CheckpointMeasurement, type CheckpointSet
 import type { CheckpointWriter } from "./checkpoint-writer.ts";
 import { optionKinds, portKinds, type OptionTable } from "@throughline/core/internal";
 
+/** Options of `createCheckpointer`. */
 export interface CheckpointerOptions {
   readonly store: SessionStore;
   /** @default the system's clock */
@@ -30,6 +31,7 @@ export type CheckpointResult =
   | { readonly kind: "nothing"; readonly reason: NoCheckpointReason }
   | { readonly kind: "failed"; readonly cause: unknown };
 
+/** A checkpoint in the making: why it is due, and its end. */
 export interface CheckpointRun {
   readonly due: "tokens" | "messages" | "topic" | "asked";
   /** Never rejects. */

@@ -34,6 +34,7 @@ import {
 import { planOnce, type CompactionWay, type CompactionWork, type TokenMeasure } from "./compaction-work.ts";
 import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 
+/** Options of `createCompactor`. */
 export interface CompactorOptions {
   readonly store: SessionStore;
   /** @default the system's clock */

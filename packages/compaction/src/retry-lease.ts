@@ -14,6 +14,7 @@ export interface RetryLease {
   release(ref: SessionRef): Promise<void>;
 }
 
+/** Options of `createEntryLease`. */
 export interface EntryLeaseOptions {
   readonly store: SessionStore;
   /** @default the system's clock */

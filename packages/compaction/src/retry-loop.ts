@@ -9,6 +9,7 @@ import type { Clock, SessionRef } from "@throughline/core";
 import type { SummaryRetry } from "./retry-summaries.ts";
 import type { RetryOutcome } from "./retry-options.ts";
 
+/** Options of `runRetryLoop`. */
 export interface RetryLoopOptions {
   readonly retry: SummaryRetry;
   /** @default the system's clock */

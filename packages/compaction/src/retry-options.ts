@@ -4,6 +4,7 @@ import type { TokenMeasure } from "./compaction-work.ts";
 import type { RetryLease } from "./retry-lease.ts";
 import type { RetryLimits } from "./retry-steps.ts";
 
+/** Options of `createSummaryRetry`. */
 export interface SummaryRetryOptions extends RetryLimits {
   readonly store: SessionStore;
   /** @default the system's clock */

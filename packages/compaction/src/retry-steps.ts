@@ -40,6 +40,7 @@ export const retrySteps: Readonly<Record<RetryState, Readonly<Record<RetryStep, 
   "given-up": row({ overtaken: "improved", outdated: "due" }),
 };
 
+/** How often a failed summary is tried again, and how long the waits are. */
 export interface RetryLimits {
   /** @default 8 */
   readonly maxAttempts?: number;

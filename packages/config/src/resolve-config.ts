@@ -16,6 +16,7 @@ export interface Config {
   readonly notes: readonly ConfigNote[];
 }
 
+/** Where settings come from: files, environment and flags. */
 export interface ResolveConfigOptions {
   /** The user's own directory, from which `home` follows. */
   readonly userHome: string;

@@ -6,6 +6,7 @@ import type { SearchQuery } from "./store-facets.ts";
 import { readWindow } from "./read-window.ts";
 import { refused } from "./refused.ts";
 
+/** Which agent and namespace a scope is for. */
 export interface AgentScopeOptions {
   readonly agentId: string;
   /** @default "" */

@@ -13,6 +13,7 @@ const maxAttempts = 4;
  */
 const saidAfterTheKey: ReadonlySet<ErrorCode> = new Set(["APPEND_CONFLICT", "SESSION_BUSY", "TURN_FENCED"]);
 
+/** Options of `appendOnce`: those of an append, with a key. */
 export interface AppendOnceOptions extends AppendOptions {
   readonly idempotencyKey: string;
 }

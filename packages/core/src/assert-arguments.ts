@@ -47,6 +47,7 @@ function assertObjects(objects: Readonly<Record<string, unknown>>): void {
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID */
+/** Checks the arguments of `redact`. @throws {ThroughlineError} INPUT_INVALID */
 export function assertRedaction(ids: readonly string[], options: RedactOptions): void {
   const odd = Array.isArray(ids) ? (ids as readonly unknown[]).find((id) => typeof id !== "string") : ids;
   if (!Array.isArray(ids) || odd !== undefined || (ids as readonly unknown[]).includes(undefined))

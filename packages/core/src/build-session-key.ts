@@ -5,6 +5,7 @@ import { ThroughlineError } from "./throughline-error.ts";
 /** How direct messages are told apart: by nothing, by peer, by channel and peer, by account too. */
 type DirectMessageScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
 
+/** Options of `peerSessionKey`. */
 export interface PeerKeyOptions {
   readonly agentId: string;
   readonly channel: string;

@@ -57,6 +57,7 @@ type JsonObjectOf<Schema> = Schema extends { readonly properties: infer Properti
 
 type RequiredNames<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never;
 
+/** What `defineTool` makes a tool of. */
 export interface DefineToolOptions<Input extends ToolInput> {
   /** What the model calls it. Letters, digits, `_`, `-` and `.`; names that a provider does not take are mapped. */
   readonly name: string;

@@ -45,6 +45,7 @@ export async function waitForTurnEnd(
   }
 }
 
+/** Options of `endSession`. */
 export interface EndSessionOptions extends WaitForTurnOptions {
   /** Deletes it and every copy of its content. @default false: it is archived, and can be had back */
   readonly purge?: boolean;

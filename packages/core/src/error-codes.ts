@@ -342,4 +342,5 @@ const table = {
 /** A code of the table. */
 export type ErrorCode = keyof typeof table | keyof typeof serviceErrorCodes;
 
+/** Every error code with its summary, remedy, and whether to retry. */
 export const errorCodes: Readonly<Record<ErrorCode, ErrorCodeEntry>> = { ...table, ...serviceErrorCodes };

@@ -159,11 +159,13 @@ const table = {
   },
 } as const;
 
+/** A code of the table of findings. */
 export type FindingCode = keyof typeof table;
 
 /** Every finding with its severity and what to do about it. */
 export const findingCodes: Readonly<Record<FindingCode, FindingRule>> = table;
 
+/** Where a finding is: file, line, session or record. */
 export interface FindingPlace {
   readonly path?: string | null;
   readonly key?: string | null;

@@ -9,6 +9,7 @@ import type { SessionStore } from "./session-store.ts";
 import type { SessionState } from "./session-state.ts";
 import type { SourcedRecord } from "./stored-records.ts";
 
+/** Options of `forkSession`. */
 export interface ForkSessionOptions {
   readonly sessionId: string;
   /** The last record the fork shares. @default all of them */

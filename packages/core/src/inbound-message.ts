@@ -49,6 +49,7 @@ export function inboundFields(message: InboundMessage, entry: SessionEntry | nul
   });
 }
 
+/** Options of `recordInbound`. */
 export interface RecordInboundOptions {
   readonly clock: Clock;
   readonly random: RandomSource;

@@ -2,6 +2,7 @@ import { normalizeDelivery } from "./delivery.ts";
 import { withoutOldBlobs } from "./entry-blobs.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
 
+/** Options of `mergeEntry`. */
 export interface MergeEntryOptions {
   /** UTC milliseconds. */
   readonly nowMs: number;

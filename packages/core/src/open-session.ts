@@ -10,12 +10,14 @@ import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 /** How often a compare-and-swap is tried again before the contention is reported. */
 const maxAttempts = 64;
 
+/** Options of `openSession`. */
 export interface OpenSessionOptions {
   readonly random: RandomSource;
   /** Fields of the entry when the session has to be created; a given sessionId is used. */
   readonly entry?: Readonly<Record<string, unknown>>;
 }
 
+/** An opened session, and whether the call created it. */
 export interface OpenedSession {
   readonly state: SessionState;
   readonly isNew: boolean;
@@ -96,6 +98,7 @@ export async function saveOnce(
   }
 }
 
+/** Options of `resetSession`. */
 export interface ResetSessionOptions {
   readonly random: RandomSource;
   /** What the new session keeps of the old entry. @default nothing but the list of earlier ids */
@@ -124,12 +127,14 @@ function earlierIds(value: unknown): readonly string[] {
 }
 
 /** @throws {ThroughlineError} SESSION_NOT_FOUND */
+/** Loads a session that must exist. @throws {ThroughlineError} SESSION_NOT_FOUND */
 export async function loadExisting(store: SessionStore, ref: SessionRef): Promise<SessionState> {
   const loaded = await store.load(ref);
   if (loaded === null) throw sessionNotFound(ref);
   return loaded;
 }
 
+/** The error for a session that a store does not hold. */
 export function sessionNotFound(ref: SessionRef): ThroughlineError {
   const archived = ref.archiveId === undefined ? "" : ` with archive id ${JSON.stringify(ref.archiveId)}`;
   return new ThroughlineError(

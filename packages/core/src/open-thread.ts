@@ -11,6 +11,7 @@ import { sessionRef, type SessionRef } from "./session-ref.ts";
 import type { SessionStore } from "./session-store.ts";
 import { hasErrorCode } from "./throughline-error.ts";
 
+/** Options of `openThread`. */
 export interface OpenThreadOptions {
   readonly clock: Clock;
   readonly random: RandomSource;

@@ -10,6 +10,7 @@ export interface Clock {
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** The port for random numbers. */
 export interface RandomSource {
   /** A random unsigned 32-bit integer. */
   uint32(): number;
@@ -17,6 +18,7 @@ export interface RandomSource {
   uuid(): string;
 }
 
+/** The port that makes record ids. */
 export interface RecordIds {
   /** A new record id; ids of one process sort in the order they were made. */
   next(): string;
@@ -75,6 +77,7 @@ export type ChatDelta =
   /** A call of a tool whose arguments are complete. */
   | { readonly type: "tool-call"; readonly id: string; readonly name: string };
 
+/** One request to a model, in the messages of its provider. */
 export interface ChatRequest {
   readonly modelId: string;
   readonly system: string | null;
@@ -96,6 +99,7 @@ export interface ChatRequest {
   readonly onPartial?: (partial: AssistantMessage) => void;
 }
 
+/** The reply of a model to one request. */
 export interface ChatReply {
   /** As a record keeps it, with `api`, `provider`, `model`, `usage` and `stopReason`. */
   readonly message: AssistantMessage;
@@ -139,6 +143,7 @@ export interface SessionModel {
   readonly thinkingLevel?: string;
 }
 
+/** What a summarizer is asked to summarize. */
 export interface SummaryRequest {
   /** The conversation to summarize, as plain text. */
   readonly text: string;
@@ -147,6 +152,7 @@ export interface SummaryRequest {
   readonly signal?: AbortSignal;
 }
 
+/** A summary, and who wrote it. */
 export interface SummaryReply {
   readonly summary: string;
   /** The provider or method that wrote it. */
@@ -154,6 +160,7 @@ export interface SummaryReply {
   readonly usage: Readonly<Record<string, number>> | null;
 }
 
+/** The port that writes summaries. */
 export interface Summarizer {
   summarize(request: SummaryRequest): Promise<SummaryReply>;
 }

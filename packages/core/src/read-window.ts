@@ -5,6 +5,7 @@ import type { SessionStore } from "./session-store.ts";
 import type { SessionState } from "./session-state.ts";
 import type { StoredRecord } from "./stored-records.ts";
 
+/** The records that a context is built from, read from the end of a session. */
 export interface RecordWindow {
   readonly state: SessionState;
   /** In order of seq. */

@@ -21,6 +21,7 @@ export interface SourcedDraft {
   readonly record?: RecordDraft;
 }
 
+/** A record to append: its fields, or the bytes of another program's line. */
 export type AppendDraft = RecordDraft | SourcedDraft;
 
 export function isSourcedDraft(draft: AppendDraft): draft is SourcedDraft {

@@ -17,6 +17,7 @@ export interface SessionRecord {
   readonly [field: string]: unknown;
 }
 
+/** A block of text. */
 export interface TextBlock {
   readonly type: "text";
   readonly text: string;
@@ -31,6 +32,7 @@ export interface ImageBlock {
   readonly source?: Readonly<Record<string, unknown>>;
 }
 
+/** A block of a model's thinking, with the provider's signature. */
 export interface ThinkingBlock {
   readonly type: "thinking";
   readonly thinking: string;
@@ -38,6 +40,7 @@ export interface ThinkingBlock {
   readonly redacted?: boolean;
 }
 
+/** A tool call of a model. */
 export interface ToolCallBlock {
   readonly type: "toolCall";
   readonly id: string;
@@ -68,6 +71,7 @@ export interface Usage {
   readonly cost?: Readonly<Record<string, number>>;
 }
 
+/** A message of the user. */
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
@@ -79,6 +83,7 @@ export interface UserMessage {
   readonly timestamp?: number;
 }
 
+/** A reply of a model. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly content: string | readonly (TextBlock | ThinkingBlock | ToolCallBlock | UnknownBlock)[];
@@ -94,6 +99,7 @@ export interface AssistantMessage {
   readonly timestamp?: number;
 }
 
+/** The result of a tool call. */
 export interface ToolResultMessage {
   readonly role: "toolResult";
   readonly toolCallId: string;
@@ -105,6 +111,7 @@ export interface ToolResultMessage {
   readonly timestamp?: number;
 }
 
+/** A shell command that a person ran, with its output. */
 export interface BashExecutionMessage {
   readonly role: "bashExecution";
   readonly command: string;
@@ -131,6 +138,7 @@ interface UnknownRoleMessage {
   readonly [field: string]: unknown;
 }
 
+/** A message of a session, of a known role or of any other. */
 export type Message =
   | UserMessage
   | AssistantMessage
@@ -174,6 +182,7 @@ export interface RecordFields {
   readonly checkpoint: { readonly checkpoint: Checkpoint };
 }
 
+/** A summary of a session up to a record, made while the session continues. */
 export interface Checkpoint {
   readonly summary: string;
   readonly tokensAtCheckpoint: number;
@@ -185,6 +194,7 @@ export interface Checkpoint {
   readonly coversToId?: string;
 }
 
+/** A record type that this version knows. */
 export type KnownRecordType = keyof RecordFields;
 
 /** A record whose type is known and whose own fields are typed. Checked by `findRecordProblem`, not by this type. */

@@ -67,6 +67,7 @@ interface SearchIndexText {
   readonly names: string;
 }
 
+/** The words of a text as a search index keeps them. */
 export function searchIndexText(text: string): SearchIndexText {
   const names = new Set<string>();
   let words = "";

@@ -19,4 +19,5 @@ export type SessionEvent =
       readonly storedMs: number;
     };
 
+/** Called with each event of a session. */
 export type SessionEventListener = (event: SessionEvent) => void;

@@ -21,6 +21,7 @@ export function isAgentId(text: string): boolean {
 }
 
 /** @throws {ThroughlineError} SESSION_ID_INVALID */
+/** Checks the form of a session id. @throws {ThroughlineError} SESSION_ID_INVALID */
 export function assertSessionId(text: string): void {
   if (typeof text !== "string" || !isSessionId(text)) {
     throw new ThroughlineError("SESSION_ID_INVALID", `The session id ${quote(text)} is not valid.`, {
@@ -30,6 +31,7 @@ export function assertSessionId(text: string): void {
 }
 
 /** @throws {ThroughlineError} AGENT_ID_INVALID */
+/** Checks the form of an agent id. @throws {ThroughlineError} AGENT_ID_INVALID */
 export function assertAgentId(text: string): void {
   if (typeof text !== "string" || !isAgentId(text)) {
     throw new ThroughlineError("AGENT_ID_INVALID", `The agent id ${quote(text)} is not valid.`, {
@@ -39,6 +41,7 @@ export function assertAgentId(text: string): void {
 }
 
 /** @throws {ThroughlineError} NAMESPACE_INVALID */
+/** Checks the form of a namespace; the empty one is the default. @throws {ThroughlineError} NAMESPACE_INVALID */
 export function assertNamespace(text: string): void {
   if (typeof text !== "string" || (text !== "" && !isSessionId(text))) {
     throw new ThroughlineError("NAMESPACE_INVALID", `The namespace ${quote(text)} is not valid.`, {

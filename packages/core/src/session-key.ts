@@ -31,6 +31,7 @@ export interface SessionKeySuffix {
   readonly id: string;
 }
 
+/** The parts of a session key, by its form. */
 export type ParsedSessionKey =
   | {
       readonly form: "agent";
@@ -58,6 +59,7 @@ const peerKinds = new Map<string, PeerKind>([
 const forbiddenCharacters = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
 /** @throws {ThroughlineError} KEY_INVALID */
+/** Splits a session key into its parts. @throws {ThroughlineError} SESSION_KEY_INVALID */
 export function parseSessionKey(key: string): ParsedSessionKey {
   assertKeyText(key);
   const segments = key.split(":");

@@ -15,6 +15,7 @@ export interface SessionRef {
   readonly archiveId?: string;
 }
 
+/** The parts of a session's address; `sessionRef` fills in the rest. */
 export interface SessionAddress {
   readonly key: string;
   /** @default the agent the key names, else "main" */

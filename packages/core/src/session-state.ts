@@ -17,6 +17,7 @@ export interface SessionHead {
   readonly turn: OpenTurn | null;
 }
 
+/** A session as a store knows it: entry, head and revision. */
 export interface SessionState {
   readonly ref: SessionRef;
   readonly sessionId: string;

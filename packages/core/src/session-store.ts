@@ -120,6 +120,7 @@ export interface SessionStore extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** Options of `SessionStore.append`. */
 export interface AppendOptions {
   /** @default the store's defaultDurability */
   readonly durability?: Durability;
@@ -149,6 +150,7 @@ export interface AppendOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Where an appended record is: its seq, its id and its time. */
 export interface AppendedRecord {
   readonly seq: number;
   readonly id: string;
@@ -158,6 +160,7 @@ export interface AppendedRecord {
   readonly storedAtMs: number;
 }
 
+/** What an append stored, and the session's head after it. */
 export interface AppendResult {
   readonly records: readonly AppendedRecord[];
   readonly head: SessionHead;
@@ -173,6 +176,7 @@ export interface AppendResult {
   readonly stored?: readonly StoredRecord[];
 }
 
+/** Options of `SessionStore.read`. */
 export interface ReadOptions<Payload extends ReadPayload = "record"> {
   /** Only records with a greater seq. @default 0 */
   readonly afterSeq?: number;
@@ -187,10 +191,12 @@ export interface ReadOptions<Payload extends ReadPayload = "record"> {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `SessionStore.load`. */
 export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `SessionStore.save`. */
 export interface SaveOptions {
   /** The revision the entry was loaded with; null when there was no session. */
   readonly ifRevision: number | null;
@@ -202,6 +208,7 @@ export interface SaveOptions {
   readonly createdAtMs?: number;
 }
 
+/** Which sessions a list holds, and in which order. */
 export interface ListQuery {
   /** @default "" */
   readonly namespace?: string;
@@ -224,6 +231,7 @@ export interface ListQuery {
   readonly signal?: AbortSignal;
 }
 
+/** Options of a lock that a store holds for maintenance. */
 export interface StoreLockOptions {
   /** How long to wait for another holder, in milliseconds. */
   readonly timeoutMs: number;
@@ -233,22 +241,26 @@ export interface StoreLockOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A page of a list of sessions. */
 export interface SessionPage {
   readonly sessions: readonly SessionState[];
   readonly nextCursor: string | null;
 }
 
+/** A change of where a session is kept: renamed, archived or restored. */
 export type MoveAction =
   | { readonly kind: "rename"; readonly key: string }
   | { readonly kind: "archive" }
   /** Only with a ref that carries an archiveId; refused while another session holds the key. */
   | { readonly kind: "restore" };
 
+/** Options of `SessionStore.remove`. */
 export interface RemoveOptions {
   /** @default false */
   readonly purge?: boolean;
 }
 
+/** Options of `SessionStore.redact`. */
 export interface RedactOptions {
   /** Kept in the tombstone. */
   readonly reason: string;
@@ -259,6 +271,7 @@ export interface RedactOptions {
   readonly entryFields?: readonly string[];
 }
 
+/** Which records a redaction replaced. */
 export interface RedactResult {
   readonly seqs: readonly number[];
 }

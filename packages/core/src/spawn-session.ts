@@ -12,6 +12,7 @@ import type { SessionState } from "./session-state.ts";
 import { spawnLineage } from "./spawn-lineage.ts";
 import { hasErrorCode } from "./throughline-error.ts";
 
+/** How deep and how wide sessions may spawn others. */
 export interface SpawnLimits {
   /** How many generations may lie below a session that nobody spawned. @default 3 */
   readonly maxDepth?: number;
@@ -23,6 +24,7 @@ export interface SpawnLimits {
   readonly idleMs?: number;
 }
 
+/** Options of `spawnSession`. */
 export interface SpawnSessionOptions {
   readonly clock: Clock;
   readonly random: RandomSource;

@@ -1,6 +1,7 @@
 /** `none`: in memory of the process. `process`: survives kill -9. `disk`: survives a power cut. */
 export type Durability = "none" | "process" | "disk";
 
+/** The sizes that a store takes at most. */
 export interface StoreLimits {
   /** Largest record, in bytes of its line. */
   readonly recordBytes: number;
@@ -42,6 +43,7 @@ export interface StoreCapabilities {
 
 const mebibyte = 1024 * 1024;
 
+/** The limits of a store that has no smaller ones of its own. */
 export const defaultStoreLimits: StoreLimits = Object.freeze({
   recordBytes: 16 * mebibyte,
   batchRecords: 1000,

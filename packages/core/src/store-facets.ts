@@ -3,6 +3,7 @@ import type { SessionState } from "./session-state.ts";
 import type { RecordPage } from "./stored-records.ts";
 import type { SessionRef } from "./session-ref.ts";
 
+/** What a search looks for, and in which sessions. */
 export interface SearchQuery {
   /** Words that must all occur, `"words that stand together"`, `beginn*`. At most 1,000 characters. */
   readonly text: string;
@@ -29,6 +30,7 @@ export interface SearchQuery {
   readonly signal?: AbortSignal;
 }
 
+/** A record that matches a search. */
 export interface SearchHit {
   readonly ref: SessionRef;
   readonly sessionId: string;
@@ -114,6 +116,7 @@ export interface RebuiltFile {
   readonly sessions: number;
 }
 
+/** Checks and repairs of a whole store. */
 export interface MaintenanceFacet {
   /** Reads everything and reports; changes nothing. */
   verify(options?: { readonly full?: boolean; readonly signal?: AbortSignal }): AsyncIterable<Finding>;

@@ -4,6 +4,7 @@ import type { SessionRecord } from "./record.ts";
 /** `record`: the parsed record. `source`: also the exact line it came in. `head`: neither, only size and checksum. */
 export type ReadPayload = "record" | "source" | "head";
 
+/** The facts of a stored record without its content. */
 export interface RecordHead {
   readonly seq: number;
   readonly id: string;
@@ -27,10 +28,12 @@ export interface RecordHead {
   readonly toolName?: string | null;
 }
 
+/** A record with its place in the session. */
 export interface StoredRecord extends RecordHead {
   readonly record: SessionRecord;
 }
 
+/** A stored record with the line it came from. */
 export interface SourcedRecord extends StoredRecord {
   /**
    * The line it was imported as; for records of our own the JSON they are kept as. Of another program's line that is too
@@ -41,12 +44,14 @@ export interface SourcedRecord extends StoredRecord {
   readonly isSourceCanonical: boolean;
 }
 
+/** The record that a read gives for the payload it asks for. */
 export type RecordFor<Payload extends ReadPayload> = Payload extends "source"
   ? SourcedRecord
   : Payload extends "record"
     ? StoredRecord
     : RecordHead;
 
+/** A page of the records of a session. */
 export interface RecordPage<Payload extends ReadPayload = "record"> {
   /** Never empty, never more than `capabilities.limits.pageRecords`. */
   readonly records: readonly RecordFor<Payload>[];

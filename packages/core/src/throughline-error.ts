@@ -3,6 +3,7 @@ import { errorCodes, type ErrorCode } from "./error-codes.ts";
 /** What became of a failed write: nothing of it, or nobody can tell (retry only with its idempotency key). */
 export type WriteOutcome = "not-applied" | "unknown";
 
+/** Options of `new ThroughlineError`. */
 export interface ThroughlineErrorOptions {
   /** Values the message speaks of, for programs: paths, lines, ids, expected and actual. Never secrets. */
   readonly details?: Readonly<Record<string, unknown>>;

@@ -15,6 +15,7 @@ export interface OpenTurn {
   readonly fence: number;
 }
 
+/** What an append does to the session's turn: opens, renews or closes it. */
 export type TurnRequest =
   /** `fence` is the session's fence plus one. Refused while another turn's lease runs. */
   | {

@@ -44,6 +44,7 @@ export interface FormatPlace {
   readonly files: readonly (readonly (string | RegExp)[])[];
 }
 
+/** The beginning of a file, for telling its format. */
 export interface FormatSample {
   /** The path as far as it is known, with `/`. */
   readonly path: string;
@@ -53,6 +54,7 @@ export interface FormatSample {
   readonly isWhole: boolean;
 }
 
+/** What a reader is told of the file it reads. */
 export interface ForeignReaderOptions {
   /** Named in findings, and part of what some programs say of a session. */
   readonly path?: string | null;
@@ -61,6 +63,7 @@ export interface ForeignReaderOptions {
   readonly maxUnitBytes?: number;
 }
 
+/** Where a unit stands in its file. */
 export interface UnitPlace {
   /** The unit's number in its file, from 1. */
   readonly line: number;

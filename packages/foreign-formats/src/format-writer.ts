@@ -30,6 +30,7 @@ export interface WrittenSession {
   readonly createdAtMs: number;
 }
 
+/** Options of a format's writer. */
 export interface WriteOptions {
   /** Called for everything that is not in the file as it is in the log, once a record. */
   readonly onLoss: (loss: FormatLoss) => void;

@@ -24,6 +24,7 @@ function hexOf(texts: readonly string[]): string {
 
 const uuidForm = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
+/** True for a UUID in its usual form. */
 export function isUuid(text: string): boolean {
   return uuidForm.test(text);
 }

@@ -4,6 +4,8 @@ export const foreignFormatNames = ["claude-code", "codex"] as const;
 /** Those of them that `export --to` takes. */
 export const writableFormatNames = ["claude-code", "codex"] as const;
 
+/** A format that is read. */
 export type ForeignFormatName = (typeof foreignFormatNames)[number];
 
+/** A format that is written too. */
 export type WritableFormatName = (typeof writableFormatNames)[number];

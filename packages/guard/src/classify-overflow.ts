@@ -11,6 +11,7 @@ import { delayInText } from "./retry-delay.ts";
 import { statusCategory } from "./status-category.ts";
 import { readTokenSizes, type TokenSizes } from "./token-sizes.ts";
 
+/** Options of `classifyOverflow`. */
 export interface ClassifyOptions {
   /** Who answered, when the error does not say. @default null */
   readonly provider?: string | null;

@@ -14,6 +14,7 @@ interface InFlightSummaryRequest {
   readonly signal: AbortSignal | null;
 }
 
+/** Options of `compactInFlight`. */
 export interface CompactInFlightOptions {
   /** Gives the summary's text. */
   readonly summarize: (request: InFlightSummaryRequest) => Promise<string>;

@@ -15,6 +15,7 @@ export interface ApiCallRequest {
   readonly tools?: readonly unknown[];
 }
 
+/** Options of `guardApiCall`. */
 export interface GuardApiCallOptions<Reply> {
   /** Asks the model, also for the summary; Anthropic's Messages API or one like it. */
   readonly create: (request: ApiCallRequest, signal: AbortSignal | null) => Promise<Reply>;

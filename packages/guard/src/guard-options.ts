@@ -35,6 +35,7 @@ export interface CallContext {
   keep(partial: unknown): void;
 }
 
+/** The request that a compaction has to make smaller, and by how much. */
 export interface CompactionRequest extends GuardedRequest {
   readonly reason: OverflowKind;
   /** Tokens that system, tools and messages may have. Null when no window is known. */
@@ -64,6 +65,7 @@ export function createGuardTurn(): GuardTurn {
   return { compactions: 0 };
 }
 
+/** Options of `guardCall`. */
 export interface GuardOptions<Reply> {
   readonly request: GuardRequest;
   readonly model: ModelName;
@@ -114,6 +116,7 @@ export interface GuardAttempt {
   readonly overflow: OverflowClassification | null;
 }
 
+/** What the guard did at a stage of a call. */
 export type GuardEvent =
   /** Each stage: a call is about to be made, or a request was found too large without one. */
   | ({
@@ -138,6 +141,7 @@ export type GuardEvent =
   | { readonly name: "guard.count-failed"; readonly cause: unknown }
   | { readonly name: "guard.summary-failed"; readonly cause: unknown; readonly droppedMessages: number };
 
+/** How a guarded call ended, with its reply and what was changed. */
 export interface GuardOutcome<Reply> {
   /** `partial`: the answer ran into the end of the window; keep it, compact, and continue once. */
   readonly outcome: "answered" | "partial";

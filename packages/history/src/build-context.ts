@@ -8,6 +8,7 @@ import { OmittedRanges, type OmittedRange, type RecordFate } from "./omitted-ran
 import { collectEdits, type RecordEdit } from "./record-edits.ts";
 import { walkIndexes } from "./walk-branch.ts";
 
+/** Options of `buildContext`. */
 export interface BuildContextOptions {
   /** The record the context ends with; null gives an empty one. @default the last main record */
   readonly headId?: string | null;

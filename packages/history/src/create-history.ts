@@ -17,6 +17,7 @@ import {
 import { replayRules, systemOf, type ProviderMapping, type Rendering } from "./replay-history.ts";
 import type { RenderOptions } from "./render-options.ts";
 
+/** Options of `createHistory`. */
 export interface HistoryOptions extends RenderOptions, HistoryWindow {}
 
 /** A session's history that grows with its log. What it gives is what building it from all records would give. */

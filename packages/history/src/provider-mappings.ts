@@ -19,6 +19,7 @@ export interface TargetMessages {
   readonly bedrock: BedrockMessage;
 }
 
+/** A name that `createHistory` takes: a provider, or a wire format of one. */
 export type TargetName = keyof TargetMessages;
 
 /** What a rendering for the target takes. */

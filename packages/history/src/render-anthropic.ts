@@ -6,8 +6,10 @@ import { renderWith, type ProviderMapping, type Rendering } from "./replay-histo
 import type { RenderOptions } from "./render-options.ts";
 import type { AssistantTurn, ReplayResult, ReplayText, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";
 
+/** Options of `renderAnthropic`. */
 export type AnthropicRenderOptions = RenderOptions;
 
+/** Messages for Anthropic, and whether thinking may be asked for. */
 export interface AnthropicRendering extends Rendering<AnthropicMessage> {
   /**
    * False when the tool loop that the request goes on from does not begin with its thinking any more: thinking of type

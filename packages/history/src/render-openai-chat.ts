@@ -29,6 +29,7 @@ interface OpenAiChatCall {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
+/** Options of `renderOpenAiChat`. */
 export interface OpenAiChatOptions extends RenderOptions {
   /** The role of instructions; newer models of OpenAI call them `developer`. @default "system" */
   readonly systemRole?: "system" | "developer";

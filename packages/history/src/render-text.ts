@@ -1,6 +1,7 @@
 import type { Context } from "./build-context.ts";
 import type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 
+/** Options of `renderText`. */
 export interface RenderTextOptions {
   /** Whether thinking is shown. @default false */
   readonly thinking?: boolean;

@@ -28,6 +28,7 @@ export const truncateTable: OptionTable<TruncateOptions> = {
   sentToSeq: optionKinds.orNull(optionKinds.integer({ min: 0 })),
 };
 
+/** A context whose long tool results are cut, with each decision. */
 export interface TruncatedContext extends Context {
   /** Every decision that is in force; those not recorded yet are to be recorded. */
   readonly truncations: readonly Truncation[];

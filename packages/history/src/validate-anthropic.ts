@@ -2,6 +2,7 @@ import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields as isFields, surrogateText } from "./wire-values.ts";
 import type { WireFields as Fields } from "./wire-values.ts";
 
+/** Options of `validateAnthropic`. */
 export interface ValidateAnthropicOptions {
   /** Whether the model continues an assistant message at the end; newer ones refuse. @default as `model` does, else true */
   readonly allowsPrefill?: boolean;

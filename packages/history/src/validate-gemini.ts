@@ -2,6 +2,7 @@ import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
 
+/** Options of `validateGemini`. */
 export interface ValidateGeminiOptions {
   /** The model: Gemini 3 and later want their calls signed. @default a model that wants no signatures */
   readonly model?: string;

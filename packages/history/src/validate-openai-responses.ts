@@ -2,6 +2,7 @@ import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isJson, isWireFields, surrogateText, wireList, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
 
+/** Options of `validateOpenAiResponses`. */
 export interface ValidateOpenAiResponsesOptions {
   /** Whether the service keeps items; when it does not, reasoning has to bring its encrypted content. @default false */
   readonly store?: boolean;

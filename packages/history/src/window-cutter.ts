@@ -1,6 +1,7 @@
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { NeutralMessage } from "./neutral-message.ts";
 
+/** The most that the messages of a context may take. */
 export interface ContextLimit {
   /** The most tokens the messages may take by `countTokens`. @default no limit */
   readonly maxTokens?: number;

@@ -1,6 +1,7 @@
 import { problemOf } from "./http-problem.ts";
 import { readEvents, type ServerEvent } from "./read-events.ts";
 
+/** Options of `createHttpClient`. */
 export interface HttpClientOptions {
   /** The server's address with any path before `/api/v1`: `https://sessions.example/throughline`. */
   readonly url: string;
@@ -12,6 +13,7 @@ export interface HttpClientOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+/** One request: method, query, body and headers. */
 export interface HttpRequest {
   /** @default "GET" */
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -29,6 +31,7 @@ export interface HttpRequest {
   readonly signal?: AbortSignal;
 }
 
+/** Sends requests to one server, with its credentials. */
 export interface HttpClient {
   /** The address, without credentials. */
   readonly url: string;

@@ -19,6 +19,7 @@ export type TranscriptRepair =
   /** A newer program wrote the file. */
   | { readonly state: "newer"; readonly message: string };
 
+/** Options of `checkFiles`. */
 export interface CheckFilesOptions {
   /** The id that an import would take from the file's name; null where the name is none. May throw PATH_UNSAFE. */
   sessionIdOf(path: string): Promise<string | null>;

@@ -22,6 +22,7 @@ export interface StoreCheckListener {
   onNoRepair(name: string): void;
 }
 
+/** Options of `checkStore`. */
 export interface CheckStoreOptions {
   /** Opens the store; called once. The caller closes it. */
   open(onFinding: (finding: Finding) => void): Promise<SessionStore>;

@@ -17,6 +17,7 @@ export interface InspectTranscriptOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What a check found in one transcript. */
 export interface TranscriptReport {
   readonly findings: readonly Finding[];
   readonly header: TranscriptHeader | null;

@@ -4,6 +4,7 @@ import { inspectStore } from "./inspect-store.ts";
 import { inspectStoreFolder } from "./inspect-store-folder.ts";
 import { NewFindings } from "./new-findings.ts";
 
+/** Options of `verifyStore`. */
 export interface VerifyStoreOptions extends Pick<CheckStoreOptions, "open" | "folder" | "query" | "signal"> {
   /** Reads the content too, where the store's own check knows a shorter way. */
   readonly isFull: boolean;

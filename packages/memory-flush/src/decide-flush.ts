@@ -7,6 +7,7 @@ import { promptText } from "./prompt-text.ts";
 import { reachableThresholds, type ReachableThreshold, type ThresholdRepair } from "./reachable-thresholds.ts";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 
+/** What `decideFlush` decides by. */
 export interface FlushInput {
   /** As it is now. */
   readonly entry: SessionEntry;
@@ -32,6 +33,7 @@ export const flushInputTable: OptionTable<FlushInput> = {
   nowMs: required(number()),
 };
 
+/** Whether a flush is due, and what it appends. */
 export interface FlushDecision {
   /**
    * To be appended and answered by the agent before the user's message and before the compaction; null when nothing is

@@ -18,6 +18,7 @@ export interface FlushThreshold {
   readonly injectAs?: FlushDelivery;
 }
 
+/** When a memory flush is due, and what it says. */
 export interface MemoryFlushSettings {
   /** @default true */
   readonly enabled?: boolean;

@@ -28,6 +28,7 @@ export interface EndedFlush {
   readonly failed: boolean;
 }
 
+/** What a flush did, read from its records. */
 export interface FlushObservation {
   /** A file under the memory folder was written. */
   readonly flushActioned: boolean;

@@ -21,6 +21,7 @@ import {
 import { assertClientAlone, readConnection } from "./read-connection.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 
+/** Options of `anthropic`. */
 export interface AnthropicModelOptions extends LimitOptions, ConnectionOptions {
   /** A client of `@anthropic-ai/sdk`, with its own key, address, headers and retries. @default one that is made of the other options */
   readonly client?: Anthropic;

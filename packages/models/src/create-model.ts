@@ -7,6 +7,7 @@ import { offline } from "./offline-model.ts";
 import { ollama } from "./ollama-chat.ts";
 import { openai } from "./openai-model.ts";
 
+/** Options of `createModel`. */
 export interface CreateModelOptions extends LimitOptions, ConnectionOptions {
   /** One of `modelProviders`, or any name together with `baseUrl` and, where it is not Chat Completions, `api`. */
   readonly provider: string;

@@ -10,6 +10,7 @@ import { ReplyDraft } from "./reply-draft.ts";
 /** What records name as the model that answered. */
 export const offlineModelId = "offline-rules";
 
+/** Options of `offline`. */
 export interface OfflineModelOptions extends Omit<LimitOptions, "assumedWindowTokens" | "thinkingLevel"> {
   /** Between two words of a streamed answer, in milliseconds. @default 0 */
   readonly wordDelayMs?: number;

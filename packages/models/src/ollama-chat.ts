@@ -23,6 +23,7 @@ import { ollamaWindow, ollamaWindowFacts } from "./ollama-window.ts";
 import { ReplyDraft } from "./reply-draft.ts";
 import { isFields } from "./wire-fields.ts";
 
+/** Options of `ollama`. */
 export interface OllamaModelOptions extends Omit<LimitOptions, "windowTokens">, ConnectionOptions {
   /**
    * The window, in tokens, that each request asks for (`num_ctx`), at most what the model was trained for. Without it the

@@ -14,6 +14,7 @@ import { openAiCompletions } from "./openai-completions.ts";
 import { openAiResponses } from "./openai-responses.ts";
 import { isOwnAddress } from "./model-providers.ts";
 
+/** Options of `openai`. */
 export interface OpenAiModelOptions extends LimitOptions, ConnectionOptions {
   /**
    * The wire format: Chat Completions (`openai`), which most servers speak, or Responses.

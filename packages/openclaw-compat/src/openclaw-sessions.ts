@@ -26,6 +26,7 @@ import {
 } from "./session-store-file.ts";
 import { createStoreLock, type LockOptions } from "./store-lock.ts";
 
+/** Options of `createOpenclawSessions`. */
 export interface OpenclawSessionsOptions {
   /** Holds the sessions of every agent; a path of the functions below names the agent and no file. */
   readonly store: SessionStore;

@@ -15,21 +15,27 @@ import { clearCaches, defaultStateDir, inStateDir, stateDirOf } from "./state-di
 export const loadSessionStore: OpenclawSessions["loadSessionStore"] = (storePath, options) =>
   inDirectoryOf(storePath, (sessions) => sessions.loadSessionStore(storePath, options));
 
+/** Replaces every entry of an agent by the given ones. */
 export const saveSessionStore: OpenclawSessions["saveSessionStore"] = (storePath, store) =>
   inDirectoryOf(storePath, (sessions) => sessions.saveSessionStore(storePath, store));
 
+/** Changes the entries of an agent under their lock. */
 export const updateSessionStore: OpenclawSessions["updateSessionStore"] = (storePath, mutator, options) =>
   inDirectoryOf(storePath, (sessions) => sessions.updateSessionStore(storePath, mutator, options));
 
+/** Runs an action under the lock of an agent's sessions. */
 export const withSessionStoreLock: OpenclawSessions["withSessionStoreLock"] = (storePath, action, options) =>
   inDirectoryOf(storePath, (sessions) => sessions.withSessionStoreLock(storePath, action, options));
 
+/** Changes one entry under the lock. */
 export const updateSessionStoreEntry: OpenclawSessions["updateSessionStoreEntry"] = (params) =>
   inDirectoryOf(params.storePath, (sessions) => sessions.updateSessionStoreEntry(params));
 
+/** Stores where a message came from in the entry of its session. */
 export const recordSessionMetaFromInbound: OpenclawSessions["recordSessionMetaFromInbound"] = (params) =>
   inDirectoryOf(params.storePath, (sessions) => sessions.recordSessionMetaFromInbound(params));
 
+/** Stores the last route of a session in its entry. */
 export const updateLastRoute: OpenclawSessions["updateLastRoute"] = (params) =>
   inDirectoryOf(params.storePath, (sessions) => sessions.updateLastRoute(params));
 
@@ -37,27 +43,33 @@ export const updateLastRoute: OpenclawSessions["updateLastRoute"] = (params) =>
 export const appendAssistantMessageToSessionTranscript: OpenclawSessions["appendAssistantMessageToSessionTranscript"] =
   (params) => inStateDir(defaultStateDir(), (sessions) => sessions.appendAssistantMessageToSessionTranscript(params));
 
+/** The path of a session's transcript in the state directory. */
 export function resolveSessionTranscriptPath(sessionId: string, agentId?: string, topicId?: string | number): string {
   return resolveTranscriptPath({ ...inDefault(agentId), sessionId, ...(topicId === undefined ? {} : { topicId }) });
 }
 
+/** The path of an agent's `sessions.json` in the state directory. */
 export function resolveDefaultSessionStorePath(agentId?: string): string {
   return resolveDefaultStorePath(inDefault(agentId));
 }
 
+/** The folder of an agent's transcripts in the state directory. */
 export function resolveSessionTranscriptsDirForAgent(agentId?: string): string {
   return resolveSessionsDir(inDefault(agentId));
 }
 
+/** The path of `sessions.json` for a configured store path. */
 export function resolveStorePath(store?: string, options: { readonly agentId?: string } = {}): string {
   return resolveConfiguredPath(store, { ...inDefault(options.agentId), homeDir: homedir() });
 }
 
 /** @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood */
+/** Whether a session may send, by the policy of the configuration. */
 export function resolveSendPolicy(params: SendPolicyParams): SendAction {
   return resolvePolicy(params);
 }
 
+/** Forgets what `loadSessionStore` has read. */
 export function clearSessionStoreCacheForTest(): void {
   clearCaches();
 }

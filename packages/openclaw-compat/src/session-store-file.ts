@@ -18,6 +18,7 @@ import {
 } from "./compat-context.ts";
 import type { LockOptions } from "./store-lock.ts";
 
+/** Options of `loadSessionStore`. */
 export interface LoadSessionStoreOptions {
   /** Reads the store whatever was read before. @default false */
   readonly skipCache?: boolean;

@@ -12,6 +12,7 @@ import {
 import { renewTurn } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 
+/** How long a function waits for the lock of the sessions. */
 export interface LockOptions {
   /** How long to wait for another holder. @default 10_000 */
   readonly timeoutMs?: number;

@@ -32,6 +32,7 @@ export interface LineEnvelope {
   readonly enc?: string;
 }
 
+/** A line without its envelope, and the envelope. */
 export interface DetachedLine {
   readonly text: string;
   readonly envelope: LineEnvelope | null;

@@ -10,6 +10,7 @@ import { RecordIdBook, placeId } from "./record-id-book.ts";
 import { RecordUpgrade } from "./record-upgrade.ts";
 import { headerProblem, headerRecord, headerRecordId, readHeader, type TranscriptHeader } from "./transcript-header.ts";
 
+/** Options of `createTranscriptReader`. */
 export interface TranscriptReaderOptions {
   /** Named in findings. */
   readonly path?: string | null;

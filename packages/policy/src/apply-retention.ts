@@ -15,6 +15,7 @@ export interface StoredSession extends RetainedSession {
   readonly ref: SessionRef;
 }
 
+/** Options of `readRetained`. */
 export interface ReadRetainedOptions {
   /** Reads the size of each session, which takes a walk through all its records. */
   readonly isMeasured: boolean;
@@ -76,6 +77,7 @@ export interface AppliedStep {
   readonly state: "done" | "skipped";
 }
 
+/** Options of `applyRetention`. */
 export interface ApplyRetentionOptions {
   /** @default the system's clock */
   readonly clock?: Clock;

@@ -3,6 +3,7 @@ import { lastDailyBoundaryMs, nextDailyBoundaryMs } from "./daily-boundary.ts";
 import type { ResetPolicy, ResetRule, ResetType } from "./reset-policy.ts";
 import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
 
+/** What `planReset` decides by. */
 export interface ResetQuestion {
   readonly policy: ResetPolicy;
   readonly key: string;

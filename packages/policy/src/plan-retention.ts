@@ -14,6 +14,7 @@ export interface RetainedSession {
   readonly isProtected?: boolean;
 }
 
+/** How long, how many and how much of sessions is kept. */
 export interface RetentionPolicy {
   /** Sessions without activity for longer are archived. Null: age alone removes nothing. @default null */
   readonly olderThanMs?: number | null;
@@ -47,6 +48,7 @@ export interface RetentionStep {
   readonly sizeBytes: number | null;
 }
 
+/** What a retention policy archives and deletes. */
 export interface RetentionPlan {
   /** Oldest first. */
   readonly steps: readonly RetentionStep[];

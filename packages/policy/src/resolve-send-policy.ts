@@ -10,6 +10,7 @@ import {
 import type { SendAction, SendPolicy, SendPolicyMatch, SendPolicyMode } from "./send-policy.ts";
 import { assertKnownOptions } from "@throughline/core/internal";
 
+/** The session that a send policy is asked about. */
 export interface SendPolicyQuestion {
   readonly key: string;
   /** Null when the session has none yet. @default null */
@@ -25,6 +26,7 @@ export interface SendPolicyQuestion {
 /** What decided: the session's own setting, a rule by its place, the policy's default, or that there is no policy. */
 type SendPolicySource = "session" | "rule" | "default" | "unset";
 
+/** What the policy decided, and by which rule. */
 export interface SendPolicyAnswer {
   readonly action: SendAction;
   readonly source: SendPolicySource;

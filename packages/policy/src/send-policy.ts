@@ -1,5 +1,6 @@
 import { join, PolicyReader, type Fields } from "./policy-problem.ts";
 
+/** What a send policy answers. */
 export type SendAction = "allow" | "deny";
 
 /** How rules are weighed: the first that matches decides, or a matching deny wins over every allow. */
@@ -22,6 +23,7 @@ interface SendPolicyRule {
   readonly action: SendAction;
 }
 
+/** Rules that decide whether a session may send. */
 export interface SendPolicy {
   readonly mode: SendPolicyMode;
   readonly default: SendAction;

@@ -14,6 +14,7 @@ export async function freeRef(store: SessionStore, ref: SessionRef, signal?: Abo
   }
 }
 
+/** Options of `createSession`. */
 export interface CreateSessionOptions {
   /** What the session is called; null leaves it to its key. */
   readonly label: string | null;

@@ -4,6 +4,7 @@ import { freeRef, sessionExists } from "./create-session.ts";
 import { findRecord } from "./find-record.ts";
 import { sessionLabel } from "./session-row.ts";
 
+/** Options of `forkToNewSession`. */
 export interface ForkToNewSessionOptions {
   /** The id of the new session. */
   readonly sessionId: string;

@@ -2,6 +2,7 @@ import { mergeEntry, updateEntry } from "@throughline/core";
 import { waitForTurnEnd, type WaitForTurnOptions } from "@throughline/core/internal";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 
+/** Options of `renameSession`. */
 export interface RenameSessionOptions extends WaitForTurnOptions {
   /** The new address. Only the key may differ. @default the session keeps its key */
   readonly target?: SessionRef;

@@ -50,6 +50,7 @@ export function matchSession<Candidate extends SessionCandidate>(
   return found.length === 1 ? { kind: "one", candidate: only } : { kind: "several", candidates: found };
 }
 
+/** Options of `resolveSession`. */
 export interface ResolveSessionOptions {
   /** For commands that change or remove: the beginning of a name is not enough. @default false */
   readonly isExact?: boolean;

@@ -22,6 +22,7 @@ export interface SessionRow {
   readonly [field: string]: unknown;
 }
 
+/** A session as lists and JSON output show it. */
 export function sessionRow(state: SessionState): SessionRow {
   const { entry, ref, head } = state;
   const windowTokens = countOrNull(entry.contextTokens);

@@ -11,6 +11,7 @@ import { createSpawnTool } from "./spawn-tool.ts";
 import { SessionToolRefusal } from "./tool-refusal.ts";
 import { visibleSessions, type SessionVisibility } from "./visible-sessions.ts";
 
+/** Options of `createSessionTools`. */
 export interface SessionToolsOptions {
   readonly store: SessionStore;
   /** @default "tree" */

@@ -2,6 +2,7 @@ import { ThroughlineError, type Clock } from "@throughline/core";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { TurnStreamEvent } from "./turn-stream-event.ts";
 
+/** Options of `toResponse` of a turn's stream. */
 export interface TurnResponseOptions {
   /** When a client that lost the connection tries again, in milliseconds. @default 2000 */
   readonly retryMs?: number;

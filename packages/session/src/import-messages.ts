@@ -21,6 +21,7 @@ import { withStored } from "@throughline/core/store";
 import { locateNamed } from "./locate-named.ts";
 import type { SessionName } from "./sessions.ts";
 
+/** Options of `session.importMessages`. */
 export interface ImportMessagesOptions {
   /** What to do when the session holds messages: throw SESSION_EXISTS, or append behind them. @default "reject" */
   readonly whenNotEmpty?: "reject" | "append";

@@ -25,6 +25,7 @@ import { TurnLog } from "./turn-log.ts";
 import type { TurnOwners } from "./turn-owners.ts";
 import { abortedBefore, TurnWait } from "./turn-wait.ts";
 
+/** Options of `openTurn`. */
 export interface OpenTurnOptions {
   /** Records that are stored with the opening of the turn, in one commit: usually what the user says. @default [] */
   readonly drafts?: readonly SessionDraft[];

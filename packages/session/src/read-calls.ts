@@ -12,6 +12,7 @@ export interface CallQuery {
   readonly tail?: number;
 }
 
+/** Options of `readCalls`. */
 export interface ReadCallsOptions {
   readonly signal?: AbortSignal;
   /** Called with the records that stay in memory when the query selects every call; what it throws ends the read. */

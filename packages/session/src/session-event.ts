@@ -75,6 +75,7 @@ export type UnplacedEvent =
 /** What happens in a session, for those who watch. Events inform and decide nothing; a listener that throws disturbs nothing. */
 export type SessionTurnEvent = UnplacedEvent & EventPlace;
 
+/** Called with each event of a turn. */
 export type SessionEventListener = (event: SessionTurnEvent) => void;
 
 export type Emit = (event: UnplacedEvent) => void;

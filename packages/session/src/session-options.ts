@@ -67,6 +67,7 @@ interface SystemPromptContext {
   readonly gauge: Gauge;
 }
 
+/** The system prompt of a session: a text, none, or a function of the session. */
 export type SystemPrompt = string | null | ((facts: SystemPromptContext) => string | null);
 
 /** What work around a turn has at hand. */
@@ -149,6 +150,7 @@ export type BeforeClose = (closing: BeforeCloseContext) => ClosingDecision;
 /** Changes a record before it is stored and before any model sees it. Pure and synchronous. */
 export type RedactDraft = (draft: RecordDraft) => RecordDraft;
 
+/** Options of `createSessions`. */
 export interface SessionsOptions {
   /** Stays the caller's to close. */
   readonly store: SessionStore;

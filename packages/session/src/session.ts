@@ -17,6 +17,7 @@ export interface SessionMessages {
   readonly gauge: Gauge;
 }
 
+/** Options of `session.append`. */
 export interface SessionAppendOptions {
   /** Refuses the append unless the head is this record. @default any head */
   readonly expectHead?: string | null;

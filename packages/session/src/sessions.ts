@@ -9,6 +9,7 @@ import type { Session } from "./session.ts";
  */
 export type SessionName = string | SessionAddress;
 
+/** Options of `sessions.open`. */
 export interface OpenSessionOptions {
   /** Ends the reading of the window. */
   readonly signal?: AbortSignal;
@@ -27,6 +28,7 @@ export interface SessionList {
   readonly nextCursor: string | null;
 }
 
+/** Options of `sessions.delete`. */
 export interface DeleteSessionOptions {
   /** Deletes the session and every copy of its content. This cannot be undone. @default false: it is archived */
   readonly purge?: boolean;
@@ -36,6 +38,7 @@ export interface DeleteSessionOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `sessions.fork`. */
 export interface ForkSessionOptions {
   /** The last record that both sessions have: its id or its seq. @default the newest record */
   readonly at?: string | number;
@@ -46,6 +49,7 @@ export interface ForkSessionOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `sessions.rename`. */
 export interface RenameSessionOptions {
   /** The new key, or a label that makes it. @default the session keeps its key */
   readonly key?: string;

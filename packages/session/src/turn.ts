@@ -39,6 +39,7 @@ export interface RunningTurn {
   readonly leaseUntilMs: number;
 }
 
+/** Options of `session.runTurn`. */
 export interface RunTurnOptions {
   /** Ends the turn; what was received is kept. */
   readonly signal?: AbortSignal;
@@ -71,4 +72,5 @@ export interface RunTurnOptions {
   readonly idempotencyKey?: string;
 }
 
+/** Options of `session.resume`. */
 export type ResumeOptions = Omit<RunTurnOptions, "idempotencyKey" | "mentioned">;

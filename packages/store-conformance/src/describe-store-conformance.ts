@@ -15,6 +15,7 @@ interface TestContext {
   skip(reason?: string): unknown;
 }
 
+/** Options of `describeStoreConformance`. */
 export interface DescribeStoreConformanceOptions extends ConformanceSetup {
   readonly name: string;
   readonly runner: TestRunner;

@@ -4,6 +4,7 @@ import type { ConformanceCase } from "./conformance-case.ts";
 import { runCase } from "./run-case.ts";
 import type { ConformanceSetup } from "./store-under-test.ts";
 
+/** Options of `runConformance`. */
 export interface RunConformanceOptions extends ConformanceSetup {
   /** @default all cases */
   readonly cases?: readonly ConformanceCase[];
@@ -11,6 +12,7 @@ export interface RunConformanceOptions extends ConformanceSetup {
   readonly caseTimeoutMs?: number;
 }
 
+/** How one case of the kit ended. */
 export interface ConformanceResult {
   readonly id: string;
   readonly passed: boolean;

@@ -4,6 +4,7 @@ import { createHttpClient } from "@throughline/http-client";
 import { createConnection } from "./connection.ts";
 import { HttpStore } from "./http-store.ts";
 
+/** Options of `openHttpStore`. */
 export interface HttpStoreOptions {
   /** The server's address: `http://127.0.0.1:4788`, with any path before `/api/v1`. */
   readonly url: string;

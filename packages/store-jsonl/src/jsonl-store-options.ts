@@ -13,6 +13,7 @@ import type { SessionRow } from "./session-row.ts";
 import { createSessionLocks, letGoOfIdleLocks } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
 
+/** Options of `createJsonlStore`. */
 export interface JsonlStoreOptions {
   /** The folder that holds `agents/`. */
   readonly root: string;

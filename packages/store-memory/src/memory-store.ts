@@ -36,6 +36,7 @@ import {
 } from "@throughline/core/store";
 import { createMemoryData, emptySession, placeSession, type MemoryData, type MemorySession } from "./memory-data.ts";
 
+/** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
   /** @default the system's clock */
   readonly clock?: core.Clock;

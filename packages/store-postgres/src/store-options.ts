@@ -3,6 +3,7 @@ import type { PostgresPool } from "./connection-pool.ts";
 import type { JobLeases } from "./job-leases.ts";
 import type { JobLease } from "./store-context.ts";
 
+/** Options of `createPostgresStore`. */
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database`, with `?schema=NAME` where it is another. Not needed with `pool`. */
   readonly url?: string;
@@ -53,6 +54,7 @@ export interface PostgresStoreOptions {
   readonly random?: core.RandomSource;
 }
 
+/** Options of `append`, with a job lease that must still be held. */
 export interface PostgresAppendOptions extends core.AppendOptions {
   /** Refuses the append with LEASE_LOST unless this lease is still the newest of its name, in the same statement. */
   readonly lease?: JobLease;

@@ -91,6 +91,7 @@ function claimBackup(to: string, driver: SqliteDriver): Release {
   throw refused("STORE_LOCKED", `Another process makes the backup ${to}.`, { path: to });
 }
 
+/** Options of `restoreSqliteBackup`. */
 export interface RestoreOptions {
   /** The backup; it stays as it is. */
   readonly backupPath: string;

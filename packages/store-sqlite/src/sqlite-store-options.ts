@@ -3,6 +3,7 @@ import type { BackupPolicy } from "./backup-keeper.ts";
 import type { SearchFill } from "./index-filler.ts";
 import type { SqliteDriver } from "./sqlite-driver.ts";
 
+/** Options of `createSqliteStore`. */
 export interface SqliteStoreOptions {
   /** The database file. Its folder is made when it is missing. */
   readonly path: string;

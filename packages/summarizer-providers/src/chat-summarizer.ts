@@ -24,6 +24,7 @@ import { nextChunk } from "./split-input.ts";
 import { summaryPrompt, summarySystemOf, type SummaryStyle } from "./summary-prompt.ts";
 import { readTranscript, writeTranscript, type Segment } from "./transcript.ts";
 
+/** Options of `createChatSummarizer`. */
 export interface ChatSummarizerOptions {
   /**
    * The model that writes: any whose messages are `{role, content}`, as those of Anthropic, OpenAI and Ollama are. Its

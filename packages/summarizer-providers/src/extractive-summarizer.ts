@@ -6,6 +6,7 @@ import { parseSummary } from "./parse-summary.ts";
 import { emptySections, sectionNames, writeSections, type SummarySections } from "./summary-sections.ts";
 import { readTranscript } from "./transcript.ts";
 
+/** Options of `createExtractiveSummarizer`. */
 export interface ExtractiveSummarizerOptions {
   /** What it calls itself in records. @default "extractive" */
   readonly name?: string;

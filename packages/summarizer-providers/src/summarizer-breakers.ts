@@ -28,6 +28,7 @@ export interface BreakerStatus extends BreakerEntry {
   readonly retryInMs: number | null;
 }
 
+/** Options of `createSummarizerBreakers`. */
 export interface SummarizerBreakersOptions {
   /** Failures in a row that take a summarizer out. @default 3 */
   readonly threshold?: number;
@@ -61,6 +62,7 @@ const table: OptionTable<SummarizerBreakersOptions> = {
   clock: optionKinds.objectWith("nowMs"),
 };
 
+/** Counts failures of summarizers and leaves those out that keep failing. */
 export function createSummarizerBreakers(options: SummarizerBreakersOptions = {}): SummarizerBreakers {
   assertKnownOptions<SummarizerBreakersOptions>("createSummarizerBreakers", options, table);
   const { threshold = 3, resetMs = 1_800_000, clock = systemClock, onChange } = options;

@@ -8,6 +8,7 @@ interface FailedSummarizer {
   readonly cause: unknown;
 }
 
+/** A summarizer of a chain, and its name. */
 export interface ChainedSummarizer {
   /** Names it in failures, and its breaker. */
   readonly name: string;
@@ -16,6 +17,7 @@ export interface ChainedSummarizer {
   readonly hasBreaker?: boolean;
 }
 
+/** Options of `createSummarizerChain`. */
 export interface SummarizerChainOptions {
   /** Asked in this order. */
   readonly summarizers: readonly ChainedSummarizer[];

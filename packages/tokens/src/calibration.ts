@@ -18,6 +18,7 @@ export interface Calibration {
   readonly overheads?: Readonly<Record<string, readonly number[]>>;
 }
 
+/** A calibration that has measured nothing yet. */
 export const emptyCalibration: Calibration = { v: 1, ratios: {} };
 
 /** A size that was counted and has since been measured. */

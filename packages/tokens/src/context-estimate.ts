@@ -29,6 +29,7 @@ export interface EstimatedRequest {
   readonly tools?: readonly unknown[];
 }
 
+/** What an estimate of a context is made with. */
 export interface EstimateOptions {
   readonly counter: TokenCounter;
   readonly calibration: Calibration;

@@ -1,5 +1,6 @@
 import type { Gauge } from "./gauge.ts";
 
+/** Options of `contextLine`. */
 export interface ContextLineOptions {
   /** False leaves the line out of the system prompt. @default true */
   readonly showInSystemPrompt?: boolean;

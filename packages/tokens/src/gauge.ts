@@ -16,6 +16,7 @@ export interface Gauge {
   readonly tokensToCompaction: number | null;
 }
 
+/** The window, and where compaction begins. */
 export interface GaugeOptions {
   /** The model's window; 0 and null stand for unknown. */
   readonly windowTokens: number | null;
@@ -23,6 +24,7 @@ export interface GaugeOptions {
   readonly compactionTokens?: number | null;
 }
 
+/** How full the model's window is, from an estimate. */
 export function gaugeOf(estimate: ContextEstimate, { windowTokens, compactionTokens }: GaugeOptions): Gauge {
   const { tokens, source, lowTokens, highTokens } = estimate;
   const window = windowTokens !== null && windowTokens > 0 ? windowTokens : null;

@@ -75,6 +75,7 @@ export interface Spend {
   readonly costUsd: number | null;
 }
 
+/** A spend without calls, to add to. */
 export const nothingSpent: Spend = {
   calls: 0,
   input: 0,

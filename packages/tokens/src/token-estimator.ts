@@ -6,6 +6,7 @@ import { modelProfile, withoutVocabulary, type ModelProfile } from "./model-prof
 import { countByLength, countInSlices, type CountTokens, type CountWork } from "./text-counter.ts";
 import { createTokenCounter, type CountMethod, type TokenCounter } from "./token-counter.ts";
 
+/** Options of `createTokenEstimator`. */
 export interface TokenEstimatorOptions {
   /** Where vocabularies come from. @default the packed ones of this package */
   readonly loadVocabulary?: LoadVocabulary;
@@ -30,6 +31,7 @@ export interface TokenEstimator {
   counterFor(model: ModelName, options?: CounterOptions): Promise<TokenCounter>;
 }
 
+/** Creates an estimator that counts the tokens of texts, messages and requests. */
 export function createTokenEstimator(options: TokenEstimatorOptions = {}): TokenEstimator {
   const load = options.loadVocabulary ?? loadVocabulary;
   const profileOf = options.profileOf ?? modelProfile;

@@ -12,6 +12,7 @@ export interface Acknowledgement {
   readonly durability: Durability;
 }
 
+/** Options of `appendLines`. */
 export interface AppendLinesOptions {
   /** So many lines are one append; null: each line stands for itself. */
   readonly batch: number | null;

@@ -10,6 +10,7 @@ import { copyRecords } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { newAppend } from "./new-append.ts";
 
+/** Options of `copySessions`. */
 export interface CopyOptions {
   /** @default every session */
   readonly refs?: readonly SessionRef[];

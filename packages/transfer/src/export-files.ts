@@ -42,6 +42,7 @@ export interface ExportedFile {
   readonly error: ThroughlineError | null;
 }
 
+/** Options of an export into a file. */
 export interface ExportFileOptions extends ExportOptions {
   /** For temporary names. @default the system's */
   readonly random?: RandomSource;
@@ -114,6 +115,7 @@ function noteCount(entry: SessionEntry): number {
   return new Set(receiptChain(entry).flatMap(noteSeqs)).size;
 }
 
+/** Options of `exportAll`. */
 export interface ExportAllOptions extends ExportFileOptions {
   /** @default "" */
   readonly namespace?: string;

@@ -23,6 +23,7 @@ export interface ExportRemark {
   readonly records?: number;
 }
 
+/** Options of an export. */
 export interface ExportOptions {
   readonly to: ExportFormat;
   /** Called for every record left out and every line added; for `claw0` once for each reason. */

@@ -5,8 +5,10 @@ import type { TranscriptFormat } from "@throughline/openclaw-format";
 /** What a source is: a transcript of one of the formats, or a database that holds sessions. */
 export type SourceFormat = TranscriptFormat | "openclaw-sqlite" | "goclaw" | "clawcode" | ForeignFormatName;
 
+/** A format that an import reads. */
 export type ImportFormat = Exclude<SourceFormat, "unknown">;
 
+/** Options of an import. */
 export interface ImportOptions {
   /** What the files are. @default "auto": by their place and their first lines */
   readonly from?: "auto" | ImportFormat;

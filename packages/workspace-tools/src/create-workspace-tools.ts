@@ -8,6 +8,7 @@ import { createWorkspaceFolder } from "./workspace-folder.ts";
 import type { Workspace } from "./workspace-tool.ts";
 import { createWriteTool } from "./write-tool.ts";
 
+/** Options of `createWorkspaceTools`. */
 export interface WorkspaceToolsOptions {
   /** The folder the tools are confined to. It has to exist when a tool runs. */
   readonly root: string;

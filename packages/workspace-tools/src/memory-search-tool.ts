@@ -15,6 +15,7 @@ import { findEpisodes, type TranscriptLimits } from "./transcript-search.ts";
 import { createWorkspaceFolder, type WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted, refusing } from "./workspace-tool.ts";
 
+/** Options of `createMemorySearchTool`. */
 export interface MemorySearchOptions {
   /** The workspace; nothing outside of it is read. */
   readonly root: string;

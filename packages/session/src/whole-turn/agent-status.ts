@@ -23,6 +23,7 @@ export interface SummarizerStateSource {
   status(): readonly SummarizerState[];
 }
 
+/** The state of one summarizer, and when it is asked again. */
 export interface SummarizerStatus extends SummarizerState {
   /** `retryInMs` in whole minutes, rounded up. */
   readonly retryInMinutes: number | null;

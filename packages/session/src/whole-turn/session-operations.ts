@@ -11,6 +11,7 @@ import type { SessionHandle } from "../session-handle.ts";
 import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
+/** Options of `session.compact`. */
 export interface ManualCompactionOptions {
   /** Plans and compacts as for a window of so many tokens. @default the session's model's */
   readonly windowTokens?: number;
@@ -32,6 +33,7 @@ export interface SessionCheckpoints {
   readonly status: CheckpointStatus;
 }
 
+/** Options of `session.inherit`. */
 export interface InheritOptions {
   /** The session whose checkpoint it is. @default the session itself */
   readonly from?: Session | SessionRef;

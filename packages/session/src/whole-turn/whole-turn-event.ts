@@ -54,4 +54,5 @@ export type WholeTurnEvent =
   | BackgroundEvent
   | RetryLoopEvent;
 
+/** Called with each event of a whole turn. */
 export type WholeTurnListener = (event: WholeTurnEvent) => void;

@@ -12,6 +12,7 @@ export type TopicContext = Pick<StepContext, "ref" | "sessionId" | "turnId" | "g
 /** Whether the conversation has turned to another topic in the turn that just ended. */
 export type DetectTopicChange = (context: TopicContext) => boolean | Promise<boolean>;
 
+/** When checkpoints are made, and by which writers. */
 export interface WholeTurnCheckpoint extends CheckpointSettings {
   /** Asked in this order; a cheaper model goes first. @default the session's model */
   readonly writers?: readonly CheckpointWriter[];
@@ -37,6 +38,7 @@ interface WholeTurnCompaction extends CompactionSettings {
   readonly memorySearchTool?: string | null;
 }
 
+/** When failed summaries are tried again. */
 export interface RetrySettings extends RetryLimits {
   /** 0 switches it off. @default 60 */
   readonly intervalSeconds?: number;
