@@ -29,7 +29,7 @@ export interface CommandDefinition {
   readonly isHidden?: boolean;
   /** True where `--model`, `--window` and their kin set the settings of that name. @default false */
   readonly asksModel?: boolean;
-  /** What holds after an interrupt, and how to go on. @default nothing is said: an interrupt is how it ends */
+  /** What holds after an interrupt, and how to continue. @default no text: an interrupt is the usual end */
   readonly afterInterrupt?: string;
   /** Without the program's name. Tests run them. */
   readonly examples: readonly [string, string];

@@ -14,7 +14,7 @@ export const optionalKeyArgument: Parameter = {
 
 export const limit: OptionDefinition = {
   flags: "--limit <n>",
-  description: "at most so many, or all",
+  description: "at most this number, or all",
   parse: parseLimit,
 };
 export const since: OptionDefinition = {

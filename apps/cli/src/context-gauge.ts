@@ -41,9 +41,9 @@ export interface ContextSizeOptions {
 }
 
 /**
- * The size of the context at the next call: what the provider counted at the last call that still holds (its input, what
- * the cache read and wrote, and its output; never a sum over calls), and an estimate of what came after it. A count
- * does not hold after a compaction, an edit, or a change of model; then all is estimated.
+ * The size of the context at the next call: the provider's count at the last call that is still valid, and an estimate
+ * of the records after it. The count is input, cache reads and writes, and output of one call, never a sum over calls.
+ * A count does not hold after a compaction, an edit, or a change of model; then all is estimated.
  */
 export async function measureContext(context: Context, options: ContextSizeOptions): Promise<ContextSize> {
   const { messages } = context;

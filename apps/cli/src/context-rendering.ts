@@ -13,8 +13,8 @@ export interface ContextRendering {
 type Renderer = (context: Context, model: NonNullable<Context["model"]> | null) => ContextRendering;
 
 /**
- * How to show a context to a provider: `neutral` as it is, `text` as one text, else in the provider's own shapes for the
- * model that is given, or the context's own.
+ * How to render a context for a provider: `neutral` as it is, `text` as one text. Any other provider's shapes depend on
+ * the given model, else on the context's own.
  * @throws {ThroughlineError} USAGE for a name that is none
  */
 export function contextRenderer(provider: string): Renderer {

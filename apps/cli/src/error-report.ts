@@ -100,8 +100,8 @@ export function withRemedy(
 }
 
 /**
- * A remedy without the clauses that name what is being run: who has just been told by `doctor` that something is wrong is
- * not helped by "run doctor". What stays is said as it stands. With arguments or options it is another command.
+ * A remedy without the clauses that name what is being run: after a finding of `doctor`, "run doctor" does not help.
+ * The rest stays as it is. With arguments or options it is another command.
  */
 export function withoutSelfAdvice(remedy: string, command: string): string {
   const clauses = remedy.split(/(?<=[.;])\s+/);

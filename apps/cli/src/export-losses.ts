@@ -17,7 +17,7 @@ const besideTheConversation: ReadonlySet<string> = new Set([
 export class ExportLosses {
   readonly #kinds = new Map<string, { readonly what: ExportRemark["what"]; readonly kind: string; count: number }>();
 
-  /** Whether anything that was said is not in the file. */
+  /** Whether the file lacks a part of the conversation. */
   get isConversationLeftOut(): boolean {
     return [...this.#kinds.values()].some(({ what, kind }) => what === "left-out" && !besideTheConversation.has(kind));
   }

@@ -12,7 +12,7 @@ export interface FindingReport {
   close(checked: string): Promise<void>;
 }
 
-/** `command` is what finds them, as it is typed: it is no remedy for what it has found. */
+/** `command` is the command that reports the findings, as typed: it is not a remedy for them. */
 export function createFindingReport(output: Output, command: string): FindingReport {
   const findings: Finding[] = [];
   return {

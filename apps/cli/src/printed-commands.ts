@@ -40,8 +40,8 @@ function isOnPath(path: string, program: string): boolean {
 export type GivenOption = readonly [name: string, value: string];
 
 /**
- * The text with every command of ours in it, between backticks, as it works where it is printed: with the name that starts
- * this program, and with the store that the failed or finished command was given.
+ * Rewrites every command of ours in a text, between backticks, so that it works where it is printed. It gets the name
+ * that starts this program, and the store that the failed or finished command used.
  */
 export function asTyped(text: string, name: () => string, given: readonly GivenOption[]): string {
   return text.replace(/`throughline( [^`]*)?`/g, (_all, rest: string | undefined) => {

@@ -21,7 +21,7 @@ export const globalOptions: readonly OptionDefinition[] = [
   },
   { flags: "--no-input", description: "never ask, even on a terminal" },
   { flags: "--yes", description: "take yes for the answer to every question" },
-  { flags: "--timeout <ms>", description: "give up after so many milliseconds", parse: parseNumber },
+  { flags: "--timeout <ms>", description: "stop after this number of milliseconds", parse: parseNumber },
 ];
 
 export const programDescription =

@@ -225,8 +225,8 @@ async function explained(error: unknown): Promise<unknown> {
 }
 
 /**
- * Commands that never import, whatever `session.inherit.enabled` says: `chat` does so itself and may ask; `import` and `copy`
- * are told what to take; the others look after a store or show what is there, and must leave it as it is.
+ * Commands that never import, whatever the value of `session.inherit.enabled`. `chat` imports itself and may ask;
+ * `import` and `copy` name their source. The others maintain a store or read it, and must leave it as it is.
  */
 const neverInherit: ReadonlySet<string> = new Set([
   "chat",

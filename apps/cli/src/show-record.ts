@@ -5,7 +5,7 @@ import { recordText } from "@throughline/queries";
 import { jsonLine } from "./terminal-safe.ts";
 import { timeText } from "./time-text.ts";
 
-/** On a terminal a longer record is cut, and the cut is said. */
+/** On a terminal a longer record is cut, and the cut is marked. */
 const shownCharacters = 4000;
 
 /** One record: as the object of the contract, as its own JSON, or for people. */

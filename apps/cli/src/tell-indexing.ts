@@ -3,7 +3,7 @@ import { systemClock } from "@throughline/core/node";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 
-/** So often it is said anew. */
+/** How often the progress is printed. */
 const everyMs = 250;
 
 /** The same items; until the first of them says on a terminal how much of the store the search index has still to take in. */

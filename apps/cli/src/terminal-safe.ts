@@ -1,9 +1,9 @@
 /* oxlint-disable no-control-regex -- control characters are what this file is about */
 /**
- * Text from a transcript, a key or a file name may hold anything: sequences that write the clipboard, change the
- * title, ask the terminal to type, or color the rest of the screen (vercel/ai#20052). Nothing of that reaches a
- * terminal: whole sequences go first, then every control character that is left, so that no spelling of a sequence
- * that this list does not know can work. Each pattern runs in linear time: its payload ends at the next control.
+ * Text from a transcript, a key or a file name may hold any sequence. It may write the clipboard, change the title,
+ * make the terminal type, or color the rest of the screen (vercel/ai#20052). None of it reaches a terminal: whole
+ * sequences are removed first, then every control character that is left. So a sequence that this list does not know
+ * cannot work either. Each pattern runs in linear time: its payload ends at the next control.
  */
 const operatingSystemCommand =
   /(?:\u001b\]|\u009d)[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*(?:\u0007|\u001b\\|\u009c)/g;

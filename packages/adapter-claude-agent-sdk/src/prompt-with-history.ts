@@ -2,8 +2,8 @@ import type { SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { buildContext, renderText } from "@throughline/history";
 
 /**
- * A prompt that tells a session that knows nothing what was said before: the newest part that fits, whole messages, and
- * how much is left out.
+ * A prompt that gives the earlier messages to an empty session: the newest whole messages that fit, and how much is
+ * left out.
  */
 export async function promptWithHistory(
   store: SessionStore,

@@ -33,7 +33,7 @@ export interface SdkConversationOptions {
   readonly query?: AgentQuery;
   /** Handed to `query` with every run; `resume` and `abortController` are set here. @default {} */
   readonly queryOptions?: Readonly<Record<string, unknown>>;
-  /** How much of our history is told to a session that takes the place of a lost one. @default 100_000 */
+  /** How much of our history a session gets that replaces a lost one, in characters. @default 100_000 */
   readonly historyCharacters?: number;
   /** How long a run may give no sign of life before another may begin. @default 60_000 */
   readonly leaseMs?: number;
@@ -60,7 +60,7 @@ export interface SdkRun {
   readonly isError: boolean;
   /** Of the SDK's session, to be resumed by the next run; null when it never said one. */
   readonly sdkSessionId: string | null;
-  /** True when the session the entry named was gone and a new one was told our history. */
+  /** True if the session that the entry named was gone and a new one got our history. */
   readonly isRecovered: boolean;
 }
 
@@ -199,7 +199,7 @@ function saysLost(text: string): boolean {
 }
 
 function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : typeof error === "string" ? error : "it threw what is no error";
+  return error instanceof Error ? error.message : typeof error === "string" ? error : "it threw a value that is not an error";
 }
 
 /** @throws {ThroughlineError} ABORTED */

@@ -14,9 +14,9 @@ export interface AgentScopeOptions {
 }
 
 /**
- * A store in which only one agent's sessions exist. Whatever is asked of another's, by address, by query, by a key that
- * names it or by a new key, is refused before the store hears of it; lists and searches never leave the agent. Checking
- * and repairing concern every session of a store, so a scope has no `maintenance`. Closing it closes the store.
+ * A store in which only one agent's sessions exist. Refuses every request for another agent's session before it reaches
+ * the store, whether an address, a query or a key names it. Lists and searches never leave the agent. Checking and
+ * repairing concern every session of a store, so a scope has no `maintenance`. Closing it closes the store.
  * @throws {ThroughlineError} AGENT_ID_INVALID, NAMESPACE_INVALID; every operation: KEY_AGENT_MISMATCH
  */
 export function createAgentScope(store: SessionStore, options: AgentScopeOptions): SessionStore {

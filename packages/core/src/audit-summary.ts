@@ -29,7 +29,7 @@ const longestRefusal = 600;
 /** More than the longest runs that tokenizers have one token for. */
 const charactersOfToken = 40;
 const leastMost = 250;
-/** What stands for so many tokens says more than a word. */
+/** A summary that replaces at least this number of tokens needs more than a word. */
 const longEnough = 500;
 const fewestLetters = 8;
 const sentenceEnd = /[.!?:;)\]}>"'`*_|…。！？]$/;

@@ -58,8 +58,9 @@ class WindowSearch {
 }
 
 /**
- * The records a context at a head needs, in order of seq: from what the newest compaction or reset of its branch keeps, or
- * all of them where there is none. Reads from the end, so that memory and time grow with what is needed.
+ * The records that a context at a head needs, in order of seq. They start with what the newest compaction or reset of
+ * its branch keeps; without one, with the first record. Reads from the end, so that memory and time grow with what is
+ * needed.
  *
  * @param options `fromSeq`: nothing before this seq is read. @default 1
  */

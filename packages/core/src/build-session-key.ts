@@ -2,7 +2,7 @@ import { assertAgentId, quote } from "./session-id.ts";
 import { formatSessionKey, parseSessionKey, type PeerKind, type SessionKeySuffix } from "./session-key.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** How direct messages are told apart: by nothing, by peer, by channel and peer, by account too. */
+/** What separates direct messages: nothing, the peer, channel and peer, or the account too. */
 type DirectMessageScope = "main" | "per-peer" | "per-channel-peer" | "per-account-channel-peer";
 
 /** Options of `peerSessionKey`. */
@@ -56,12 +56,12 @@ export function subagentSessionKey(agentId: string, path: string): string {
 const maxSlugLength = 64;
 
 /**
- * The key of the session that a label names: `agent:<agent>:cli:direct:<label-slug>`. Labels that differ in case, spaces or
- * punctuation alone name the same session.
+ * The key of the session that a label names: `agent:<agent>:cli:direct:<label-slug>`. Labels that differ in case,
+ * spaces or punctuation alone name the same session.
  *
  * @param label 1 to 512 characters, without white space at its ends
- * @throws {ThroughlineError} AGENT_ID_INVALID; KEY_INVALID for a label that no key text may hold, that has no letter and no
- *   digit, or whose slug is longer than 64 characters: two such labels could name the same session
+ * @throws {ThroughlineError} AGENT_ID_INVALID; KEY_INVALID for a label that a key cannot hold, that has no letter and
+ * no digit, or whose slug exceeds 64 characters
  * @example
  * labelSessionKey("main", "My Project #1!"); // "agent:main:cli:direct:my-project-1"
  */

@@ -3,8 +3,8 @@ import type { Usage } from "./record.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Tokens of one model call, whoever served it, by the classes a record keeps: `input` leaves out what the cache served
- * or took, `reasoning` is part of `output`, `cacheWrite1h` part of `cacheWrite`. A record may keep it as its usage.
+ * Tokens of one model call of any provider, by the classes that a record keeps. `input` excludes cache reads and
+ * writes. `reasoning` is part of `output`, `cacheWrite1h` part of `cacheWrite`. A record may keep it as its usage.
  */
 export interface CallUsage extends Required<
   Pick<Usage, "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning">
@@ -25,8 +25,8 @@ export interface CallUsage extends Required<
  * is all zero, as after an abort, or when it cannot be right.
  *
  * Sources of the semantics: Anthropic's `input_tokens` excludes the cache, as do the record format's `input` and
- * Bedrock's `inputTokens`; OpenAI's `prompt_tokens` and `input_tokens`, Gemini's `promptTokenCount` and the AI SDK's
- * `inputTokens` include it; Gemini's `thoughtsTokenCount` lies outside its `candidatesTokenCount`; Ollama's
+ * Bedrock's `inputTokens`. OpenAI's `prompt_tokens` and `input_tokens`, Gemini's `promptTokenCount` and the AI SDK's
+ * `inputTokens` include it. Gemini's `thoughtsTokenCount` lies outside its `candidatesTokenCount`. Ollama's
  * `prompt_eval_count` counts the whole prompt and is absent when it was not evaluated.
  */
 export function readUsage(usage: unknown): CallUsage | null {

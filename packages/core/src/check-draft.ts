@@ -22,8 +22,8 @@ const guardedTypes: readonly string[] = [
 ];
 
 /**
- * Refuses a new record that no context would ever show although it was meant to be there: a message without usable
- * content, or a type that is a known one misspelt. Other types pass, and so does every line that came from a file.
+ * Refuses a new record that no context would show: a message without usable content, or a type that misspells a known
+ * one. Other types pass, and so does every line that came from a file.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function assertDraftIsMeant(draft: RecordDraft, index: number): void {

@@ -9,9 +9,9 @@ export interface CodecContext {
 }
 
 /**
- * Encryption or compression around everything a store keeps in plain, but for the columns it needs to work:
- * seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, and a session's address and head. Synchronous: keys
- * are at hand before the store is opened.
+ * Encryption or compression of what a store keeps. The columns that a store needs stay plain: seq, id, parentId, type,
+ * side, tsMs, storedAtMs, bytes, crc, and a session's address and head. Synchronous: keys are at hand before the store
+ * is opened.
  */
 export interface PayloadCodec {
   /** Named in the store, so that a wrong codec is refused and not tried. */

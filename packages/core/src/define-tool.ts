@@ -163,7 +163,7 @@ function jsonSchemaOf(name: string, schema: StandardSchemaV1): unknown {
   }
 }
 
-/** Models are told of arguments by their names. */
+/** Models know arguments by their names. */
 function objectSchema(name: string, schema: unknown): JsonObjectSchema {
   if (typeof schema === "object" && schema !== null && "type" in schema && schema.type === "object")
     return schema as JsonObjectSchema;

@@ -47,7 +47,7 @@ export async function waitForTurnEnd(
 
 /** Options of `endSession`. */
 export interface EndSessionOptions extends WaitForTurnOptions {
-  /** Deletes it and every copy of its content. @default false: it is archived, and can be had back */
+  /** Deletes it and every copy of its content. @default false: it is archived, and can be restored */
   readonly purge?: boolean;
 }
 
@@ -70,7 +70,7 @@ export function archivedAtMs(entry: SessionEntry): number | null {
 }
 
 /**
- * An agent's main session is reset, never taken away; its archived ones may be.
+ * An agent's main session is reset, never removed; its archived ones may be.
  * @throws {ThroughlineError} SESSION_PROTECTED
  */
 export function assertMayEnd(ref: SessionRef): void {

@@ -86,9 +86,9 @@ interface EntryFieldProblem {
 }
 
 /**
- * What is wrong with a field that a person sets: it is nearly the name of a known one (another case, or one letter missing,
- * added, replaced or swapped), or its value is none the field takes. Null: nothing. Programs may write any field, and stores
- * keep it; whoever takes fields from a person asks here first.
+ * The problem of a field that a person sets; null if there is none. Its name differs from a known one by case or one
+ * letter, or the field does not allow its value. Null: nothing. Programs may write any field, and stores keep it;
+ * whoever takes fields from a person asks here first.
  */
 export function findEntryFieldProblem(field: string, value: unknown): EntryFieldProblem | null {
   const kind = Object.hasOwn(entryFields, field) ? entryFields[field] : undefined;

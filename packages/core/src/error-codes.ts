@@ -315,7 +315,7 @@ const table = {
     summary: "A summarizer failed several times in a row and is not asked for a while.",
     retryable: true,
     remedy:
-      "Wait until the time in the details, or mend what made it fail; the others of the chain are asked meanwhile.",
+      "Wait until the time in the details, or fix the cause of its failures. The other summarizers of the chain are used meanwhile.",
   },
   SUMMARY_FAILED: {
     summary: "No summarizer gave a summary that can be used.",

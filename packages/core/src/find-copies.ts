@@ -15,9 +15,9 @@ export interface CopiedRecords {
 }
 
 /**
- * The records that may repeat what the given ones say and that nothing needs in their place, by the table `textCopies`, and
- * the other records of their units: what was read from one source goes as one. Compactions are not among them: what comes
- * after one hangs on it.
+ * The records that may repeat the content of the given ones, by the table `textCopies`, and the other records of their
+ * units. Nothing needs them in their place. Records from one source are removed together. Compactions are not among
+ * them: what comes after one hangs on it.
  */
 export async function findCopies(
   store: SessionStore,

@@ -1,7 +1,7 @@
 import { endOfValue } from "./end-of-value.ts";
 import { linearExpression, type LinearExpression } from "./linear/linear-expression.ts";
 
-/** Marks that models and the servers before them put around a call. No prose has them but what speaks of them. */
+/** Marks that models and the servers before them put around a call. Only prose about these marks contains them. */
 const marks: readonly LinearExpression[] = [
   linearExpression(String.raw`<\/?(?:[\w-]+:)?(?:tool_calls?|tool_use|function_calls?|invoke|tool_code)\b`),
   linearExpression(String.raw`<function=[\w.-]+>`),
@@ -28,7 +28,7 @@ const longestArguments = 2000;
 /** What is longer is read at both of its ends. */
 const mostCharacters = 262_144;
 
-/** So many letters of prose behind an object say that it was an example of the text and not its end. */
+/** If this number of letters of prose follows an object, it is an example within the text and not its end. */
 const proseLetters = 60;
 
 /**

@@ -11,7 +11,7 @@ export interface Finding {
   readonly recordId: string | null;
   readonly message: string;
   readonly remedy: string;
-  /** True when what this finding speaks of has been put right (in memory on read, on disk by a repair). */
+  /** True if the problem was repaired (in memory on read, on disk by a repair). */
   readonly repaired: boolean;
 }
 
@@ -31,7 +31,7 @@ const table = {
   BYTE_ORDER_MARK: { severity: "info", remedy: "Nothing to do: the mark is kept and skipped." },
   BATCH_INCOMPLETE: {
     severity: "warning",
-    remedy: "Nothing to do: the batch was never acknowledged; its bytes are kept aside.",
+    remedy: "Nothing to do: the batch was never acknowledged; a copy of its bytes is kept.",
   },
   CARRIAGE_RETURN: { severity: "info", remedy: "Nothing to do: it is read as white space, and the line is kept." },
   CHECKSUM_MISMATCH: { severity: "error", remedy: "Compare the line with a backup; it parses and is still used." },
@@ -102,7 +102,7 @@ const table = {
   ORIGIN_MISSING: {
     severity: "warning",
     remedy:
-      "Nothing to do for a context: the record is read as it is. Restore the other one from a backup, or import its source anew.",
+      "Nothing to do for a context: the record is read as it is. Restore the other one from a backup, or import its source again.",
   },
   ORPHAN_PARENT: {
     severity: "warning",
@@ -143,7 +143,7 @@ const table = {
   },
   TAIL_TORN: {
     severity: "warning",
-    remedy: "Nothing to do: the line was never acknowledged; its bytes are kept aside.",
+    remedy: "Nothing to do: the line was never acknowledged; a copy of its bytes is kept.",
   },
   TOOL_CALL_UNANSWERED: { severity: "info", remedy: "Nothing to do: an error result is sent in its place." },
   TOOL_RESULT_ORPHAN: { severity: "info", remedy: "Nothing to do: the result is not sent." },

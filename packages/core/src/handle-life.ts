@@ -3,11 +3,11 @@ import { abortedBefore, refused } from "./refused.ts";
 import type { SessionEvent, SessionEventListener } from "./session-event.ts";
 import { tellListener } from "./tell-listener.ts";
 
-/** What every operation of a store's handle asks before it begins, and tells when it is done. */
+/** The checks before every operation of a store's handle, and its events afterwards. */
 export interface HandleLife {
-  /** @throws {ThroughlineError} STORE_CLOSED, INPUT_INVALID for what is no signal, ABORTED */
+  /** @throws {ThroughlineError} STORE_CLOSED, INPUT_INVALID for a value that is not an AbortSignal, ABORTED */
   begin(signal?: AbortSignal): void;
-  /** Tells the listener, as `tellListener`. */
+  /** Calls the listener, as `tellListener` does. */
   announce(...events: readonly SessionEvent[]): void;
   /** Ends the handle; true the first time. */
   end(): boolean;

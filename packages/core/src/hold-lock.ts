@@ -15,13 +15,14 @@ interface LockAttempts {
   readonly clock: Clock;
   /** Takes the lock, or gives null at once while another holder has it. */
   tryLock(signal: AbortSignal | undefined): ReleaseLock | null | Promise<ReleaseLock | null>;
-  /** The error after a wait of so many milliseconds: STORE_LOCKED. */
+  /** The error after a wait of `waitedMs` milliseconds: STORE_LOCKED. */
   timedOut(waitedMs: number): ThroughlineError;
 }
 
 /**
- * Releases of locks that are held. Work whose promise nothing can settle any more, as that of a server that runs until it
- * is killed, is collected together with what awaits it: the file or connection behind the lock would be closed with it.
+ * Releases of locks that are held. A promise that nothing can settle any more, such as that of a server that runs until
+ * it is killed, is garbage-collected with everything that awaits it. The file or connection behind the lock would be
+ * closed with it.
  */
 const held = new Set<ReleaseLock>();
 

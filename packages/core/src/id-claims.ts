@@ -6,11 +6,11 @@ import { assertAgentId, assertNamespace, assertSessionId, quote } from "./sessio
 type IdOwner = Pick<SessionFrame, "ref" | "sessionId">;
 
 /**
- * Refuses the ids of a new session that are not valid, in use, or told from others by upper and lower case alone:
- * on some file systems both would be the same file. `holders` are the ids in use that are equal under case folding:
- * the agent's in its namespace, the session's in its agent.
+ * Refuses ids of a new session that are invalid, in use, or differ from others by case only: on some file systems both
+ * would be the same file. `holders` are the ids in use that are equal under case folding: the agent's in its namespace,
+ * the session's in its agent.
  * @throws {ThroughlineError} NAMESPACE_INVALID, AGENT_ID_INVALID, SESSION_ID_INVALID, KEY_INVALID, SESSION_EXISTS,
- *   ID_CASE_COLLISION
+ * ID_CASE_COLLISION
  */
 export function assertIdsFree(
   { ref, sessionId }: IdOwner,

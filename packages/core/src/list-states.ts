@@ -10,8 +10,9 @@ import { hasErrorCode, type ThroughlineError } from "./throughline-error.ts";
 /** Where a store finds the sessions of a list. */
 export interface ListSource<Found extends ListedSession> {
   /**
-   * The sessions behind a position, in the plan's order: at most so many, fewer only when these are all. Asked again behind
-   * sessions that cannot be read, of which there may be many: who answers from memory or a file lets others go first then.
+   * The sessions behind a position, in the plan's order: at most `limit`, fewer only if these are all. Asked again
+   * behind sessions that cannot be read, of which there may be many: who answers from memory or a file lets others go
+   * first then.
    */
   find(after: ListPosition | null, limit: number): readonly Found[] | Promise<readonly Found[]>;
   /** @throws {ThroughlineError} STORE_CORRUPT, CODEC_FAILED for a session that cannot be read */
@@ -20,7 +21,10 @@ export interface ListSource<Found extends ListedSession> {
   readonly path: string | null;
 }
 
-/** Behind sessions that cannot be read so many are looked for at a time, and twice as many each time: they may be all there are. */
+/**
+ * Behind sessions that cannot be read, a list looks for this number at a time, and for twice as many each time: they
+ * may be all there are.
+ */
 const firstSlice = 100;
 const largestSlice = 800;
 
@@ -39,8 +43,8 @@ interface UnreadOfPage {
 }
 
 /**
- * The pages of one handle's lists. A session that cannot be read hides no other: others are found in its place until the
- * page is full, and a finding names it, once until it can be read again.
+ * The pages of one handle's lists. A session that cannot be read hides no other: the page is filled with others. A
+ * finding names it once, until it can be read again.
  */
 export class ListedStates {
   readonly #announce: (event: SessionEvent) => void;
@@ -51,8 +55,8 @@ export class ListedStates {
   }
 
   /**
-   * @throws {ThroughlineError} CODEC_FAILED when a list from its start finds sessions of which the codec decodes none:
-   *   that is the wrong codec, and not so many damaged sessions
+   * @throws {ThroughlineError} CODEC_FAILED if a list from its start finds sessions and the codec decodes none of them:
+   * that is the wrong codec, not damage
    */
   async page<Found extends ListedSession>(plan: ListPlan, source: ListSource<Found>): Promise<SessionPage> {
     const sessions: SessionState[] = [];

@@ -14,9 +14,9 @@ export interface MergeEntryOptions {
 }
 
 /**
- * An entry with a patch laid over it, by the rules programs agree on: fields nobody named stay; a field set to
- * `undefined` goes; another model without its provider takes the old provider away, because it belonged to the old
- * model; activity never goes back; delivery context and last route say the same afterwards.
+ * Merges a patch into an entry, by rules that other programs share. Fields that the patch does not name stay; a field
+ * set to `undefined` is removed. A new model without a provider removes the old provider, because it belonged to the
+ * old model. The time of activity never decreases. Delivery context and last route agree afterwards.
  */
 export function mergeEntry(
   entry: SessionEntry,

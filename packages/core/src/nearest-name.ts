@@ -12,8 +12,8 @@ export interface NearestNameOptions {
 const comparedCharacters = 64;
 
 /**
- * Finds the known name that a name was probably meant to be: one with the fewest edits between them, where an edit adds,
- * removes or replaces a letter, or swaps two neighbors.
+ * Finds the known name that a name was probably meant to be, by the fewest edits. An edit adds, removes or replaces a
+ * letter, or swaps two neighbors.
  *
  * @param name the name that is not known; of unknown origin and any length
  * @param known the names to choose from; the first of equally near ones wins

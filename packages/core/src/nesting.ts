@@ -1,15 +1,15 @@
 import { refused } from "./refused.ts";
 
 /**
- * Nested deeper than this, a record or an entry is refused at its append, and another program's record is taken for an
- * attack on whoever walks it: what every reader can walk is what every store takes. The outermost object is level 1.
+ * Stores refuse a record or an entry that is nested deeper. Another program's record of such depth counts as an attack
+ * on its reader. So every reader can walk what any store holds. The outermost object is level 1.
  */
 export const maxNesting: number = 200;
 
 /** The same of a tool call's arguments, which lie in a record, its message, that one's content and a block of it. */
 export const maxArgumentsNesting: number = maxNesting - 4;
 
-/** Whether a value is nested more than so many levels deep. */
+/** Whether a value is nested deeper than `levels`. */
 export function isNestedDeeper(value: unknown, levels: number): boolean {
   return isDeeper(value, levels, false);
 }

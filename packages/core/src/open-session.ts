@@ -69,9 +69,9 @@ export async function updateEntry(
 const maxSaves = 4;
 
 /**
- * Saves the entry once. When the outcome is unknown, the store is asked again: with the same revision, which it takes
- * when the first attempt did not reach it, and else with the revision that the first attempt led to. Only a save that
- * the store acknowledges counts: the entry that a read returns may be in the page cache only.
+ * Saves the entry once. If the outcome is unknown, the write is repeated with the same revision, which the store
+ * accepts if the first attempt did not arrive. Else it is repeated with the revision that the first attempt led to.
+ * Only a save that the store acknowledges counts: the entry that a read returns may be in the page cache only.
  */
 export async function saveOnce(
   store: SessionStore,

@@ -25,10 +25,11 @@ export interface OpenThreadOptions {
 }
 
 /**
- * The session of a thread or topic below a conversation, made when it is not there: a key, a transcript and an entry of
- * its own, set up as the conversation is, and answering in the thread. What is said in one is not seen in the other.
- * @throws {ThroughlineError} SESSION_NOT_FOUND for the parent, INPUT_INVALID for an id that cannot stand in a key, and for
- *   a parent that cannot have threads
+ * Opens the session of a thread or topic below a conversation, and creates it if needed. It has its own key, transcript
+ * and entry, with the settings of the conversation, and answers in the thread. The two sessions do not see each other's
+ * messages.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND for the parent, INPUT_INVALID for an id that cannot stand in a key, and
+ * for a parent that cannot have threads
  */
 export async function openThread(
   store: SessionStore,

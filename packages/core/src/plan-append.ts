@@ -61,7 +61,7 @@ export interface AppendTarget {
 
 /** What an append writes, all of it or nothing. */
 export interface AppendPlan {
-  /** What the caller is told. When it was replayed there is nothing to write. */
+  /** The result for the caller. When it was replayed there is nothing to write. */
   readonly result: AppendResult;
   /** In the order of `result.records`. */
   readonly linked: readonly LinkedRecord[];

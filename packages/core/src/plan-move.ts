@@ -12,7 +12,9 @@ export function assertNotArchived(ref: SessionRef): void {
   throw refused("SESSION_ARCHIVED", `The session ${quote(ref.key)} is archived and takes no writes.`, { ...ref });
 }
 
-/** A session at another address. The entry is bound to the key it is kept under: a store with a codec codes it anew. */
+/**
+ * A session at another address. The entry is bound to the key it is kept under: a store with a codec encodes it again.
+ */
 export interface MovePlan {
   readonly frame: SessionFrame;
   /** To be announced once it is written. */
@@ -27,7 +29,7 @@ const moveTable: OptionTable<MoveFields> = {
   key: optionKinds.any,
 };
 
-/** @throws {ThroughlineError} INPUT_INVALID for what is no move */
+/** @throws {ThroughlineError} INPUT_INVALID for an invalid move */
 export function assertMoveAction(action: MoveAction): void {
   assertKnownOptions<MoveFields>("move", action, moveTable, "action");
 }

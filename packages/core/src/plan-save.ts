@@ -18,7 +18,7 @@ interface SaveTerms extends Pick<SaveOptions, "ifRevision" | "createdAtMs"> {
   readonly nowMs: number;
 }
 
-/** When a session begins that is made now. @throws {ThroughlineError} INPUT_INVALID for what is no time */
+/** When a session begins that is made now. @throws {ThroughlineError} INPUT_INVALID for an invalid time */
 export function beginningMs({ createdAtMs, nowMs }: Pick<SaveTerms, "createdAtMs" | "nowMs">): number {
   if (createdAtMs === undefined) return nowMs;
   if (!Number.isSafeInteger(createdAtMs) || createdAtMs < 0)

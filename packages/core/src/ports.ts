@@ -30,14 +30,14 @@ export interface Environment {
   get(name: string): string | undefined;
 }
 
-/** A tool as a model is told of it. `inputSchema` is JSON Schema of an object. */
+/** A tool as a model sees it. `inputSchema` is JSON Schema of an object. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** What a tool is told of the call it answers. */
+/** What a tool gets about the call it answers. */
 export interface AgentToolCall {
   /** Aborted with the turn. */
   readonly signal: AbortSignal;
@@ -52,7 +52,7 @@ export interface AgentToolCall {
 /** What a tool answers. A string stands for `{ content }`. */
 export interface AgentToolResult {
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
-  /** Tells the model that the call failed. @default false */
+  /** Reports to the model that the call failed. @default false */
   readonly isError?: boolean;
   /** JSON for people and programs, kept in the record and never sent to a model. @default none */
   readonly details?: unknown;
@@ -120,7 +120,7 @@ export interface ChatModel {
    * its status, headers and body. Retries are the SDK's.
    */
   chat(request: ChatRequest): Promise<ChatReply>;
-  /** Counts a request at the provider's own endpoint. Absent where there is none. */
+  /** Counts a request at the provider's own endpoint. Absent if the provider has no such endpoint. */
   countTokens?(request: ChatRequest): Promise<number>;
   /** The window the provider states for a model, in tokens; null when it states none. Absent where it cannot be asked. */
   windowTokens?(modelId: string, signal?: AbortSignal): Promise<number | null>;

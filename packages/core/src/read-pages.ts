@@ -13,8 +13,8 @@ export interface PageRange {
 }
 
 /**
- * The bounds of a read as whole numbers, or Infinity: the same records lie between them. Refuses what is no order and no
- * payload with them, so that every store does.
+ * The bounds of a read as whole numbers, or Infinity: the same records lie between them. Also refuses an unknown order
+ * or payload, so that every store does.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function readBounds(
@@ -36,8 +36,8 @@ export function watchBounds(options: { readonly afterSeq: number; readonly signa
 }
 
 /**
- * Reads page by page, each when it is asked for. `readPage` gives the first page of a range, empty when there is
- * nothing in it; the first call is made whatever the limit, so that a session that is not there is named.
+ * Reads page by page, each when it is asked for. `readPage` returns the first page of a range, empty if the range holds
+ * no record. The first call happens even with a limit of 0, so that a missing session is reported.
  * @throws {ThroughlineError} INPUT_INVALID, and what `readPage` throws
  */
 export async function* readPages<Payload extends ReadPayload>(

@@ -1,6 +1,9 @@
 import type { SessionRecord } from "./record.ts";
 
-/** At most so many bytes of records stay before a compaction that does not say from where, about 20,000 tokens. */
+/**
+ * If a compaction does not name its first kept record, at most this number of bytes of records stay before it, about
+ * 20,000 tokens.
+ */
 export const danglingTailBytes = 80_000;
 
 /** The newest records of a transcript, to say from which one on a compaction keeps that names one that is nowhere. */
@@ -8,8 +11,8 @@ export interface RecentBranch {
   /** The next record of the file, and how long its line is. */
   add(record: SessionRecord, sizeBytes: number): void;
   /**
-   * The first of the whole turns, from a record back to its parents, that a context keeps before such a compaction: as many
-   * as fit, the newest always, none from before an earlier compaction or reset. Null when there is none.
+   * The first of the whole turns that a context keeps before such a compaction: as many as fit, and the newest always.
+   * None precedes an earlier compaction or reset. Null when there is none.
    */
   tailStart(fromId: string | null): string | null;
 }

@@ -1,9 +1,9 @@
 import type { Clock, RandomSource, RecordIds } from "./ports.ts";
 
 /**
- * Ids of the form `<13-digit ms>_<8 hex>`. The hex part is one 32-bit counter that begins at a random place in each
- * process: two processes meet on an id only if they are at the same count in the same millisecond. Inside a process
- * the ids sort in the order they were made, also when the clock steps back or the counter wraps.
+ * Ids of the form `<13-digit ms>_<8 hex>`. The hex part is a 32-bit counter with a random start in each process. Two
+ * processes create the same id only if they have the same count in the same millisecond. Inside a process the ids sort
+ * in the order they were made, also when the clock steps back or the counter wraps.
  */
 export function createRecordIds(ports: { readonly clock: Clock; readonly random: RandomSource }): RecordIds {
   let counter = ports.random.uint32();

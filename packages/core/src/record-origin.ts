@@ -14,8 +14,8 @@ const sourceFormatForm = /^[a-z0-9][a-z0-9.-]{0,63}$/;
 type Fields = { readonly [field: string]: unknown };
 
 /**
- * The format of the source a record was read from; null for a line of ours or of pi and OpenClaw, and where the field holds
- * no name of a format.
+ * The format of the source that a record was read from. Null for a line of Throughline, pi or OpenClaw, and if the
+ * field names no format.
  */
 export function sourceFormatOf({ sourceFormat }: Fields): string | null {
   return isSourceFormat(sourceFormat) ? sourceFormat : null;

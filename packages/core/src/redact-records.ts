@@ -20,11 +20,11 @@ const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "
 
 /**
  * Redacts records, and with them the records that may repeat them and that nothing needs in their place (`findCopies`):
- * `seqs` of the result has those too. Compactions written after them are taken out of use: histories show
- * `withheldSummary` in their place from this moment on, a note `summary-outdated` names them, and whoever summarizes next
- * writes them anew and redacts the old ones. The notes go first, so that a process that ends in between has withheld too
- * much and not too little. The last one comes when the records are gone, and where there is no summary too: whoever has
- * the session open hears of it, and reads them again.
+ * `seqs` of the result has those too. Later compactions are withheld: histories show `withheldSummary` in their place
+ * from now on, and a note `summary-outdated` names them. The next compaction writes them again and redacts the old
+ * ones. The notes go first, so that a process that ends in between has withheld too much and not too little. The last
+ * note is written after the records are erased, even without a summary: every process that has the session open notices
+ * it and reads the records again.
  * @throws {ThroughlineError} SESSION_REPLACED when the session is reset meanwhile, and what the store throws
  */
 export async function redactRecords(

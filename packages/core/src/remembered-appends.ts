@@ -3,7 +3,7 @@ import { quote } from "./session-id.ts";
 import type { AppendResult } from "./session-store.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** How long a keyed append is remembered: for so many of them or for so long, whichever is more. */
+/** How long a keyed append is remembered: by number or by time, whichever is more. */
 export const defaultIdempotency: { readonly rememberedAppends: number; readonly rememberedMs: number } = Object.freeze({
   rememberedAppends: 4096,
   rememberedMs: 24 * 60 * 60 * 1000,
@@ -49,9 +49,9 @@ export function assertIdempotencyKey(key: string): void {
 }
 
 /**
- * For a key that is not remembered. Only one that begins with the time it was made can be told from a new one once it is
- * forgotten. `horizonMs`: the time of the newest append that was; asked only where it matters. Whether an earlier attempt
- * was applied is not known then.
+ * For a key that is not remembered. Only a key that starts with its time can be distinguished from a new one once it is
+ * forgotten. `horizonMs`: the time of the newest append that was; asked only where it matters. Whether an earlier
+ * attempt was applied is not known then.
  * @throws {ThroughlineError} IDEMPOTENCY_EXPIRED
  */
 export function assertNotForgotten(key: string, horizonMs: () => number): void {

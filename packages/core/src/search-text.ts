@@ -14,7 +14,7 @@ export interface SearchText {
 const maxSearchTextLength = 262_144;
 
 /**
- * The words of a record, for people who look for them: what was said and thought, calls with their arguments, results,
+ * The words of a record, for people who look for them: texts and thinking, calls with their arguments, results,
  * summaries and labels. Images, details and unknown blocks have none. Null when there is nothing to search.
  */
 export function searchText(record: SessionRecord): SearchText | null {

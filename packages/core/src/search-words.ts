@@ -1,4 +1,4 @@
-/** Letters and digits of one word, up to what is none: `parse_sessionKey` has two. */
+/** Letters and digits of one word, up to any other character: `parse_sessionKey` has two. */
 const runs = /[\p{L}\p{N}\p{M}]+/uy;
 
 /** Scripts that put no spaces between words; their text is searched by pairs of characters. */
@@ -41,7 +41,7 @@ export interface SearchWords {
   readonly names: readonly SearchName[];
 }
 
-/** What the words of a text are told to, in their order. */
+/** Receives the words of a text, in their order. */
 interface WordSink {
   word(word: string, start: number, end: number, kind: SearchWord["kind"]): void;
   name(name: string, start: number, end: number): void;

@@ -15,7 +15,7 @@ export function sessionState(frame: SessionFrame, entry: SessionEntry, messageCo
 }
 
 /**
- * The entry without fields that a redaction takes away; null where it has none of them.
+ * The entry without the fields that a redaction removes; null if it has none of them.
  * @throws {ThroughlineError} INPUT_INVALID as `planEntry`
  */
 export function planFieldRemoval(

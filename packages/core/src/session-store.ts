@@ -23,18 +23,18 @@ export interface SessionStore extends AsyncDisposable {
   readonly maintenance?: MaintenanceFacet;
 
   /**
-   * Appends all drafts or none, and resolves once they are as durable as asked. An empty list of drafts is allowed
-   * with `entry`, and writes the entry alone.
+   * Appends all drafts or none, and resolves once they are as durable as asked. An empty list of drafts is allowed with
+   * `entry`, and writes the entry alone.
    *
    * A record, and a field of the entry with the entry around it, is nested at most 200 levels deep.
    *
-   * Refusals come in this order, so that a caller hears of the one it can do least about first: the drafts themselves,
-   * no session, archived, the idempotency key, the turn, the head, an id that is taken. A key that was used before is
-   * answered before the turn and the head are looked at: the drafts alone decide, and the first result comes again as
-   * it was, with the head, revision and durability of that time.
+   * Checks run in this order: the drafts, the existence of the session, the archive, the idempotency key, the turn, the
+   * head, and ids in use. So a caller gets the error first that it can do least about. An append with a key that was
+   * used before is answered without a check of the turn and the head, if the drafts are the same. The first result is
+   * returned as it was, with the head, revision and durability of that time.
    * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, APPEND_CONFLICT, SESSION_BUSY, TURN_FENCED,
-   *   RECORD_INVALID, RECORD_ID_TAKEN, RECORD_TOO_LARGE, BATCH_TOO_LARGE, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED,
-   *   and what the disk or the network says. `outcome` is always set; "unknown" may be retried only with its key.
+   * RECORD_INVALID, RECORD_ID_TAKEN, RECORD_TOO_LARGE, BATCH_TOO_LARGE, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_EXPIRED, and
+   * what the disk or the network says. `outcome` is always set; "unknown" may be retried only with its key.
    */
   append(ref: SessionRef, drafts: readonly AppendDraft[], options?: AppendOptions): Promise<AppendResult>;
 
@@ -65,16 +65,16 @@ export interface SessionStore extends AsyncDisposable {
   /**
    * Writes the whole entry if its revision is still `ifRevision`; null creates the session. An entry with another
    * sessionId begins a new, empty session under the key and archives the old one, in the same commit.
-   * @throws {ThroughlineError} REVISION_CONFLICT, SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, SESSION_ARCHIVED,
-   *   INPUT_INVALID for what is no entry, or nested more than 200 levels deep
+   * @throws {ThroughlineError} REVISION_CONFLICT, SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID,
+   * SESSION_ARCHIVED, INPUT_INVALID for a value that is not an entry, or is nested more than 200 levels deep
    */
   save(ref: SessionRef, entry: SessionEntry, options: SaveOptions): Promise<SessionState>;
 
   /**
    * Sessions by page, in a total order. A session that stays as it is shows up exactly once over all pages.
    *
-   * A session that is damaged hides no other: its page holds others in its place, is as full as it would be, and a finding
-   * event names it by its key; `load` of it says what is wrong. A store that knows enough of it from elsewhere may list it.
+   * A damaged session hides no other: the page is filled with others. A finding event names the damaged one by its key;
+   * `load` reports the problem. A store that knows enough of it from elsewhere may list it.
    * @throws {ThroughlineError} INPUT_INVALID, CURSOR_INVALID, and CODEC_FAILED when the codec decodes no session at all
    */
   list(query?: ListQuery): Promise<SessionPage>;
@@ -142,8 +142,8 @@ export interface AppendOptions {
   /** Opens, renews or closes a turn, or states that the append belongs to it. */
   readonly turn?: TurnRequest;
   /**
-   * `stored`: the result has the records as a read gives them (`AppendResult.stored`), which costs the store no read unless
-   * an earlier append with the key is answered. @default they are not in the result
+   * `stored`: the result has the records as a read returns them (`AppendResult.stored`). This costs no read, unless an
+   * earlier append with the key is answered. @default they are not in the result
    */
   readonly return?: "stored";
   /** Ends the wait, not a write that has begun: that one says outcome "unknown" or completes. */
@@ -184,7 +184,7 @@ export interface ReadOptions<Payload extends ReadPayload = "record"> {
   readonly beforeSeq?: number;
   /** @default "ascending" */
   readonly order?: "ascending" | "descending";
-  /** At most so many records in all. @default no limit */
+  /** The most records in all. @default no limit */
   readonly limit?: number;
   /** @default "record" */
   readonly payload?: Payload;

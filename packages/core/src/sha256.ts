@@ -6,8 +6,8 @@ interface HashModule {
 }
 
 /**
- * The SHA-256 of a text in UTF-8, in hex. The runtime's own implementation where there is one, because import hashes every
- * batch and it is about ten times as fast; Web Crypto is no choice, because it only answers with a promise.
+ * The SHA-256 of a text in UTF-8, in hex. Uses the runtime's own implementation if there is one: import hashes every
+ * batch, and it is about ten times as fast. Web Crypto does not fit, because it only returns promises.
  */
 export function sha256Hex(text: string): string {
   const native = builtinModule("node:crypto") as HashModule | undefined;

@@ -34,7 +34,7 @@ export interface StoreCapabilities {
   readonly maintenance: boolean;
   readonly limits: StoreLimits;
   readonly idempotency: {
-    /** At least so many keyed appends of a session are remembered … */
+    /** The store remembers at least this number of keyed appends of a session … */
     readonly rememberedAppends: number;
     /** … or those of this time, whichever is more. */
     readonly rememberedMs: number;

@@ -49,14 +49,14 @@ export interface SearchHit {
 export interface SearchFacet {
   /**
    * The best hits first. Sees every record that was acknowledged before it was asked: it indexes what is missing first,
-   * for as long as that takes. A record that several sessions share counts when any of them passes the filters, and is
-   * found once: in the one that wrote it, or, where that does not pass, in the oldest that does.
+   * for as long as that takes. A record that several sessions share is found if any of them passes the filters, and
+   * only once. The hit names the session that wrote it, or, if that one does not pass, the oldest that does.
    * @throws {ThroughlineError} INPUT_INVALID, ABORTED
    */
   search(query: SearchQuery): AsyncIterable<SearchHit>;
   /** Records not yet in the index. */
   lag(): Promise<number>;
-  /** Makes the index anew from the records. Absent where there is nothing to make. */
+  /** Rebuilds the index from the records. Absent if the store has no index. */
   rebuild?(options?: { readonly signal?: AbortSignal }): Promise<void>;
   /**
    * Adds the records that the index lacks when it is called, as the next search would. Yields how many are left, from the
@@ -68,9 +68,9 @@ export interface SearchFacet {
 }
 
 /**
- * Follows a session from a seq on: every record once, in order, until the signal. Only where another program took records
- * away that were given does seq go back: the store tells of it in a finding, RECORD_MISSING, and what stands in their place
- * is given from there on.
+ * Follows a session from a seq on: every record once, in order, until the signal. `seq` goes back only if another
+ * program removed records that were delivered. The store reports a finding, RECORD_MISSING, and continues with the
+ * records in their place.
  */
 export interface WatchFacet {
   watch(
@@ -123,8 +123,8 @@ export interface MaintenanceFacet {
   /** Writes repaired copies and keeps the originals. */
   repair(options?: { readonly signal?: AbortSignal }): AsyncIterable<Finding>;
   /**
-   * Makes what the store derives from its sessions anew, beside the search index, and gives each file that was made. A
-   * damaged one is kept under another name. Absent where there is no such file.
+   * Rebuilds the files that the store derives from its sessions, except the search index, and returns each file. A
+   * damaged file is kept under another name. Absent if the store has no such file.
    */
   rebuild?(options?: { readonly signal?: AbortSignal }): AsyncIterable<RebuiltFile>;
   /** A consistent copy while others write. */

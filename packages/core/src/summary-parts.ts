@@ -4,11 +4,13 @@ import { throughlineKind } from "./throughline-record.ts";
 /** Stands between what a summarizer wrote and what was taken from the conversation as it is. */
 export const summaryDetailsHeading = "[Taken from the conversation as it was]";
 
-/** Shown in the place of a summary that may repeat what was redacted, until it is written anew. */
+/** Shown in place of a summary that may repeat redacted content, until it is written again. */
 export const withheldSummary =
-  "(What was said before was summarized here. A part of it was redacted since, so the summary is withheld until it is written anew. The session keeps the rest.)";
+  "(A summary of the earlier messages was here. A part of them was redacted since, so the summary is withheld until it is written again. The session keeps the rest.)";
 
-/** What a summarizer wrote, without what was added to it: the next summary builds on this, and has the rest made anew. */
+/**
+ * What a summarizer wrote, without what was added to it: the next summary builds on this, and the rest is added again.
+ */
 export function proseOf(summary: string): string {
   const at = summary.lastIndexOf(`\n\n${summaryDetailsHeading}\n`);
   return (at < 0 ? summary : summary.slice(0, at)).trim();

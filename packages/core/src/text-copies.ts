@@ -12,7 +12,7 @@ export interface TextCopy {
   readonly reference: string;
   /**
    * What a redaction of the record does to the copy, in the same operation. `redacted`: a tombstone takes its place.
-   * `removed`: it is deleted. `withheld`: a sentence is shown in its place until it is written anew, which redacts it.
+   * `removed`: it is deleted. `withheld`: a sentence is shown in its place until it is written again, which redacts it.
    */
   readonly fate: "redacted" | "removed" | "withheld";
 }

@@ -5,7 +5,7 @@ export type WriteOutcome = "not-applied" | "unknown";
 
 /** Options of `new ThroughlineError`. */
 export interface ThroughlineErrorOptions {
-  /** Values the message speaks of, for programs: paths, lines, ids, expected and actual. Never secrets. */
+  /** Values of the message, for programs: paths, lines, ids, expected and actual. Never secrets. */
   readonly details?: Readonly<Record<string, unknown>>;
   /** For failed writes. */
   readonly outcome?: WriteOutcome;
@@ -20,8 +20,8 @@ export interface ThroughlineErrorOptions {
 const brand = Symbol.for("throughline.error");
 
 /**
- * The one error class. The code decides what a program does, the message tells a person what happened.
- * Recognized across package copies by a brand, so use `ThroughlineError.isInstance`, not `instanceof`.
+ * The one error class. Programs act on the code; people read the message. Recognized across package copies by a brand,
+ * so use `ThroughlineError.isInstance`, not `instanceof`.
  */
 export class ThroughlineError extends Error {
   readonly code: ErrorCode;

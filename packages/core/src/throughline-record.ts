@@ -1,9 +1,9 @@
 import type { SessionRecord } from "./record.ts";
 
 /**
- * Records of Throughline's own: `custom` with `customType: "throughline.<kind>"`, a version `v` and `critical`.
- * A reader that meets a critical kind it does not know, or a higher version of one it knows, may list, show and
- * export the session but must not build a context from it.
+ * Records of Throughline's own: `custom` with `customType: "throughline.<kind>"`, a version `v` and `critical`. If a
+ * reader meets an unknown critical kind, or a higher version of a known one, it may list, show and export the session.
+ * It must not build a context from it.
  */
 export type ThroughlineRecordKind =
   | "call"

@@ -34,11 +34,11 @@ export interface TurnState {
 }
 
 /**
- * The rule every store applies in the same statement or under the same lock as the append: what the turn state is
- * after an append with this request, or why the append is refused. `nowMs` is the store's clock.
+ * The turn state after an append with this request, or the reason why the append is refused. Every store applies this
+ * rule in the same statement, or under the same lock, as the append. `nowMs` is the store's clock.
  *
- * An append without a request passes while no turn is open, or the lease of the open one ran out, or when it holds
- * side records only: background work neither waits for a turn nor breaks one.
+ * An append without a request passes if no turn is open, if the lease of the open turn has expired, or if it holds side
+ * records only. So background work neither waits for a turn nor breaks one.
  * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, INPUT_INVALID
  */
 export function nextTurnState(

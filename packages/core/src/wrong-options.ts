@@ -28,8 +28,8 @@ const candidates: readonly (readonly [string, unknown])[] = [
 ];
 
 /**
- * Every way in which a table of options can be wrong, for the tests of a call: a name that is nearly one of them, every
- * option of another type and out of its range, every option inside of an object, and one that is missing.
+ * Every way in which options can be wrong, for tests of a call. A name is close to an option's, a type is wrong, a
+ * value is out of range, an option is missing; the same within objects.
  *
  * @param table the table that the call checks its options with
  * @param valid options that the call takes, with all that are required. Default: none

@@ -7,7 +7,7 @@ import type { IndexedSession } from "@throughline/openclaw-format";
 export interface InspectIndexOptions {
   /** Of the index file; named in the findings. */
   readonly path: string;
-  /** The directory whose files the index speaks of. */
+  /** The directory whose files the index lists. */
   readonly sessionsDir: string;
   /** The names in that directory. */
   readonly fileNames: ReadonlySet<string>;

@@ -12,7 +12,7 @@ export interface InspectMessagesOptions {
   readonly path?: string | null;
 }
 
-/** What speaks of a pair of call and result has a name of its own. */
+/** Findings about a pair of call and result have names of their own. */
 const pairCodes: ReadonlyMap<string, FindingCode> = new Map<string, FindingCode>([
   ["call-answered", "TOOL_CALL_UNANSWERED"],
   ["result-asked-for", "TOOL_RESULT_ORPHAN"],

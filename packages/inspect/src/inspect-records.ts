@@ -6,7 +6,7 @@ import { renderAnthropic } from "@throughline/history/anthropic";
 import type { Context, RepairRule } from "@throughline/history";
 import { inspectReplays } from "./inspect-messages.ts";
 
-/** Repairs that speak of something odd in the log. The others only turn good records into a provider's shapes. */
+/** Repairs that point to a problem in the log. The others only turn good records into a provider's shapes. */
 const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = new Map<
   RepairRule,
   readonly [FindingCode, string]
@@ -21,8 +21,8 @@ const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = 
 ]);
 
 /**
- * Everything that is odd about the records of one session: what the way to the head meets, what the context leaves
- * out for being unreadable, and what a provider could not be sent as it stands.
+ * Finds the problems in the records of one session: on the path to the head, records that the context leaves out as
+ * unreadable, and records that a provider would refuse as they are.
  *
  * @param records all of them, in order of seq
  */

@@ -6,9 +6,9 @@ import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { findTranscriptFiles, foldersIn, readChunks } from "./node/transcript-files.ts";
 
 /**
- * Finds the transcripts in the folder of a JSON Lines store that no store can read, such as those whose lines end with
- * carriage returns alone: another program put them there, or a copy through one. To the store such a file is one torn line,
- * and its session is empty or not listed.
+ * Finds the transcripts in the folder of a JSON Lines store that no store can read, for example with carriage returns
+ * alone as line ends. Another program put them there, or changed them in a copy. To the store such a file is one torn
+ * line, and its session is empty or not listed.
  * @throws {ThroughlineError} FILE_UNREADABLE, ABORTED
  */
 export async function* inspectStoreFolder(root: string, signal?: AbortSignal): AsyncGenerator<Finding, void, void> {

@@ -7,7 +7,7 @@ const keptCharacters = 64;
 /** A record of fewer bytes is kept as it is. */
 const longRecordBytes = 4096;
 
-/** Fields whose text is only said: nothing is told by them or found by them. */
+/** Fields that hold plain text: no finding depends on them. */
 const textFields: ReadonlySet<string> = new Set(["text", "thinking", "content", "summary", "data"]);
 /** Fields that hold nothing else, however deep. */
 const deepFields: ReadonlySet<string> = new Set(["arguments", "details"]);

@@ -7,8 +7,8 @@ export interface RecordPlace {
 }
 
 /**
- * One list out of what several finders say: the same code about the same record counts once, in the words of the
- * first; a finding that knows only its record gets the record's place; order is that of the file.
+ * Merges the findings of several finders. The same code about the same record counts once, with the text of the first.
+ * A finding that knows only its record gets the record's place. The order is that of the file.
  */
 export function mergeFindings(
   lists: Iterable<readonly Finding[]>,

@@ -23,7 +23,7 @@ export interface FlushInput {
 
 const { flag, number, object, orNull, required } = optionKinds;
 
-/** The kinds of what `decideFlush` is told. */
+/** The types of the input of `decideFlush`. */
 export const flushInputTable: OptionTable<FlushInput> = {
   entry: required(object),
   tokens: required(orNull(number({ min: 0 }))),

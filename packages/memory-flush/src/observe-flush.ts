@@ -42,7 +42,7 @@ const calls: OptionKind = listOf(
   objectOf<ObservedCall>({ name: required(text), arguments: required(any), isError: flag }),
 );
 
-/** The kinds of what `endFlush` is told of a turn. */
+/** The types of the input of `endFlush` about a turn. */
 export const endedFlushTable: OptionTable<EndedFlush> = { calls: required(calls), failed: required(flag) };
 
 /**
@@ -88,8 +88,8 @@ function namesOf(path: string): readonly string[] | null {
 }
 
 /**
- * The patch of the entry when the turn in which the agent was asked is over: what it did, or, when the call failed
- * before it could answer, that it may be asked again. Null when it was not asked.
+ * The patch of the entry after the turn in which the agent was asked: what it did, or that it may be asked again,
+ * because the call failed before an answer. Null if it was not asked.
  *
  * @throws {ThroughlineError} INPUT_INVALID
  */

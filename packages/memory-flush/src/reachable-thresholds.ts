@@ -56,11 +56,12 @@ const leastDistancePercent = 2;
 const leastPercent = 2;
 
 /**
- * Makes thresholds that can fire: each lies below the point at which compaction is due, by 4,000 tokens or a twentieth of
- * the window, and two percent below the one above it. One that would not is moved down; one there is no room for is
- * dropped. `repairs` has both.
+ * Returns thresholds that can fire. Each lies 4,000 tokens or a twentieth of the window below the compaction point, and
+ * two percent below the next higher one. One that would not is moved down; one there is no room for is dropped.
+ * `repairs` has both.
  *
- * @throws {ThroughlineError} INPUT_INVALID for a setting or a size that is not known, has another type, or is out of range
+ * @throws {ThroughlineError} INPUT_INVALID for a setting or a size that is not known, has another type, or is out of
+ * range
  */
 export function reachableThresholds(settings: MemoryFlushSettings, sizes: WindowSizes): ReachableThresholds {
   assertKnownOptions<MemoryFlushSettings>("reachableThresholds", settings, flushSettingsTable, "settings");

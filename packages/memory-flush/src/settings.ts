@@ -36,14 +36,14 @@ export const memoryFlushSettings: SettingFragment = {
             },
             {
               key: "prompt",
-              description: "What is said; {percent} becomes the true figure, YYYY-MM-DD the local date.",
+              description: "The text; {percent} becomes the current figure, YYYY-MM-DD the local date.",
               kind: { type: "text", minLength: 1 },
               default: null,
               isRequired: true,
             },
             {
               key: "injectAs",
-              description: "In the system prompt, as a message of the user, or as one that is marked.",
+              description: "In the system prompt, as a message of the user, or as a marked message.",
               kind: { type: "choice", choices: ["system", "user", "marked"] },
               default: "marked",
             },

@@ -1,6 +1,6 @@
 import { isFields, parseFields, type WireFields } from "./wire-fields.ts";
 
-/** How what is no answer becomes an error. */
+/** Turns a response without a usable answer into an error. */
 export interface AnswerErrors {
   /** The SDK's error of a body, or an event, that says what went wrong. */
   readonly failureOf: (body: WireFields) => Error;
@@ -13,7 +13,7 @@ interface AnswerOf<Data> {
   withResponse(): Promise<{ readonly data: Data; readonly response: Response }>;
 }
 
-/** So much is quoted of what is no JSON. */
+/** How much of a response that is not JSON an error quotes, in characters. */
 const quotedCharacters = 300;
 
 /**

@@ -10,7 +10,7 @@ export interface PlainAddress {
   readonly authorization: string | null;
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID for what is no address, without repeating it */
+/** @throws {ThroughlineError} INPUT_INVALID for an invalid address, which the message does not repeat */
 export function plainAddress(address: string): PlainAddress {
   const whole = address.includes("://") ? address : `http://${address.startsWith(":") ? "127.0.0.1" : ""}${address}`;
   const url = URL.parse(whole);

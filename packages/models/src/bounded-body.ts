@@ -7,8 +7,8 @@ const maxBodyBytes: number = 64 * 1024 * 1024;
 const lineFeed = 0x0a;
 
 /**
- * The response with a body that fails when a line of a stream, or the whole of what is no stream, is longer than any
- * answer: SDKs keep all of it in memory until it ends.
+ * The response with a body that fails if it is longer than any answer: one line of a stream, or the whole of any other
+ * body. SDKs keep all of it in memory until it ends.
  */
 export function withBoundedBody(response: Response): Response {
   if (response.body === null) return response;

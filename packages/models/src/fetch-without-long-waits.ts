@@ -4,9 +4,9 @@ import { withBoundedBody } from "./bounded-body.ts";
 const maxWaitMs = 60_000;
 
 /**
- * A fetch whose answers are not asked for again where the server wants more than a minute of patience: a spent quota says
- * "in five hours", the SDK would wait that long in silence, and the turn would stay open meanwhile. The answer is handed over
- * as the error it is, with its headers, so that whoever asked can say until when.
+ * A fetch that does not retry if the server asks to wait for more than a minute. A spent quota may ask for five hours.
+ * The SDK would wait that long without a sign, and the turn would stay open. The answer is handed over as the error it
+ * is, with its headers, so that whoever asked can say until when.
  */
 export function fetchWithoutLongWaits(base?: typeof fetch): typeof fetch {
   return async (input, init) => {

@@ -1,6 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 
-/** Line breaks, other control characters, and what is no byte. White space around a value is not sent. */
+/** Line breaks, other control characters, and characters above one byte. White space around a value is not sent. */
 const notInHeaders = /[^\t\u0020-\u007e\u0080-\u00ff]/;
 
 /**

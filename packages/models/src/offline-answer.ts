@@ -33,8 +33,8 @@ export function answerOffline(view: OfflineView, tools: readonly ToolDefinition[
 }
 
 /**
- * What programs ask of a model behind the user's back, answered so that they can tell: a summary cannot be made by rules,
- * in words that an audit takes for a refusal, and nothing is worth a note to memory.
+ * Answers requests that programs make without the user. The rules cannot write a summary, so the answer is a refusal
+ * that an audit detects. To a request for notes to memory the answer is that there are none.
  */
 function notForRules({ asked, isFlush }: OfflineView): string | null {
   if (/^summari[sz]e the conversation|<conversation>/i.test(asked)) return `I cannot summarize that. ${label}`;

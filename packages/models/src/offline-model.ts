@@ -26,9 +26,9 @@ const table: OptionTable<OfflineModelOptions> = {
 };
 
 /**
- * Rules in place of a model, for programs without a key: they list and read files with the tools they are given, and recall
- * what was said. They are no language model, and every text begins by saying so. The same messages give the same answer.
- * Tokens are not counted: `usage` is null. Messages come in Anthropic's shape.
+ * Rules in place of a model, for programs without a key: they list and read files with the tools they are given, and
+ * recall earlier messages. They are no language model, and every text begins by saying so. The same messages give the
+ * same answer. Tokens are not counted: `usage` is null. Messages come in Anthropic's shape.
  *
  * @returns what `createSessions({ model })` takes. Calls throw ABORTED
  * @throws {ThroughlineError} INPUT_INVALID

@@ -16,7 +16,7 @@ export interface OfflineRule {
   readonly pattern: RegExp;
   /** For `help`; null for a rule that is not listed. */
   readonly help: string | null;
-  /** A text, or rounds of calls, at most two, after which the results are told. */
+  /** A text, or at most two rounds of calls, after which the answer names the results. */
   answer(match: RegExpExecArray, view: OfflineView, tools: readonly ToolDefinition[]): string | readonly Round[];
 }
 

@@ -16,7 +16,7 @@ export interface OfflineView {
   readonly isFlush: boolean;
   /** What was called for it, in the order of the results. */
   readonly results: readonly OfflineResult[];
-  /** What the user said before, oldest first; summaries of what is no longer sent are among it. */
+  /** Earlier messages of the user, oldest first, and summaries of those that are no longer sent. */
   readonly earlier: readonly string[];
   /** Messages of the request, for ids that no other answer of this conversation has. */
   readonly messageCount: number;

@@ -259,7 +259,9 @@ export class ReplyDraft {
     return this.#blocks.values().toArray().flatMap(finished);
   }
 
-  /** Results are told apart by the ids of their calls: one without, or with that of another, gets one of ours. */
+  /**
+   * Results belong to calls by the ids of the calls. A call without an id, or with that of another, gets one of ours.
+   */
   #giveOwnId(call: CallDraft): void {
     if (call.hasOwnId) return;
     if (call.id === "" || this.#callIds.has(call.id)) call.id = this.#nextCallId();

@@ -116,8 +116,8 @@ export function createOpenclawSessions(options: OpenclawSessionsOptions): Opencl
 }
 
 /**
- * The cache's time as `THROUGHLINE_SESSION_CACHE_TTL_MS` states it, else `OPENCLAW_SESSION_CACHE_TTL_MS`; what is no number
- * leaves the default.
+ * The cache's time as `THROUGHLINE_SESSION_CACHE_TTL_MS` states it, else `OPENCLAW_SESSION_CACHE_TTL_MS`; any other
+ * value than a number leaves the default.
  */
 export function cacheTtlFrom(environment: Readonly<Record<string, string | undefined>>): number {
   const { THROUGHLINE_SESSION_CACHE_TTL_MS: own, OPENCLAW_SESSION_CACHE_TTL_MS: theirs } = environment;

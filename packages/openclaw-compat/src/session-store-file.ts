@@ -33,9 +33,9 @@ export interface LoadSessionStoreOptions {
 const maxAttempts = 64;
 
 /**
- * Every session of the agent whose index the path is, by key. What was loaded less than the cache's time ago is used again
- * while the store says that nobody has changed an entry since; a store that cannot say so is read. Updates never start from
- * it. The result is the caller's own.
+ * Every session of the agent whose index the path is, by key. Entries that were loaded within the cache's time are
+ * reused while the store reports no change of an entry. A store that cannot report this is read. Updates never start
+ * from it. The result is the caller's own.
  */
 export async function loadSessionStore(
   context: CompatContext,

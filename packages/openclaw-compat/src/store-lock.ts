@@ -28,9 +28,9 @@ export interface StoreLock {
 }
 
 /**
- * The lock of a session store: the store's own, or else what every store has, the one open turn of a session that exists for
- * this alone. That holds on one machine and on many. A holder that died is followed when its lease ends; one that was stopped and comes
- * back finds that its lease is another's, and is told so.
+ * The lock of a session store: the store's own, or else what every store has, the one open turn of a session that
+ * exists for this alone. That holds on one machine and on many. After a holder dies, the next one takes the lock when
+ * the lease ends. A holder that was stopped and resumes gets an error, because its lease is another's.
  */
 export function createStoreLock(
   store: SessionStore,

@@ -49,7 +49,7 @@ export const resetQuestionTable: OptionTable<ResetQuestion> = {
 };
 
 /**
- * Whether a session is to begin anew, and when.
+ * Whether a session should reset, and when.
  *
  * @throws {ThroughlineError} INPUT_INVALID for a question with another field or type, KEY_INVALID
  */

@@ -18,7 +18,7 @@ export interface RetainedSession {
 export interface RetentionPolicy {
   /** Sessions without activity for longer are archived. Null: age alone removes nothing. @default null */
   readonly olderThanMs?: number | null;
-  /** At most so many active sessions stay, the newest. @default null */
+  /** The most active sessions that stay; the newest are kept. @default null */
   readonly keep?: number | null;
   /** All sessions together are to be at most so large. @default null */
   readonly maxBytes?: number | null;

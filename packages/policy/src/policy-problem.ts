@@ -17,7 +17,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Collects what is wrong, so that everything is said at once. */
+/** Collects all problems, so that one error reports them together. */
 export class PolicyReader {
   readonly problems: PolicyProblem[] = [];
 

@@ -2,7 +2,7 @@ import { join, PolicyReader, type Fields } from "./policy-problem.ts";
 
 type ResetMode = "never" | "idle" | "daily";
 
-/** When one session begins anew. With `daily`, idle minutes may be given too: what comes first counts. */
+/** When one session resets. With `daily`, idle minutes may be given too: the earlier time counts. */
 export interface ResetRule {
   readonly mode: ResetMode;
   /** Hour of the day, 0 to 23. */

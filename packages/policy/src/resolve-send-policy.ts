@@ -125,7 +125,7 @@ function factsOf({ key, entry, channel, chatType }: SendPolicyQuestion): Facts {
   };
 }
 
-/** `direct`, `group`, `channel`, or what the entry says; null when neither entry nor key tells. */
+/** `direct`, `group`, `channel`, or the value of the entry; null if neither entry nor key has one. */
 export function chatTypeOfSession(key: string, entry: SessionEntry): string | null {
   return factsOf({ key, entry, policy: null }).chatType;
 }

@@ -19,7 +19,7 @@ export const policySettings: SettingFragment = {
     {
       key: "reset.mode",
       description:
-        "When a session begins anew by itself, before the next message: never, after idle minutes, or daily at an hour. The earlier one is archived.",
+        "When a session resets by itself, before the next message: never, after idle minutes, or daily at an hour. The earlier one is archived.",
       kind: { type: "choice", choices: ["never", "idle", "daily"] },
       default: "never",
     },

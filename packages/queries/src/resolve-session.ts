@@ -25,9 +25,8 @@ export type SessionMatch<Candidate> =
   | { readonly kind: "several"; readonly candidates: readonly Candidate[] };
 
 /**
- * Finds the session a text means: an exact key, else an exact id, else the only session whose key, id or label begins
- * with it, upper and lower case being the same. An archived session answers to its id only: its key belongs to the
- * current one.
+ * Finds the session that a text names: an exact key, else an exact id, else the only session whose key, id or label
+ * starts with it. Case does not matter. An archived session answers to its id only: its key belongs to the current one.
  */
 export function matchSession<Candidate extends SessionCandidate>(
   text: string,
@@ -58,8 +57,8 @@ export interface ResolveSessionOptions {
 }
 
 /**
- * The session that a KEY argument means: an exact key, the session of a label, an exact id, else the only one whose key, id
- * or label begins with the text.
+ * Finds the session that a KEY argument names: an exact key, the session of a label, or an exact id. Else it is the
+ * only one whose key, id or label starts with the text.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_AMBIGUOUS, KEY_AGENT_MISMATCH, STORE_NOT_FOUND
  */
 export async function resolveSession(
@@ -112,8 +111,8 @@ export async function* listSessions(
 }
 
 /**
- * The addresses that a text may mean, in the order in which they are looked up: the text as a key, in each of its
- * spellings, and the key that it makes as a label. None for a text that is neither.
+ * The addresses that a text may name, in the order of the lookup: the text as a key, in each of its spellings, then the
+ * key for the text as a label. Empty for any other text.
  */
 export function refsOf(text: string, scope: SessionScope): readonly SessionRef[] {
   return [...found(() => keyRefs(text, scope)), ...found(() => [labelRef(text, scope)])];

@@ -13,7 +13,7 @@ export interface RecordSelection {
   readonly tail: number | null;
 }
 
-/** The last so many of a selection. */
+/** The last records of a selection. */
 export interface TailSelection extends RecordSelection {
   readonly tail: number;
 }

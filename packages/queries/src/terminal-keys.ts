@@ -9,9 +9,9 @@ export function terminalSessionKey(agentId: string, label: string): string {
 const ownChannels: ReadonlySet<string> = new Set(["cli", "import"]);
 
 /**
- * Tells by its key whether a session may continue in a terminal: an agent's main session, a direct one without a channel
- * or with the command line's, and one with a free key. False for the channels of a messenger, for groups, sub-agents and
- * jobs.
+ * Whether a session may continue in a terminal, by its key. True for an agent's main session, a direct one without a
+ * channel or with the command line's, and one with a free key. False for the channels of a messenger, for groups,
+ * sub-agents and jobs.
  */
 export function isTerminalKey(key: string): boolean {
   try {

@@ -22,7 +22,9 @@ export interface SessionMessage extends UserMessage {
   readonly provenance: SessionProvenance;
 }
 
-/** The first line tells the model that no person speaks: the text may not ask for what only a person may allow. */
+/**
+ * The first line informs the model that no person wrote the text, so it may not ask for what only a person may allow.
+ */
 export function sessionMessage(text: string, provenance: SessionProvenance): SessionMessage {
   const { sourceSessionKey } = provenance;
   const head = `[Inter-session message] sourceSession=${JSON.stringify(sourceSessionKey)} isUser=false`;
@@ -40,8 +42,8 @@ export function provenanceFrom(own: SessionState, sourceTool: string, hops: numb
 }
 
 /**
- * How many sessions passed on what a session is working on; 0 where a person spoke last. Looks back to where the turn began,
- * however long it is; what a flush put in was said by nobody.
+ * How many sessions passed on what a session is working on; 0 where a person spoke last. Looks back to the start of the
+ * turn, however long it is; messages of a flush do not count.
  */
 export async function hopsOf(store: SessionStore, ref: SessionRef, signal: AbortSignal): Promise<number> {
   for await (const page of store.read(ref, { order: "descending", signal })) {

@@ -12,7 +12,7 @@ export function createSpawnTool(context: SessionToolContext): AgentTool {
   const definition = {
     name: "sessions_spawn",
     description:
-      "Starts a session of its own below this one and gives its key. It begins empty: tell it in `task` what it has to " +
+      "Starts a session of its own below this one and gives its key. It starts empty: write in `task` what it needs to " +
       "know and do.",
     inputSchema: {
       type: "object",

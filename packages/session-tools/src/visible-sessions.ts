@@ -21,8 +21,8 @@ export interface VisibleSessions {
   readonly store: SessionStore;
   readonly own: SessionRef;
   /**
-   * The session with that key. One that may not be seen is refused in the same words as one that is not there: asking
-   * tells nothing.
+   * The session with that key. A hidden session gets the same error as a missing one, so that the answer reveals
+   * nothing.
    * @throws {SessionToolRefusal}
    */
   find(key: string): Promise<SessionState>;
@@ -30,7 +30,7 @@ export interface VisibleSessions {
   list(most: number): Promise<{ readonly sessions: readonly SessionState[]; readonly isWhole: boolean }>;
 }
 
-/** So many sessions are looked at for those that may be seen. */
+/** The most sessions that are searched for visible ones. */
 const mostLookedAt = 5000;
 
 /** What the session that a call belongs to may see. */

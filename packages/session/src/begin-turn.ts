@@ -15,7 +15,7 @@ export interface BeginOptions {
   readonly abandoned: ReadonlySet<string>;
   readonly turnId: string;
   readonly leaseMs: number;
-  /** Made anew for each try, because what is open may have changed. */
+  /** Created again for each try, because the open turn may have changed. */
   readonly drafts: () => readonly RecordDraft[];
   readonly resumes: string | null;
   readonly idempotencyKey: string | null;

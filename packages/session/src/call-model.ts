@@ -219,7 +219,7 @@ class ModelCall {
     }
   }
 
-  /** Who hears of an answer while it comes; of each attempt anew. */
+  /** Receives an answer while it arrives; again from the start for each attempt. */
   #listener(): { readonly onDelta: ((delta: ChatDelta) => void) | null; readonly end: () => void } {
     const { onDelta, holdBack } = this.#context;
     if (onDelta === null || holdBack === null) return { onDelta, end: () => {} };

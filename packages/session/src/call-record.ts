@@ -12,7 +12,7 @@ export type CallActual = readonly [input: number, output: number, cacheRead: num
 
 /** What is put in place of some of the messages that the log and the changes give. */
 export interface CallSplice {
-  /** So many messages from the beginning and from the end are sent as they are. */
+  /** The number of messages at the start and at the end that are sent unchanged. */
   readonly keepStart: number;
   readonly keepEnd: number;
   readonly insert: readonly unknown[];
@@ -60,7 +60,7 @@ export interface CallFacts {
   readonly cut: WindowCut | null;
 }
 
-/** A call is told apart by its turn, its place in it, and how often it was tried. */
+/** Identifies a call by its turn, its place in the turn, and the number of the attempt. */
 type CallName = Pick<CallFacts, "turnId" | "step" | "attempt">;
 
 export function isSameCall(one: CallName, other: CallName): boolean {

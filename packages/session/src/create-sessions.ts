@@ -6,12 +6,11 @@ import type { Sessions } from "./sessions.ts";
 /**
  * Sessions over a store: every turn is kept before a model sees it, and survives whatever happens to the process.
  *
- * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown, of another type or out of range, and for a time zone
- *   that does not exist; CAPABILITY_UNSUPPORTED for a model whose API no messages can be made for
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown, of another type or out of range, and for an
+ * unknown time zone; CAPABILITY_UNSUPPORTED for a model with an unknown API
  * @example
- * const sessions = createSessions({ store, model: { chat: createAnthropicModel({ apiKey }), modelId: "claude-opus-5" } });
- * const session = await sessions.open("home");
- * const turn = await session.runTurn("Hello");
+ * const sessions = createSessions({ store, model: { chat: createAnthropicModel({ apiKey }), modelId: "claude-opus-5" }
+ * }); const session = await sessions.open("home"); const turn = await session.runTurn("Hello");
  */
 export function createSessions(options: SessionsOptions): Sessions {
   return new OpenSessions(options, (parts, log) => new SessionHandle(parts, log));

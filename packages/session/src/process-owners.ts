@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import process from "node:process";
 import type { TurnOwners } from "./turn-owners.ts";
 
-/** What tells a process from every other one: a process id alone comes again. */
+/** Distinguishes a process from every other one: a process id alone is reused. */
 interface ProcessName {
   /** The host's name; on Linux with the boot and the process namespace, inside of which a process id means something. */
   readonly place: string;
@@ -16,7 +16,7 @@ const pattern = /^pid (\d+) on (\S+) started (\d+)$/;
 
 let self: string | null = null;
 
-/** Owners by process, by what Linux tells in /proc. Elsewhere no owner counts as gone, and its lease decides. */
+/** Owners by process, from /proc on Linux. Elsewhere no owner counts as gone, and its lease decides. */
 export function processOwners(): TurnOwners {
   self ??= nameOf({ place: placeOf(), pid: process.pid, startedTicks: readStart(process.pid)?.startedTicks ?? 0 });
   const own = self;

@@ -76,8 +76,8 @@ export function shortHash(text: string): string {
 
 /**
  * The measured size of the last call and how many messages of the request it covers; null when everything has to be
- * counted. Where system prompt or tools changed since, the difference of their estimates is added: the record of the call
- * holds the estimate of its own, so that a new process starts from the same count.
+ * counted. If the system prompt or the tools changed since, the difference of their estimates is added. The record of
+ * the call holds its estimate, so that a new process starts from the same count.
  */
 export function measuredSize(
   log: SessionLog,

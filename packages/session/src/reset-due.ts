@@ -6,7 +6,7 @@ import { resetEntry } from "./reset-entry.ts";
 import type { Emit } from "./session-event.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
 
-/** When sessions begin anew by themselves. */
+/** When sessions reset by themselves. */
 export interface ResetTimes {
   readonly policy: ResetPolicy;
   /** An IANA zone: daily hours are hours of its clocks. */

@@ -155,7 +155,10 @@ async function runTool(tool: AgentTool, call: ToolCallBlock, options: RunToolsOp
   }
 }
 
-/** Programs without types return anything: what is no output is shown as JSON, and nothing as an empty text. */
+/**
+ * Programs without types return anything: any other value than an output is shown as JSON, and undefined as an empty
+ * text.
+ */
 function outputOf(output: unknown): ToolOutput {
   if (typeof output === "string") return output;
   const content: unknown = typeof output === "object" && output !== null && "content" in output ? output.content : null;

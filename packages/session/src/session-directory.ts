@@ -32,7 +32,7 @@ import type { SharedParts } from "./shared-parts.ts";
 import { plainQueue } from "./turn-queue.ts";
 import { TurnWait } from "./turn-wait.ts";
 
-/** How long a session is waited for before it is taken away or gets another key. */
+/** How long to wait for a session before it is removed or gets another key. */
 const patienceMs = 15_000;
 
 interface SessionDirectoryOptions {

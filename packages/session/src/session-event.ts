@@ -80,7 +80,7 @@ export type SessionEventListener = (event: SessionTurnEvent) => void;
 
 export type Emit = (event: UnplacedEvent) => void;
 
-/** Tells all listeners; null when there are none, so that no event is made for nobody. */
+/** Calls all listeners; null without listeners, so that no event is created. */
 export function createEmit(place: EventPlace, listeners: readonly (SessionEventListener | undefined)[]): Emit | null {
   const present = listeners.filter((listener) => listener !== undefined);
   if (present.length === 0) return null;

@@ -32,7 +32,7 @@ const nothing: SessionLearning = {
 /** What was kept by this process need not be read again with every turn. */
 const known = new WeakMap<object, SessionLearning>();
 
-/** What cannot be read was not written by us, and is begun anew. */
+/** A file that cannot be read was not written by us, and is started again. */
 export function readLearning(entry: SessionEntry): SessionLearning {
   const kept = entry["throughline"];
   if (typeof kept !== "object" || kept === null) return nothing;

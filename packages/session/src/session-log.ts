@@ -15,7 +15,7 @@ export interface LogTarget {
 
 export interface SessionLogOptions extends WindowLogOptions {
   readonly target: LogTarget;
-  /** The size at which a compaction is due in a window of so many tokens; null where none is. */
+  /** The size at which a compaction is due in a window of this size, in tokens; null if none is. */
   readonly compactionTokens: CompactionTokens;
 }
 
@@ -71,7 +71,7 @@ export class SessionLog extends WindowLog {
     return this.#cut;
   }
 
-  /** Leaves out the oldest messages from here on, or sends all of them again. Tells where the cut lies. */
+  /** Leaves out the oldest messages from here on, or sends all of them again. Returns the position of the cut. */
   limit(limit: ContextLimit): WindowCut | null {
     this.#history.setWindow({ limit });
     this.#isCutUnsure = false;

@@ -112,7 +112,7 @@ export interface TurnStep {
   run(context: StepContext): Promise<void>;
 }
 
-/** A request does not fit: what the compaction is told beside the context. */
+/** What a compaction gets beside the context if a request does not fit. */
 interface OverflowContext extends StepContext {
   readonly reason: OverflowKind;
   /** What system, tools and messages may have; null when no window is known. */
@@ -202,8 +202,8 @@ export interface SessionsOptions {
    */
   readonly sendPolicy?: SendPolicy | null;
   /**
-   * When a session begins anew by itself, as `readResetPolicy` of the package `policy` reads it. It is looked at before each
-   * turn with new words; the earlier session is archived. @default null: never
+   * When a session resets by itself, as `readResetPolicy` of the package `policy` reads it. It is checked before each
+   * turn with a new message; the earlier session is archived. @default null: never
    */
   readonly reset?: ResetPolicy | null;
   /** An IANA zone, for daily resets. @default the system's */
@@ -216,6 +216,8 @@ export interface SessionsOptions {
   readonly random?: RandomSource;
   /** @default one of its own */
   readonly estimator?: TokenEstimator;
-  /** Names this process as the owner of turns and tells which other owners are gone. @default by the operating system */
+  /**
+   * Names this process as the owner of turns and detects which other owners are gone. @default by the operating system
+   */
   readonly owners?: TurnOwners;
 }

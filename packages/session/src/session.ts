@@ -55,9 +55,9 @@ export interface Session extends AsyncDisposable {
    */
   runTurn(input: SessionContent, options?: RunTurnOptions): Promise<Turn>;
   /**
-   * Goes on with the last turn, which was interrupted, failed, aborted or stopped at its limit: without a word from the
-   * user. Calls of tools that have no result are answered as interrupted.
-   * @throws {ThroughlineError} INPUT_INVALID when there is nothing to go on with, and as `runTurn`
+   * Resumes the last turn, which was interrupted, failed, aborted or stopped at its limit, without a new message. Calls
+   * of tools that have no result are answered as interrupted.
+   * @throws {ThroughlineError} INPUT_INVALID if there is no turn to resume, and the errors of `runTurn`
    */
   resume(options?: ResumeOptions): Promise<Turn>;
   /**

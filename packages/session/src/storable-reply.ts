@@ -3,8 +3,8 @@ import { fitReply } from "./fit-record.ts";
 import { isNestedDeeper, maxArgumentsNesting } from "@throughline/core/internal";
 
 /**
- * A reply as every store takes it and every reader shows it: a call whose arguments are no object, or nested too deeply,
- * keeps them as text, and what is too large for a record is cut. The call fails then, not the turn.
+ * A reply that every store accepts and every reader shows. If the arguments of a call are not an object, or are nested
+ * too deeply, they stay as text. Content that is too large for a record is cut. The call fails then, not the turn.
  */
 export function storableReply(message: AssistantMessage, recordBytes: number): AssistantMessage {
   const { content } = message;

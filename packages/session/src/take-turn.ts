@@ -105,7 +105,7 @@ interface OpeningContext {
   readonly wait: TurnWait;
 }
 
-/** Tells that the turn has to go on elsewhere, once the queue is left. */
+/** Signals, after it leaves the queue, that the turn must continue elsewhere. */
 class BranchOff extends Error {}
 
 async function openTurn(context: OpeningContext): Promise<Turn> {
@@ -218,10 +218,10 @@ function lastTurnId({ log }: TurnHost): string {
   const open = log.head.turn;
   if (open !== null) return readInterruptedTurn(log, open).turnId;
   if (turn !== null && turn.mark.state !== "done") return turn.mark.turnId;
-  throw new ThroughlineError("INPUT_INVALID", "There is no turn to go on with: the last one is done.");
+  throw new ThroughlineError("INPUT_INVALID", "There is no turn to resume: the last one is done.");
 }
 
-/** Calls whose results nobody wrote: the model is told that they may have run. */
+/** Calls without a stored result: the model gets a note that they may have run. */
 function openResults({ log }: TurnHost): readonly RecordDraft[] {
   return [...log.facts.openCalls].map(([callId, toolName]) => interruptedResult(callId, toolName));
 }

@@ -4,11 +4,11 @@ import type { SessionLog } from "./session-log.ts";
 import type { SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
-/** What a turn begins with: the user's words, or the last turn to go on with. */
+/** What a turn starts with: the user's message, or the last turn to resume. */
 export interface TurnInput {
   /** Null to resume. */
   readonly drafts: (() => readonly RecordDraft[]) | null;
-  /** The turn to go on with. @default the last one of the log */
+  /** The turn to resume. @default the last one of the log */
   readonly resumes: string | null;
   readonly idempotencyKey: string | null;
   /** False for words in a group that are not meant for the agent. */
@@ -27,7 +27,7 @@ export interface TurnHost {
   readonly closing: AbortSignal;
   /** @throws {ThroughlineError} INPUT_INVALID */
   assertOpen(): void;
-  /** A turn begins to run here: its events are told, the messages that are taken in collected, and closing aborts it. */
+  /** A turn starts to run here: its events are emitted, its messages are collected, and closing aborts it. */
   enterTurn(controller: AbortController, emit: Emit | null): readonly StoredRecord[];
   leaveTurn(): void;
   /** Work in the background that closing waits for. */

@@ -9,11 +9,13 @@ export type TurnMarkState = "open" | "done" | "aborted" | "failed" | "step-limit
 export interface TurnMark {
   readonly turnId: string;
   readonly state: TurnMarkState;
-  /** Of an open mark: as the store was told. Absent with an idempotency key, which wants the same record again. */
+  /**
+   * Of an open mark: as it was given to the store. Absent with an idempotency key, which needs the same record again.
+   */
   readonly owner?: string;
   readonly leaseUntilMs?: number;
   readonly fence?: number;
-  /** Of an open mark: the turn that this one goes on with. */
+  /** Of an open mark: the turn that this one resumes. */
   readonly resumes?: string;
   /** Of a failed turn: why. */
   readonly error?: { readonly code: string; readonly message: string };

@@ -30,7 +30,7 @@ export type QueuePlace =
 /** Words that a turn took from those that wait. */
 export interface TakenWords {
   readonly drafts: readonly RecordDraft[];
-  /** Tells the callers which turn has their words. */
+  /** Gives the callers the turn that has their messages. */
   join(turn: Promise<Turn>): void;
 }
 

@@ -109,7 +109,7 @@ export class TurnRun {
     }
   }
 
-  /** Read anew before each call: whoever denies a session while a turn runs in it wants it to be silent. */
+  /** Read again before each call: if a person denies a session during a turn, no further call may be sent. */
   async #denial(): Promise<SendDenial | null> {
     const { log, settings, isMentioned } = this.#options;
     await log.refreshEntry();
@@ -172,7 +172,7 @@ export class TurnRun {
     return this.#model;
   }
 
-  /** What would be sent now. A system prompt that is made for the call is told the size of the whole. */
+  /** What would be sent now. A system prompt that is built for the call gets the size of the whole. */
   #prompt(): { readonly prompt: Prompt; readonly prefix: PromptPrefix; readonly actual: Actual | null } {
     const { log, settings, counter, turn, ledger } = this.#options;
     const { system, tools } = settings;
@@ -358,8 +358,8 @@ function toolCallsOf({ content }: AssistantMessage): readonly ToolCallBlock[] {
 }
 
 /**
- * Without an id that the reply before it bore already, as local servers give all of theirs the same: replies of one id are
- * parts of one, and the model would be told that it said all of it before it saw any result.
+ * Removes an id that the reply before it already had: some local servers give all replies the same id. Replies with one
+ * id count as parts of one, so the request would place all of them before the first result.
  */
 function withOwnId(message: AssistantMessage | null, before: string | null): AssistantMessage | null {
   if (message === null || before === null) return message;

@@ -13,7 +13,7 @@ import type {
   TurnStep,
 } from "./session-options.ts";
 
-/** The tools of a turn, by name and as the model is told of them. */
+/** The tools of a turn, by name and as the model sees them. */
 export interface ToolSet {
   readonly byName: ReadonlyMap<string, AgentTool>;
   readonly definitions: readonly ToolDefinition[];

@@ -7,7 +7,10 @@ export type TurnStreamEvent =
   | { readonly name: "text.delta" | "thinking.delta"; readonly text: string }
   /** The model called a tool; the arguments are complete. */
   | { readonly name: "tool-call.delta"; readonly callId: string; readonly toolName: string }
-  /** The reader was too slow: so many events, with so many characters of text, were dropped. The session has all records. */
+  /**
+   * The reader was too slow: a number of events, with a number of characters of text, were dropped. The session has all
+   * records.
+   */
   | { readonly name: "stream.gap"; readonly events: number; readonly characters: number }
   /** The last event of a turn that did not fail. */
   | { readonly name: "turn.result"; readonly turn: Turn }

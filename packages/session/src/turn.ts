@@ -47,8 +47,8 @@ export interface RunTurnOptions {
   readonly onDelta?: (delta: ChatDelta) => void;
   readonly onEvent?: SessionEventListener;
   /**
-   * When another turn is open: wait for it, throw SESSION_BUSY, or go on in a copy of the session as it was before that
-   * turn. @default waits for turns of this process, as the entry's `queueMode` says; throws for those of others
+   * If another turn is open: wait for it, throw SESSION_BUSY, or continue in a copy of the session from before that
+   * turn. @default waits for turns of this process, by the entry's `queueMode`; throws for others
    */
   readonly whenBusy?: "queue" | "reject" | "branch";
   /** How long to wait at most; then SESSION_BUSY. @default 600000 */
@@ -68,7 +68,7 @@ export interface RunTurnOptions {
    * and not answered. @default true
    */
   readonly mentioned?: boolean;
-  /** A turn with the same key and input is done once: later ones go on with it, or give what came of it. */
+  /** A turn with the same key and input runs once: later ones resume it, or return its result. */
   readonly idempotencyKey?: string;
 }
 

@@ -30,7 +30,7 @@ export function changesWindow({ type, record }: StoredRecord): boolean {
   return changingTypes.has(type) || changingKinds.has(record["customType"]);
 }
 
-/** True for records that begin the window anew. */
+/** True for records that start the window again. */
 export function isCycleStart({ type }: StoredRecord): boolean {
   return type === "compaction" || type === "reset";
 }
@@ -44,7 +44,7 @@ export class WindowFacts {
   measured: MeasuredCall | null = null;
   /** The newest call of the window; null after a compaction or a reset. */
   lastCall: CallFacts | null = null;
-  /** No call record tells what the newest reply counted: another program wrote it, or the window changed after it. */
+  /** No call record has the count of the newest reply: another program wrote it, or the window changed after it. */
   isCountInMessages = false;
   turn: WindowTurn | null = null;
   userMessages = 0;

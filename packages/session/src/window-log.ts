@@ -84,7 +84,7 @@ export class WindowLog {
     this.#head = state.head;
   }
 
-  /** The window is about to be read anew. */
+  /** The window is about to be read again. */
   protected begin(): void {}
 
   /** A record belongs to the window now. Called in order of seq. */

@@ -103,7 +103,7 @@ export async function assertFails(
   if (hasErrorCode(error, ...codes)) return error;
   assert.ok(
     ThroughlineError.isInstance(error),
-    `expected ${codes.join(" or ")}, got what is no ThroughlineError: ${String(error)}`,
+    `expected ${codes.join(" or ")}, got another value than a ThroughlineError: ${String(error)}`,
   );
   return assert.fail(`expected ${codes.join(" or ")}, got ${error.code}: ${error.message}`);
 }

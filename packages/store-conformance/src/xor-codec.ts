@@ -1,8 +1,9 @@
 import type { CodecContext, PayloadCodec } from "@throughline/core";
 
 /**
- * A codec for tests, no encryption: every byte is changed by a pad that depends on the place, and a tag in front tells
- * a payload that was moved. What a store writes under it holds no plain text, and reading with another context fails.
+ * A codec for tests, no encryption: it changes every byte by a pad that depends on the place, and a tag in front
+ * detects a payload that was moved. What a store writes under it holds no plain text, and reading with another context
+ * fails.
  */
 export function createXorCodec(): PayloadCodec {
   return {
@@ -25,7 +26,7 @@ export function createXorCodec(): PayloadCodec {
 
 const tagBytes = 3;
 
-/** 0xff first: no text begins so. */
+/** 0xff first: no text starts with it. */
 function tagOf(seed: number): readonly number[] {
   return [0xff, seed & 0xff, (seed >>> 8) & 0xff];
 }

@@ -33,8 +33,8 @@ export interface Adoption {
 }
 
 /**
- * Sessions that the entries log does not name. Where there is no log any more, in the order in which they are to be
- * believed: what the index kept of it, sessions.json or what this store wrote there last, the transcripts themselves.
+ * Sessions that the entries log does not name. Without a log, its sources in order of trust are: what the index kept of
+ * it, sessions.json or what this store wrote there last, and the transcripts.
  */
 export function adoptSessions(scope: AdoptionContext): Adoption {
   const { files, folder, log, index, view, agentId, nowMs } = scope;

@@ -34,7 +34,7 @@ export class AgentPlace {
   warn(): void {
     if (!this.isRemote || !this.#context.locks.isKernels) return;
     const message =
-      "The folder is on a file system of another machine, or of a kind that may be: whether its locks exclude other hosts is for its server to say.";
+      "The folder is on a network file system, or may be: its server decides whether locks exclude other hosts.";
     const finding = createFinding("FILE_SYSTEM_REMOTE", message, { path: this.#folder.agent });
     this.#context.emit({ name: "finding", ref: null, finding });
   }

@@ -230,7 +230,7 @@ export class AgentSessionFiles {
     return held === null || held.file.reach(seq) ? held : this.hold(row, true);
   }
 
-  /** As `hold`; null for an active session whose transcript was put aside: whoever did that takes it for archived. */
+  /** As `hold`; null for an active session whose transcript another program archived. */
   holdInPlace(row: SessionRow, isWhole: boolean = false): HeldSession | null {
     const held = this.hold(row, isWhole);
     const isOurName = (name: string | undefined): boolean =>
@@ -316,7 +316,7 @@ export class AgentSessionFiles {
     return isWritten;
   }
 
-  /** Believes nothing of the index that comes from transcripts: they are read anew. */
+  /** Discards what the index holds from transcripts: they are read again. */
   forgetIndexed(): void {
     this.index.forgetSeen();
     this.#summaries.forgetIndexed();

@@ -42,11 +42,13 @@ export function planHeld(held: HeldSession, log: KeyLog, request: AppendRequest,
 export interface StagedAppend {
   readonly plan: AppendPlan;
   readonly lines: readonly EncodedLine[];
-  /** They wait no more: the file was written anew with them. */
+  /** They wait no more: the file was rewritten with them. */
   readonly isWritten: boolean;
 }
 
-/** Stages the lines of an append decided at `nowMs`. Under the session's lock. `temporary`: a name for a file made anew. */
+/**
+ * Stages the lines of an append decided at `nowMs`. Under the session's lock. `temporary`: a name for a rewritten file.
+ */
 export function stageAppend(
   context: StoreContext,
   held: HeldSession,
@@ -125,9 +127,10 @@ export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | nul
 }
 
 /**
- * Writes these records, so that no seq is given twice and whoever writes the file anew keeps what is left of the append. To be
+ * Writes these records, so that no seq is given twice and a rewrite of the file keeps the rest of the append. To be
  * done before any other write. Under the session's lock. Returns the session as it is then.
- * @throws {ThroughlineError} STORE_CORRUPT also for lines whose ends were made carriage returns: nothing is written behind them
+ * @throws {ThroughlineError} STORE_CORRUPT also for lines whose ends were made carriage returns: nothing is written
+ * behind them
  */
 export function replaceLost(context: StoreContext, agent: AgentSessionFiles, held: HeldSession): HeldSession {
   if (held.transcript.endsInHalf)

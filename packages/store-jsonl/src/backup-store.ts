@@ -24,10 +24,10 @@ import type { StoreContext } from "./store-context.ts";
 const chunkBytes = 1024 * 1024;
 
 /**
- * Copies a store into a new folder that can be opened as one. The entries go first: whatever is appended meanwhile is in
- * the transcripts, and those say themselves what the entries do not know yet. What was set aside, locks and everything
- * derived stay behind. The folder is called `<path>.part-<random>` until all of it is on the disk; one of that name is
- * what a process left that died.
+ * Copies a store into a new folder that can be opened as one. The entries go first: whatever is appended meanwhile is
+ * in the transcripts, and those say themselves what the entries do not know yet. Kept copies of damaged parts, locks
+ * and all derived files are not copied. The folder is called `<path>.part-<random>` until all of it is on the disk; one
+ * of that name is what a process left that died.
  * @throws {ThroughlineError} INPUT_INVALID when there is something at the path; STORE_FULL, STORE_IO, ABORTED
  */
 export async function backupStore(
@@ -143,9 +143,9 @@ interface OpenedFile {
 }
 
 /**
- * The files of the entries, as they were at one moment: sessions.json beside a base that was written later, or earlier,
- * would say that another program changed it, and take back what was saved here. The log comes last, so that it has what
- * the base says was taken over.
+ * The files of the entries, as they were at one moment. A sessions.json of another time than its base would look like a
+ * change by another program, and undo what was saved here. The log comes last, so that it has what the base says was
+ * taken over.
  */
 function openEntries(files: Files, folder: AgentFolder): readonly OpenedFile[] {
   const paths = [folder.sessionsJson, folder.viewBase, folder.viewNext, folder.entriesLog];

@@ -14,12 +14,12 @@ interface Opened {
 }
 
 /**
- * The files of a store, held inside its root, which is no symbolic link itself. What is opened below the root must lie
- * where its path says, with no link on the way, and whatever is written is written there: a folder that is replaced by a
- * link while the store is open leads nowhere. That costs a write one look, at what the kernel calls the open file.
+ * The files of a store, held inside its root, which is no symbolic link itself. A file below the root must lie where
+ * its path says, without a link on the way, and writes go there only. A folder that is replaced by a link while the
+ * store is open is refused. That costs a write one look, at what the kernel calls the open file.
  *
- * Names are made, changed and removed after a look at the folder they are in. Who replaces it in the moment between gets
- * one name wrong, and no text: that is in files that were opened, and those are looked at afterwards.
+ * Names are made, changed and removed after a look at the folder they are in. Who replaces it in the moment between
+ * gets one name wrong, and no text: that is in files that were opened, and those are looked at afterwards.
  *
  * `makeRoom`: lets go of files that are not in use. Where the process has no descriptor left, it is tried again then.
  */

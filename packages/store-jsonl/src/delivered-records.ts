@@ -3,8 +3,8 @@ import type { HeldSession } from "./held-session.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
- * What a watch has given or passed over, to tell a transcript that grew from one that another program cut: a number a
- * record, and one comparison a look while the image of the file is the same.
+ * What a watch has delivered or skipped, to distinguish a transcript that grew from one that another program cut. It
+ * costs a number per record, and one comparison per look while the image of the file is the same.
  */
 export class DeliveredRecords {
   /** Of the id of each record, by seq; of those that lie before what was read of the file nothing is known. */
@@ -27,7 +27,7 @@ export class DeliveredRecords {
 
   /**
    * The last seq up to which the session is what it was; null when nothing that was given is gone. `whole`: the session
-   * with every record of it, asked for only when the image of the file was made anew.
+   * with every record of it, asked for only when the image of the file was built again.
    */
   cutAfter({ transcript }: HeldSession, nextSeq: number, whole: () => HeldSession | null): number | null {
     if (transcript === this.#image) return null;
@@ -44,7 +44,7 @@ export class DeliveredRecords {
     return kept;
   }
 
-  /** Of a record that lies before what was read of the file nothing can be said. */
+  /** A record before the part of the file that was read is unknown. */
   #isSame(transcript: Transcript, seq: number): boolean {
     const digest = this.#digests[seq];
     if (seq <= 0 || digest === undefined) return true;

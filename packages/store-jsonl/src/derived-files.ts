@@ -22,7 +22,7 @@ interface Waiting {
   readonly written: Set<string>;
 }
 
-/** So many sessions that only the log knows of are looked at here; the next list looks at the others. */
+/** The most sessions that only the log knows which are read here; the next list reads the others. */
 const maxLooks = 64;
 
 /**
@@ -42,8 +42,8 @@ export class DerivedFiles {
   }
 
   /**
-   * Says in the index that the session is being written to, once until the index is brought up to date: should this
-   * process die before, the next list looks at the transcript.
+   * Marks the session in the index as being written to, once until the index is up to date. If this process dies
+   * before, the next list reads the transcript.
    */
   announce(agent: AgentSessionFiles, sessionId: string): void {
     const { written } = this.#waitingOf(agent);
@@ -65,7 +65,9 @@ export class DerivedFiles {
     return this.flush();
   }
 
-  /** Makes sessions.json and the index anew; a damaged sessions.json is kept. Gives the paths of both, where they are kept. */
+  /**
+   * Rebuilds sessions.json and the index; a damaged sessions.json is kept. Returns the paths of those that are kept.
+   */
   rebuild(agent: AgentSessionFiles): Promise<readonly string[]> {
     const rebuilt = this.#running.then(() => this.#rebuildAgent(agent));
     this.#running = rebuilt.then(

@@ -5,10 +5,10 @@ import { writeNewFile, type ChangeContext } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
 
 /**
- * Puts on the disk what a session that was made with less than `disk` hangs on: its header and whatever follows it, its
- * file's name and its line in the entries log. To be done before anything of it is acknowledged at `disk`, by whichever
- * process that is. Once for a session: then its row says no more that it is to be done. Under the locks of the session
- * and of the entries.
+ * Flushes what a session needs that was created with less than `disk`: its header and what follows, its file's name and
+ * its line in the entries log. To be done before anything of it is acknowledged at `disk`, by whichever process that
+ * is. Once for a session: then its row says no more that it is to be done. Under the locks of the session and of the
+ * entries.
  */
 export function makeDurable(scope: ChangeContext, row: SessionRow): SessionRow {
   const { agent } = scope;
@@ -38,7 +38,8 @@ export function isUnflushed(agent: AgentSessionFiles, sessionId: string): boolea
 }
 
 /**
- * The session under its lock, with its file. One that no power cut was to survive may have lost it, and begins anew.
+ * The session under its lock, with its file. One that was not to survive a power cut may have lost it, and starts
+ * again.
  * @throws {ThroughlineError} STORE_CORRUPT when a file is gone that was on the disk
  */
 export function holdForWriting(scope: ChangeContext, row: SessionRow, isWhole: boolean): HeldSession {

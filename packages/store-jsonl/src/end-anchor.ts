@@ -10,7 +10,7 @@ export const writingMs = 1000;
 /** A write is mostly over before the first; one whose process has lost the processor meanwhile may take some. */
 const maxNaps = 4;
 
-/** The last bytes of a file that were understood, to tell one that grew from one that was written anew in its place. */
+/** The last bytes of a file that were understood, to distinguish a file that grew from one that replaced it. */
 export class EndAnchor {
   /** Where they end. */
   readonly to: number;
@@ -51,8 +51,8 @@ export class EndAnchor {
 }
 
 /**
- * What is to be said of a file that was looked at. A write shows in its time before it shows in its size: who looks in
- * between looks again, a moment later. Without that it would be taken for another file, and be read as a whole.
+ * What a look at a file found. A write changes its time before its size: a look in between is repeated a moment later.
+ * Without that the file would count as another one, and be read as a whole.
  */
 export function pastWrite(anchor: EndAnchor | null, files: Files, handle: number, facts: FileFacts): FileFacts {
   let now = facts;

@@ -222,7 +222,7 @@ export class EntriesLog {
     this.damage.mend(change);
   }
 
-  /** Writes the log anew with the rows as they are now, so that nothing of what is gone stays in it. Under the entries lock. */
+  /** Rewrites the log with the current rows, so that nothing deleted stays in it. Under the entries lock. */
   rewrite(removed: readonly string[] = []): void {
     this.all();
     replaceLog(this.#options, this.#image, removed, this.damage.newer);

@@ -68,7 +68,7 @@ export function afterCommit<T>(path: string, work: () => T): T {
   }
 }
 
-/** File times move in ticks of up to so many milliseconds. */
+/** File times move in ticks of up to this number of milliseconds. */
 export const timeGrainMs = 50;
 
 /** How long ago a file was changed, by the system's clock. */

@@ -49,7 +49,7 @@ export class AcknowledgedRecords {
   #identity = "";
   #seq = 0;
 
-  /** Up to which seq records are known to have been acknowledged, before the image of the file is made anew. */
+  /** Up to which seq records are known to have been acknowledged, before the image of the file is built again. */
   before(identity: string, image: Transcript | null, look: TranscriptLook): () => number {
     if (identity !== this.#identity) this.#seq = 0;
     this.#identity = identity;
@@ -134,8 +134,8 @@ export function reachBack(files: Files, handle: number, image: Transcript, seq: 
 }
 
 /**
- * Where the lines of earlier records begin: so many before the one at `beforeBytes`, whose seq is `beforeSeq`. Null
- * when the first of them is no line of ours with the seq it must have.
+ * Where the lines of earlier records start, up to the one at `beforeBytes`, whose seq is `beforeSeq`. Null when the
+ * first of them is no line of ours with the seq it must have.
  */
 function lineStartsBefore(
   { files, handle }: TailScan,

@@ -4,8 +4,8 @@ import type { Files } from "./files.ts";
 const maxKnown = 1024;
 
 /**
- * Which names of a folder are on the disk. A name is believed only after this process has flushed the folder since it
- * saw the name there: who made it may be a program that flushes nothing, or a process that was killed before it did.
+ * Which names of a folder are on the disk. A name counts only after this process has seen it and then flushed the
+ * folder. Its creator may be a program that never flushes, or a process that was killed before.
  */
 export class FlushedNames {
   readonly #files: Files;

@@ -7,7 +7,7 @@ export interface FlushedRecords {
   readonly seq: number;
 }
 
-/** The part of the index that proves which records were acknowledged. It stays when the rest is made anew. */
+/** The part of the index that proves which records were acknowledged. It stays when the rest is rebuilt. */
 export class FlushedSeqs {
   readonly #statement: (sql: string) => StatementSync;
 
@@ -15,7 +15,7 @@ export class FlushedSeqs {
     this.#statement = statement;
   }
 
-  /** 0 where nothing is known of the file. */
+  /** 0 for an unknown file. */
   of(sessionId: string, identity: string): number {
     const found = this.#statement("SELECT value FROM state WHERE name = ?").get(nameOf(sessionId));
     const [known, seq] = String(found?.["value"] ?? "").split(" ");

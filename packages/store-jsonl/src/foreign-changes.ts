@@ -95,7 +95,7 @@ export class ForeignChanges {
     this.noteView(taken);
   }
 
-  /** What was taken from sessions.json, as it was then, is what both programs have. It must be on the disk before that is said. */
+  /** What was taken from sessions.json is what both programs have. It must be on the disk before this is recorded. */
   async #agree(taken: string | null): Promise<void> {
     const { files, locks, codec, emit } = this.#context;
     const { folder, log, view } = this.#agent;
@@ -165,7 +165,7 @@ export class ForeignChanges {
     return view.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
   }
 
-  /** A transcript was put aside and brought back under its name, by another program or by hand. */
+  /** A transcript was archived and restored under its name, by another program or by hand. */
   #putBack(sessionId: string): SessionRow | null {
     const { files } = this.#context;
     const { folder, log } = this.#agent;

@@ -44,8 +44,8 @@ export interface ForeignSessions {
 const headerBytes = 65_536;
 
 /**
- * Whether the file is what a session leaves whose making was cut off: our header and nothing behind it, or not even
- * that. Nobody was told of such a session, and nothing was said in it.
+ * Whether the file is the rest of an interrupted creation: our header and nothing behind it, or not even that. Such a
+ * session was never acknowledged and has no messages.
  */
 export function isUnfinished(files: Files, path: string): boolean {
   const handle = openIfThere(files, path);
@@ -117,8 +117,8 @@ interface Places {
 }
 
 /**
- * `sessionFile` may be a path of another machine: its last part counts. Where it is that of another session and the one of
- * this session is there, OpenClaw has begun a session anew and kept the field.
+ * `sessionFile` may be a path of another machine: its last part counts. If it is that of another session and this
+ * session's file exists, OpenClaw has reset a session and kept the field.
  */
 function byFileName(entries: ReadonlyMap<string, unknown>, present: ReadonlySet<string>): ReadonlyMap<string, Named> {
   const found = new Map<string, Named>();

@@ -25,9 +25,9 @@ export interface ForkCopy {
 const chunkBytes = 1024 * 1024;
 
 /**
- * Copies the records of a session into a new file and puts it on the disk, with nothing locked: what stands in a
- * transcript stays as it is, unless it is redacted, and then it is another file. Others run in between. Every line of the
- * copy is ours, with the seq, id and text it had; what it did to the entry, the turn and the memory of keys is left out.
+ * Copies the records of a session into a new file and flushes it, without a lock. The lines of a transcript never
+ * change, except in a redaction, which makes another file. Others run in between. Every line of the copy is ours, with
+ * its seq, id and text. Its effects on the entry, the turn and the memory of keys are left out.
  * @throws {ThroughlineError} STORE_CORRUPT for a line that is not whole: a fork is no place to lose it silently
  */
 export async function copyForFork(context: StoreContext, copy: ForkCopy): Promise<void> {

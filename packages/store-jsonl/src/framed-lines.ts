@@ -34,7 +34,7 @@ export interface LineSpan {
 export interface FrameOptions extends Required<LineSpan> {
   readonly files: Files;
   readonly handle: number;
-  /** For what is said of an error. */
+  /** For the text of an error. */
   readonly path: string;
 }
 
@@ -43,8 +43,8 @@ const largestPieceBytes = 1024 * 1024;
 const lineFeed = 0x0a;
 
 /**
- * The lines from one place of a file to another, in pieces that are read at once: of 128 KiB, of more where lines are
- * longer, or of one line that is longer than the largest piece.
+ * The lines between two places of a file, in pieces that are read at once. A piece has 128 KiB, more if lines are
+ * longer, or is one line that is longer than the largest piece.
  * @throws {ThroughlineError} STORE_IO
  */
 export function* framedLines(options: FrameOptions): Generator<readonly FramedLine[], void, void> {

@@ -17,7 +17,7 @@ export interface IndexFile {
  */
 export type OpenedIndex = IndexFile | "missing" | "unusable" | "outdated" | "unavailable";
 
-/** "THLI": tells our file from another program's. */
+/** "THLI": distinguishes our file from another program's. */
 const applicationId = 0x54484c49;
 const schemaVersion = 2;
 /** A transaction here takes a few milliseconds; who finds it longer goes without the index for once. */
@@ -26,7 +26,7 @@ const busyTimeoutMs = 20;
 /** A row that cannot be what was written. */
 export class DamagedIndex extends Error {}
 
-/** Others wait for no longer than so many take. */
+/** Others wait no longer than this number takes. */
 export const rowsPerTransaction = 500;
 
 const schema = `

@@ -6,7 +6,7 @@ interface Statement {
   readonly values: readonly (string | number | Uint8Array)[];
 }
 
-/** What a list wants: at most so many sessions behind a place. */
+/** What a list asks for: at most a number of sessions behind a place. */
 export type WantedSessions = Pick<ListPlan, "sort" | "after" | "limit">;
 
 /** Some sessions, to be compared with their transcripts. */

@@ -25,7 +25,7 @@ export class IndexedLog {
     return this.#known?.endBytes ?? null;
   }
 
-  /** Whether the index is still the one that was spoken of. Another knows nothing of the log. */
+  /** Whether the index is still the same one. Another one has nothing of the log. */
   get isSame(): boolean {
     return this.#known?.generation === this.#index.generation;
   }
@@ -67,13 +67,15 @@ export class IndexedLog {
     for (const keys of keyed) this.#keyed.remember(keys);
   }
 
-  /** What the index is to be told: what changed, or all there is. */
+  /** The update for the index: what changed, or everything. */
   newsOf({ rows, keyed }: RowImage, isAll: boolean): Pick<IndexUpdate, "rows" | "keyed"> {
     if (isAll) return { rows: rows.values(), keyed };
     return { rows: [...this.changed].flatMap((id) => rows.get(id) ?? []), keyed: this.#keyed };
   }
 
-  /** The index was told up to a place. Null: another one stands there by now, or it is busy; it gets everything next time. */
+  /**
+   * The index is up to date to a place. Null: another index stands there, or it is busy; it gets everything next time.
+   */
   taken(endBytes: number | null): void {
     this.reach(endBytes);
     if (endBytes !== null) this.forgetChanges();

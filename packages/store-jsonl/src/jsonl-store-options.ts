@@ -27,7 +27,7 @@ export interface JsonlStoreOptions {
   readonly ids?: core.RecordIds;
   /** @default the system's randomness */
   readonly random?: core.RandomSource;
-  /** Told of findings, of sessions that come and go, and of records. What it throws is ignored. @default nobody is told */
+  /** Receives findings, created and removed sessions, and records. What it throws is ignored. @default no listener */
   readonly onEvent?: core.SessionEventListener;
   /** Whether OpenClaw's sessions.json is written. @default true up to 10,000 active sessions of an agent, false above */
   readonly sessionsJson?: boolean;

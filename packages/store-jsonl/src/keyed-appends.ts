@@ -1,7 +1,7 @@
 import type { SessionHead } from "@throughline/core";
 import { defaultIdempotency } from "@throughline/core/internal";
 
-/** A head as short as it can be said: thousands may be kept. */
+/** A head in its shortest form: thousands may be kept. */
 export type KeptHead = readonly [
   lastSeq: SessionHead["lastSeq"],
   headId: SessionHead["headId"],

@@ -5,7 +5,7 @@ import type { SeenSession } from "./seen-session.ts";
 import type { StoreContext } from "./store-context.ts";
 import { seenAs } from "./transcript-summaries.ts";
 
-/** So many transcripts beside those of the page are compared with the index at each list, others each time. */
+/** How many transcripts, besides those of the page, each list compares with the index; others each time. */
 const sampleSize = 256;
 /** A mark older than this was left by a process that died. */
 const markLifeMs = 600_000;

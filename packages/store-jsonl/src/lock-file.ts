@@ -125,7 +125,7 @@ function makeIfMissing(files: Files, path: string): string {
   return facts.identity;
 }
 
-/** Something else was written into the file. An empty one is nobody's mistake: another process has just mended it. */
+/** Something else was written into the file. An empty one is not an error: another process has just repaired it. */
 function moveAside(files: Files, path: string): void {
   const facts = files.facts(path);
   if (facts !== null && facts.sizeBytes > 0) files.rename(path, `${path}.damaged-${facts.modifiedNs}`);

@@ -9,7 +9,7 @@ export interface LockHolder {
   readonly ageMs: number | null;
 }
 
-/** Who holds the lock file, as Linux tells it; null when it does not. Never opens the lock file itself. */
+/** Who holds the lock file, as Linux reports it; null if it does not. Never opens the lock file itself. */
 export function describeLockHolder(files: Files, path: string): LockHolder | null {
   const [device, inode] = files.facts(path)?.identity.split(":") ?? [];
   if (device === undefined || inode === undefined) return null;

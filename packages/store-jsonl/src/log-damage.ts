@@ -39,7 +39,7 @@ export class LogDamage {
   isThere = false;
   /** There are lines that are not understood here, damaged or of a newer version: they must stay. */
   hasUnread = false;
-  /** Whole lines of a newer version that nothing here comes after: a log that is written anew keeps them. */
+  /** Whole lines of a newer version without a line of this version after them: a rewritten log keeps them. */
   newer: string[] = [];
   /** Sessions whose newest line may be the one that is broken. */
   readonly sessionIds: Set<string> = new Set();

@@ -47,8 +47,8 @@ export function standingOf(
 }
 
 /**
- * Whether a place is one of the open log. Its number alone does not say so: that of a log which was written anew goes to
- * a later one, and a copy that is put back may be written into the same file.
+ * Whether a place is one of the open log. Its number alone is not enough: a rewritten log passes its number to a later
+ * one, and a restored copy may be written into the same file.
  */
 export function isPlaceOf(
   files: Files,

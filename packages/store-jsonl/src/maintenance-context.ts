@@ -9,7 +9,7 @@ export interface MaintenanceContext {
   readonly context: StoreContext;
   /** Every agent of every namespace. */
   agents(): readonly AgentSessionFiles[];
-  /** Makes the derived files of an agent anew, and gives their paths. */
+  /** Rebuilds the derived files of an agent and returns their paths. */
   rebuild(agent: AgentSessionFiles): Promise<readonly string[]>;
   /** @throws {ThroughlineError} STORE_CLOSED, ABORTED */
   begin(signal?: AbortSignal): void;

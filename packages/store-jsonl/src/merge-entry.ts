@@ -49,7 +49,7 @@ function archivedByThem(row: SessionRow): SessionRow {
   return { ...withoutSealedChange(row), isArchived: true, revision: row.revision + (isSealed ? 0 : 1) };
 }
 
-/** Where nobody knows what both had, the file may be as this store wrote it itself, before what it has now. */
+/** If the common state is unknown, the file may be an earlier one that this store wrote itself. */
 function isLaterThan(timeMs: number, theirs: Fields, base: Fields | null): boolean {
   const updatedAt = Number(theirs["updatedAt"] ?? 0);
   return updatedAt > timeMs || (base !== null && updatedAt === timeMs);

@@ -28,7 +28,10 @@ export function openLog(files: Files, folder: AgentFolder, sizeOf: () => number)
   return handle === null ? null : opened(files, folder, { handle, isWritable, sizeOf });
 }
 
-/** The log to write to, made where there is none. Under the entries lock. @throws {ThroughlineError} STORE_READ_ONLY */
+/**
+ * The log to write to; it is created if it does not exist. Under the entries lock. @throws {ThroughlineError}
+ * STORE_READ_ONLY
+ */
 export function writableLog(files: Files, folder: AgentFolder, open: OpenLog | null, sizeOf: () => number): OpenLog {
   if (open === null) return createLog(files, folder, sizeOf);
   if (open.isWritable) return open;

@@ -16,8 +16,8 @@ const ourName = "throughline";
 
 /**
  * The lock files of OpenClaw's file eras: `<file>.lock`, made exclusively, with the owner's process in it. Taken beside
- * the kernel's lock and after it, so that only one process of ours ever judges whether one is left over. One whose
- * owner lives, or may live where its number means another process, is waited for and not taken away.
+ * the kernel's lock and after it, so that only one process of ours ever judges whether one is left over. A lock whose
+ * owner lives, or may live on another machine, is waited for and not removed.
  */
 export const openclawLocks: LockPort = {
   name: "openclaw",
@@ -77,8 +77,9 @@ function tryLock(files: Files, path: string, mayEvict: boolean): string | null {
 
 /**
  * Whether nobody can be behind the lock any more. One of ours is left over: its owner would hold the kernel's lock,
- * which whoever asks holds. Of another program's the process must be gone, or its number be another one's; and since a
- * process of another container has a number that means nothing here, for as long as it may hold the lock.
+ * which whoever asks holds. For a lock of another program, its process must be gone, or its number belong to another
+ * process. It must also be older than any lock may be held, because the number of a process in another container means
+ * nothing here.
  */
 function isLeftOver(files: Files, path: string): boolean {
   const owner = ownerOf(files, path);

@@ -17,8 +17,8 @@ const plainEndLength = 140;
 const [openBrace, closeBrace, comma] = [0x7b, 0x7d, 0x2c];
 
 /**
- * Lines of a transcript in bytes that begin and end with whole ones. The common envelopes are told by their end, and the
- * text of a line is decoded once, without its envelope: a session is read as fast as its JSON can be parsed.
+ * Lines of a transcript in bytes that begin and end with whole ones. The common envelopes are recognized by their end,
+ * and the text of a line is decoded once, without its envelope. So a session is read as fast as its JSON can be parsed.
  */
 export class LinePiece {
   readonly bytes: Buffer;

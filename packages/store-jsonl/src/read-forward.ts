@@ -6,9 +6,9 @@ import type { Transcript } from "./transcript.ts";
 import type { PageCursor } from "./record-page.ts";
 
 /**
- * A page of records that lie before those whose places are known, read from where the page before ended, from where the
- * window begins, or from the beginning of the file: a long session is read as a whole with each line read once. Null where something else stands
- * than the records of ours that must be there; then their places are to be found out.
+ * A page of records before those whose places are known. The read starts where the page before ended, where the window
+ * starts, or at the start of the file. So a whole long session is read with each line read once. Null where something
+ * else stands than the records of ours that must be there; then their places are to be found out.
  */
 export function readForward<Payload extends ReadPayload>(
   { file, path, transcript }: HeldSession,

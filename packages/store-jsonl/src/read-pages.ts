@@ -108,7 +108,7 @@ function isLong(transcript: Transcript, seq: number): boolean {
 
 /**
  * A record whose line is longer than any other program's that is read; null when it is ours, and read as any other.
- * Another's is told of by the record that stands for it, and no more of it is read than that takes.
+ * Another program's line is represented by a record in its place, and no more of it is read than that needs.
  */
 function readLong(file: TranscriptFile, transcript: Transcript, seq: number): ReadLine | null {
   const { path } = transcript.options;

@@ -27,7 +27,7 @@ export function denying(row: SessionRow): SessionRow {
   return { ...row, entry, revision: row.revision + 1 };
 }
 
-/** What is said of a session that denies for that reason. */
+/** The message for a session that is denied for that reason. */
 export function denyingFinding({ key }: SessionRow, path: string, why: string): Finding {
   const message = `${why} The session denies sending until its sendPolicy is set again.`;
   return createFinding("ENTRY_UNREADABLE", message, { path, key, repaired: true });

@@ -19,9 +19,8 @@ const partBytes = 1024 * 1024;
 const markText = Buffer.from('"mark":{');
 
 /**
- * Replaces records by tombstones: the one time a transcript is written anew. Every other line keeps its bytes. Copies
- * that were made of it are deleted, and what was set aside too, for nobody can tell whose words a torn line holds. Under
- * the session's lock.
+ * Replaces records by tombstones: the only time a transcript is rewritten. Every other line keeps its bytes. Copies of
+ * it are deleted, and kept torn lines too, because their content is unknown. Under the session's lock.
  * @throws {ThroughlineError} RECORD_NOT_FOUND, and then nothing is redacted
  */
 export function redactTranscript(

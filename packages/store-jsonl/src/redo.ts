@@ -27,10 +27,11 @@ export interface EntryRedoOptions {
 }
 
 /**
- * The patches in the transcripts of one agent, as a database treats its log. The entries log is the truth about an entry. A
- * patch with a higher revision than the row in that log is newer, and it exists in the transcript alone, which other programs
- * may cut or delete. Whoever reads such a patch therefore owes the entries log a catch-up line (a debt): an append beside
- * OpenClaw pays it before it is acknowledged, everybody else with the next write of the derived files.
+ * The patches in the transcripts of one agent, as a database treats its log. The entries log is the truth about an
+ * entry. A patch with a higher revision than the row in that log is newer, and it exists in the transcript alone, which
+ * other programs may cut or delete. A reader of such a patch therefore owes the entries log a catch-up line (a debt).
+ * An append beside OpenClaw pays it before it is acknowledged, every other reader with the next write of the derived
+ * files.
  */
 export class EntryRedo {
   readonly #options: EntryRedoOptions;

@@ -8,8 +8,8 @@ import type { StoreContext } from "./store-context.ts";
 
 /**
  * Takes fields out of the entries of sessions, and what they held out of the log and the index. Under the locks of the
- * sessions and of the entries, after their transcripts were written anew without them. Asked again after it was cut off, it
- * completes what is left. `rows`: as they were before, with the changes in their transcripts.
+ * sessions and of the entries, after their transcripts were rewritten without them. Asked again after it was cut off,
+ * it completes what is left. `rows`: as they were before, with the changes in their transcripts.
  */
 export function removeFields(
   agent: AgentSessionFiles,

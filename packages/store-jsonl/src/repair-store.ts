@@ -137,8 +137,8 @@ function keepRepaired(
 }
 
 /**
- * What an earlier repair removed may be nowhere else, where its copy took the place of the original: it and its report
- * get names of their own, unless this repair removed the same.
+ * If its copy replaced the original, the lines that an earlier repair removed may exist nowhere else. They and their
+ * report get names of their own, unless this repair removed the same.
  */
 function keepEarlier(files: Files, copy: string, next: string): void {
   const removed = `${copy}.removed`;

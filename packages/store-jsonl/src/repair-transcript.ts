@@ -35,7 +35,7 @@ interface Survey {
 
 /**
  * Writes a transcript as every reader wants it: one whole record a line, ids that occur once, parents that are there.
- * Lines with nothing wrong keep their bytes; what was done to every other is said. Reads the file twice and keeps ids.
+ * Valid lines keep their bytes; each change to another line is reported. Reads the file twice and keeps ids.
  */
 export async function repairTranscript(
   target: SurveyTarget,
@@ -222,7 +222,7 @@ class Repair {
   }
 }
 
-/** So many times its own length is read of a line, should it be made to be read for ever. */
+/** How many times its own length is read for one line, in case it is crafted to be read for ever. */
 const maxReadings = 8;
 
 /** Records that lie behind one another in one line, or behind the rest of one that was cut off; null when there are none. */

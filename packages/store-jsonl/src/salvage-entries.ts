@@ -3,8 +3,8 @@ import { jsonMembers } from "./json-members.ts";
 const lineFeed = 0x0a;
 
 /**
- * The entries that can be read of a damaged sessions.json: those before the damage, and behind it those that stand on lines
- * of their own as OpenClaw and this store write them. A value that may be cut off is no entry.
+ * The readable entries of a damaged sessions.json: those before the damage, and those behind it on lines of their own,
+ * as OpenClaw and this store write them. A value that may be cut off does not count.
  */
 export function* salvageEntries(bytes: Uint8Array): Generator<undefined, ReadonlyMap<string, unknown>> {
   const entries = new Map<string, unknown>();

@@ -14,9 +14,9 @@ export function removeTranscripts(files: Files, folder: AgentFolder, fileNames: 
 }
 
 /**
- * Deletes what the store made of transcripts beside them: tails that were torn off, forks that were not finished, repaired
- * copies with their reports, and what a process left that died while it wrote the file anew. Durably. Under the session's lock, so
- * that nobody uses them. Whoever makes one without it, as a fork or a repair, looks under the lock whether it is still of use.
+ * Deletes the files that the store wrote beside transcripts: torn tails, unfinished forks, repaired copies with their
+ * reports, and the rest of a rewrite whose process died. Durably. Under the session's lock, so that nobody uses them.
+ * Whoever makes one without it, as a fork or a repair, looks under the lock whether it is still of use.
  */
 export function removeCopies(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
   for (const fileName of fileNames) {

@@ -199,7 +199,7 @@ export class SessionIndex {
     return "written";
   }
 
-  /** Forgets what was read of the transcripts: all of them are looked at anew. */
+  /** Forgets what was read of the transcripts: all of them are read again. */
   forgetSeen(): void {
     this.#transaction(() => this.#run("UPDATE sessions SET seen = NULL, folded = NULL, summary = NULL"));
   }
@@ -363,7 +363,7 @@ export class SessionIndex {
     return null;
   }
 
-  /** Where it cannot be told whether the content is of use to anybody it is kept beside. */
+  /** If it is unknown whether the content is still needed, a copy is kept beside the file. */
   #putAside(isKept: boolean): void {
     const { files, folder, onFinding } = this.#options;
     this.close();

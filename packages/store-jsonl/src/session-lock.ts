@@ -203,7 +203,7 @@ interface Wait extends SessionLocksOptions {
 
 type Attempt<T> = { readonly busy: null; readonly value: T } | { readonly busy: Shared };
 
-/** Runs the work if all the locks can be had now; else says which one cannot. */
+/** Runs the work if all the locks are free now; else returns the one that is not. */
 function attempt<T>(shared: readonly Shared[], work: () => T, wait: Wait): Attempt<T> {
   if (wait.signal?.aborted === true) throw lockAborted(wait.signal);
   const held: Shared[] = [];

@@ -129,7 +129,10 @@ export function encodeEntry(coder: PayloadCoder, value: unknown, ref: SessionRef
   );
 }
 
-/** @throws {ThroughlineError} CODEC_FAILED, also for what is no object: another codec need not fail, only give nonsense */
+/**
+ * @throws {ThroughlineError} CODEC_FAILED, also for a value that is not an object: a wrong codec need not fail, only
+ * return nonsense
+ */
 function decodeEntry(
   coder: PayloadCoder,
   coded: string,

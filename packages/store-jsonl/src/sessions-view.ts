@@ -53,7 +53,7 @@ export interface KnownRows {
 
 /** Nobody takes so long to write it: what is left of older ones is of writers that were killed. */
 const abandonedMs = 60 * 60 * 1000;
-/** Writing the whole file again takes about a tenth of a second for so many sessions. */
+/** For this number of sessions, writing the whole file takes about a tenth of a second. */
 const maxSessionsByDefault = 10_000;
 
 /**
@@ -229,7 +229,7 @@ export class SessionsView {
     }
   }
 
-  /** Whether the file is written, for so many sessions. */
+  /** Whether the file is written, for a number of sessions. */
   isWanted(activeCount: () => number): boolean {
     const { isWanted } = this.#options;
     return isWanted === true || (isWanted === null && activeCount() <= maxSessionsByDefault);
@@ -347,7 +347,7 @@ export class SessionsView {
     return textOf(facts);
   }
 
-  /** Should the computer stop in between, the base is told from the one before by what the file holds. */
+  /** If the computer stops in between, the content of the file shows which base it belongs to. */
   #nameBase(next: string, nameView: () => void): void {
     const { files, folder } = this.#options;
     const facts = files.facts(next);

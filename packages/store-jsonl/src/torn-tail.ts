@@ -18,9 +18,9 @@ export interface TornEnd {
 }
 
 /**
- * Cuts off what was never acknowledged, once a copy of it is safe, and tells of it. Under the file's lock.
- * @throws {ThroughlineError} STORE_LOCKED when the file grew meanwhile: its end is the line of a program without our lock;
- *   STORE_CORRUPT for whole records behind one another, which no write that was cut off leaves
+ * Cuts off what was never acknowledged, once a copy of it is safe, and reports it. Under the file's lock.
+ * @throws {ThroughlineError} STORE_LOCKED if the file grew meanwhile: its end is the line of a program without our
+ * lock; STORE_CORRUPT for several whole records, which a torn write cannot leave
  */
 export function setTailAside(files: Files, { handle, path, key, code, from, folder, nowMs }: TornEnd): Finding {
   const { sizeBytes } = files.factsOf(handle);

@@ -106,7 +106,7 @@ export class TranscriptFile {
     this.#options.findings.report(facts.identity, transcript, facts);
   }
 
-  /** Sets aside what was never acknowledged. Under the session's lock, right after `catchUp`. */
+  /** Moves what was never acknowledged to a copy. Under the session's lock, right after `catchUp`. */
   repairTail(path: string, owner: LineOwner): void {
     const { files, tornFolder } = this.#options;
     const { transcript, handle } = this.#writable(path);
@@ -121,8 +121,8 @@ export class TranscriptFile {
   }
 
   /**
-   * Sees to it that the next `commit` and flush make what is there safe, from a record on that an earlier append has written:
-   * whose flush failed may be dead, so that nobody knows. Under the session's lock, after `catchUp`.
+   * Makes the next `commit` and flush include an earlier append, from one of its records on. Its process may have died
+   * after a failed flush, so that its state is unknown. Under the session's lock, after `catchUp`.
    */
   settle(path: string, owner: LineOwner, fromSeq: number): void {
     const { open, transcript } = this.#writable(path);
@@ -163,8 +163,8 @@ export class TranscriptFile {
   }
 
   /**
-   * Writes what was staged, in one write. False when the image had to be made anew: places and heads that `stage` gave
-   * are to be looked up again then. In the same hold of the lock. A write that fails leaves nothing and forgets the image.
+   * Writes what was staged, in one write. False if the image had to be built again: then look up places and heads of
+   * `stage` again. In the same hold of the lock. A write that fails leaves nothing and forgets the image.
    */
   commit(path: string): boolean {
     const staged = this.#staged;

@@ -16,9 +16,9 @@ const [quoteMark, backslash, openBrace, closeBrace] = [0x22, 0x5c, 0x7b, 0x7d];
 const spaces: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
 
 /**
- * A line that was cut off because it is longer than any that is read, made whole if it is ours: what was acknowledged
- * is read however long its envelope, its coding or its patch of the entry made it, and whatever the limits are by now.
- * Another program's stays cut off.
+ * Completes a line that was cut off because it exceeds the limit, if it is ours. An acknowledged line is read whatever
+ * the limits are now, however long its envelope, its coding or its patch of the entry made it. Another program's stays
+ * cut off.
  */
 export function wholeIfOurs(read: ReadBytes, line: SplitLine): SplitLine {
   const { byteOffset, sizeBytes, bytes } = line;

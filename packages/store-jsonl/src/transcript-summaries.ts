@@ -75,7 +75,7 @@ export class TranscriptSummaries {
     return { head, messageCount, updatedAtMs, windowAt, revision: row.revision };
   }
 
-  /** Believes nothing of the index any more: its transcripts are read anew. */
+  /** Discards the index: its transcripts are read again. */
   forgetIndexed(): void {
     for (const [sessionId, { summary }] of this.#kept) if (summary.indexed !== undefined) this.#kept.delete(sessionId);
   }

@@ -45,7 +45,7 @@ export interface SurveyedLine {
   readonly sizeBytes: number;
   readonly isTerminated: boolean;
   readonly bytes: Uint8Array;
-  /** Without the envelope, a byte order mark and a carriage return; with replacement characters for what is no UTF-8. */
+  /** Without the envelope, a byte order mark and a carriage return; with replacement characters for invalid UTF-8. */
   readonly text: string;
   /** Whether the line is that text and an envelope, byte for byte. */
   readonly isClean: boolean;

@@ -57,7 +57,7 @@ export interface WrittenLine {
   readonly line: number;
 }
 
-/** Thrown away and built anew whenever the file is not what it was: an image of one transcript, line by line. */
+/** An image of one transcript, line by line. It is discarded and built again whenever the file was replaced. */
 export class Transcript {
   readonly options: TranscriptOptions;
   /** Where each record's line begins, from the first that is known on. */

@@ -10,9 +10,10 @@ export interface DoubtfulBytes {
 }
 
 /**
- * Files whose flush failed, for every process that writes to them: the kernel tells only those that had the file open, and to
- * the others a later flush succeeds without the bytes. A mark is `throughline/unflushed/<device>-<inode>`, and holds the place
- * from which on the bytes are in doubt. It need not survive a power cut: what is in the file then is on the disk.
+ * Files whose flush failed, for every process that writes to them: the kernel reports it only to those that had the
+ * file open. For others a later flush succeeds without the bytes. A mark is `throughline/unflushed/<device>-<inode>`,
+ * and holds the place from which on the bytes are in doubt. It need not survive a power cut: what is in the file then
+ * is on the disk.
  */
 export class UnflushedMarks {
   readonly #files: Files;
@@ -41,7 +42,7 @@ export class UnflushedMarks {
     }
   }
 
-  /** The bytes in doubt of a file; null where there are none. One look while no file of the agent is marked. */
+  /** The uncertain bytes of a file; null for none. One look while no file of the agent is marked. */
   find(identity: string): DoubtfulBytes | null {
     if (this.#files.facts(this.#folder) === null) return null;
     const bytes = readWhole(this.#files, this.#pathOf(identity));

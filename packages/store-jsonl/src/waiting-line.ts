@@ -1,4 +1,4 @@
-/** The places that the first have left are given back once there are so many, and more than are taken. */
+/** Free places at the front are released once there are this many, and more than are taken. */
 const maxLeft = 1024;
 
 /** Items in the order they came. Taking the first moves none of the others: a hundred thousand may wait. */

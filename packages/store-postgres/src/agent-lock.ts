@@ -16,9 +16,9 @@ export interface AgentLock {
 }
 
 /**
- * The transaction stays open while the caller works: a limit of the server on idle transactions must not end it, and a
- * host that lost its power or network must not keep the lock for the two hours that TCP waits by default. The server of
- * an older version knows fewer of these settings.
+ * The transaction stays open while the caller works. A limit of the server on idle transactions must not end it. A host
+ * that lost its power or network must not keep the lock for the two hours that TCP waits by default. The server of an
+ * older version knows fewer of these settings.
  */
 const begin = `BEGIN; ${ownNamesOnly};
   SELECT set_config(s.name, CASE s.name WHEN 'tcp_keepalives_idle' THEN '10' WHEN 'tcp_keepalives_interval' THEN '5'

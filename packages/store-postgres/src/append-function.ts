@@ -19,22 +19,22 @@ function joined(columns: readonly string[]): string {
   return `concat(${columns.join(", E'\\x1f', ")})`;
 }
 
-/** Nearly all of what an append is told; the rest is for replays. */
+/** Nearly all of the result of an append; the rest is for replays. */
 const stateNames = answerNames.slice(0, answerNames.indexOf("updated_at_ms") + 1);
 const giveAnswer = `RETURN ${joined(answerNames.map((name) => `v_${name}`))};`;
 const giveState = `RETURN ${joined(stateNames.map((name) => (name === "verdict" || name === "now_ms" ? `v_${name}` : `s.${name}`)))};`;
 
 /**
- * An append, whatever becomes of it, in one call: one statement and one round trip for the client, and the plans of what it
- * runs stay in the server's connection, also behind a pooler that knows no prepared statements.
+ * An append in one call, whatever its outcome: one statement and one round trip for the client. The plans of its
+ * statements stay in the server's connection, also behind a pooler without prepared statements.
  *
- * The UPDATE of the session's row is the exclusion and the judge: its conditions are read again from the newest row when
- * it had to wait. It feeds the INSERT. When it finds nothing, the row is locked and looked at, and the client is told what
- * stood there; core's own rules then say why. Each statement in here sees what was committed before it began, so a key
- * whose twin was just waited for is found.
+ * The UPDATE of the session's row is the exclusion and the judge: its conditions are read again from the newest row
+ * when it had to wait. It feeds the INSERT. If it finds nothing, the row is locked and read, and the client gets its
+ * content; core's own rules then find the reason. Each statement in here sees what was committed before it began, so a
+ * key whose twin was just waited for is found.
  *
- * A twin that commits between the look at the key and the UPDATE is met by the INSERT of the key: everything is undone
- * with TL001, and the client asks again.
+ * If a twin commits between the look at the key and the UPDATE, the INSERT of the key fails. Everything is undone with
+ * TL001, and the client repeats the call.
  */
 export function appendFunction(schema: string, form: FunctionForm): string {
   const parameters = Object.entries(batchFields).map(([name, type]) => `p_${name} ${type}`);
@@ -221,7 +221,7 @@ function conditions(row: string, now: string): string {
 }
 
 /**
- * What the first append with this key was told, or that the key is too old to tell. The numbers are those of core's
+ * The result of the first append with this key, or that the key is too old. The numbers are those of core's
  * \`defaultIdempotency\`.
  */
 function keyedPart(schema: string, { isFlushing }: FunctionForm): string {

@@ -25,7 +25,7 @@ import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts
 import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
 import type { JobLease, StoreContext } from "./store-context.ts";
 
-/** How often an append is made anew that met its twin, or whose coded part has to be coded again. */
+/** How often an append is repeated that met its twin, or whose coded part must be coded again. */
 const maxAttempts = 8;
 
 /** What the client has to know of a session before it can code what is bound to it. */
@@ -42,8 +42,7 @@ const twin: DatabaseRow = { verdict: "TWIN" };
 const unjudged = /^(STORE_(?!CLOSED)|INTERNAL)/;
 
 /**
- * An append that failed before the store had looked for its key tells nothing of earlier attempts with that key: they may
- * have been applied.
+ * If an append failed before the store had looked for its key, earlier attempts with that key may have been applied.
  */
 export function keyedFailure(error: unknown, { idempotencyKey, isNewKey = false }: AppendOptions): unknown {
   if (idempotencyKey === undefined || isNewKey || !ThroughlineError.isInstance(error)) return error;

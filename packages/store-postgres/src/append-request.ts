@@ -109,9 +109,9 @@ export const answerNames: readonly (keyof typeof answerFields)[] = Object.keys(
 export const separator = "\u001f";
 
 /**
- * How far an append is from the plainest: 1 records of our own that move the head, nothing asked; 2 also with a turn, a
- * head that is expected, or side records alone; 0 all others. The first two are one statement inside the function, as long
- * as nothing speaks against them.
+ * Which path of the function serves an append. 1: records of our own that move the head, without conditions. 2: also
+ * with a turn, an expected head, or side records alone. 0: all others. The first two are one statement inside the
+ * function, as long as nothing speaks against them.
  */
 export type AppendPath = 0 | 1 | 2;
 

@@ -7,7 +7,9 @@ import { schemaSteps } from "./schema.ts";
 import { ownNamesOnly } from "./statement-settings.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The tables that hold what cannot be made anew, in the order they are filled, and how many rows are fetched at a time. */
+/**
+ * The tables that hold what cannot be rebuilt, in the order they are filled, and how many rows are fetched at a time.
+ */
 const tables: readonly (readonly [name: string, rows: number])[] = [
   ["agents", 1000],
   ["sessions", 200],
@@ -18,10 +20,11 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
 ];
 
 /**
- * The store as a script of SQL, of one moment, while others write: `psql -v ON_ERROR_STOP=1 -f` makes it again in an empty
- * database, under the same schema. The search index is not in it; it is made by the next search. Nothing that exists is
- * overwritten, and what broke off leaves no file; a process that was killed leaves one, which the next is told of.
- * @throws {ThroughlineError} EXPORT_EXISTS, STORE_IO, STORE_FULL, STORE_READ_ONLY for a role that row security limits, ABORTED
+ * The store as a script of SQL, of one moment, while others write: `psql -v ON_ERROR_STOP=1 -f` makes it again in an
+ * empty database, under the same schema. The search index is not in it; it is made by the next search. No existing file
+ * is overwritten, and a failed backup leaves no file. A killed process leaves one, which the next backup reports.
+ * @throws {ThroughlineError} EXPORT_EXISTS, STORE_IO, STORE_FULL, STORE_READ_ONLY for a role that row security limits,
+ * ABORTED
  */
 export async function backupStore(
   context: StoreContext,

@@ -15,7 +15,7 @@ const defaults = {
 /** What a timer can hold, and PostgreSQL's own: some three weeks. Beyond it a timer of Node's is over at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** So many tables take longer to open than all their records. */
+/** More tables than this take longer to open than all their records. */
 const mostPartitions = 1024;
 
 const { flag, integer, number, object, objectWith, oneOf, secret, text } = optionKinds;

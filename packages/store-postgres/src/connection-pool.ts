@@ -65,9 +65,9 @@ export interface LentConnection {
 export type RunStatement = (text: string, values?: readonly unknown[]) => Promise<readonly DatabaseRow[]>;
 
 /**
- * Lends connections. Each operation has a deadline over everything it waits for; more than `maxWaiting` of them waiting is
- * refused at once. Whatever fails before the statement was sent was not applied, and is tried again while time is left;
- * what fails after it, without the server's answer, has an unknown outcome, and its connection is thrown away.
+ * Lends connections. Each operation has a deadline over everything it waits for; more than `maxWaiting` of them waiting
+ * is refused at once. What fails before the statement was sent was not applied, and is tried again while time is left.
+ * What fails after that without the server's answer has an unknown outcome, and its connection is discarded.
  */
 export class ConnectionPool {
   readonly #pool: PostgresPool;

@@ -17,9 +17,9 @@ export const leaseTable: OptionTable<LeaseOptions> = {
 };
 
 /**
- * Jobs that one node does at a time: summaries, checkpoints, the search index. A lease runs on the database's clock. When
- * its holder dies, it runs out and the next one takes over with a greater fence; what the old one still appends with its
- * lease is refused in the statement. Nothing is locked while a job runs.
+ * Jobs that one node does at a time: summaries, checkpoints, the search index. A lease runs on the database's clock.
+ * When its holder dies, the lease expires and the next one takes over with a greater fence. Appends of the old holder
+ * with its lease are then refused in the statement. Nothing is locked while a job runs.
  */
 export interface JobLeases {
   /**

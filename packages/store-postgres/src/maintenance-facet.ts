@@ -6,9 +6,9 @@ import type { StoreContext } from "./store-context.ts";
 import { verifyStore } from "./verify-store.ts";
 
 /**
- * What only the store knows to check, and what can be made anew. `repair` makes the search index
- * again; a record that is damaged stays as it is, because only a backup has another copy of it. Pages, replicas and the
- * server's own files are the server's: `pg_amcheck`, `pg_basebackup`.
+ * What only the store can check, and what can be rebuilt. `repair` rebuilds the search index; a record that is damaged
+ * stays as it is, because only a backup has another copy of it. Pages, replicas and the server's own files are the
+ * server's: `pg_amcheck`, `pg_basebackup`.
  */
 export function createMaintenance(
   context: StoreContext,

@@ -6,7 +6,7 @@ import { secureNewTables } from "./row-security.ts";
 import type { SchemaOptions, SchemaStep } from "./schema.ts";
 
 /**
- * Brings the schema to the newest step, each step in a transaction of its own and one node at a time: whoever comes second
+ * Brings the schema to the newest step, each step in a transaction of its own and one node at a time. A second node
  * waits and finds nothing left to do. A step keeps what the program before it needs, so both run side by side until the
  * next one.
  * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a schema this program is too old for; it is not changed
@@ -74,8 +74,8 @@ export async function readVersion(place: MigrationPlace, run: RunStatement): Pro
 }
 
 /**
- * A newer schema is used as long as it still serves this program, and one whose steps are worded as this program words
- * them: a step that was changed after it was applied would leave two kinds of databases at one version.
+ * A newer schema is used as long as it still serves this program. The text of each applied step must equal this
+ * program's: a step that was changed later would leave two kinds of databases at one version.
  * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED
  */
 export function assertKnown(

@@ -16,7 +16,7 @@ interface Meaning {
   readonly pattern: RegExp;
   readonly code: ErrorCode;
   readonly says: string;
-  /** Where the code's own speaks of files. */
+  /** For codes whose own remedy mentions files. */
   readonly remedy?: string;
 }
 

@@ -17,8 +17,8 @@ interface Position {
 }
 
 /**
- * Page by page, each one statement and one round trip. It ends when a page reaches the end of the session or of the range,
- * without asking for one that would be empty: a window that fits a page is one round trip.
+ * Page by page, each one statement and one round trip. It ends when a page reaches the end of the session or of the
+ * range, without a request for an empty page. A window that fits a page is one round trip.
  */
 export async function* readRecords<Payload extends ReadPayload>(
   context: StoreContext,

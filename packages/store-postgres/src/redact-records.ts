@@ -16,8 +16,8 @@ import { databaseNowMs, lockSession } from "./session-changes.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /**
- * Puts tombstones in the place of records, in one transaction, wherever the content is kept: in the log, in the payloads
- * that were moved aside, in the search index, and for every fork that shares them.
+ * Replaces records with tombstones, in one transaction, wherever the content is kept: in the log, in the separate
+ * payloads, in the search index, and for every fork that shares them.
  */
 export async function redactRecords(
   context: StoreContext,

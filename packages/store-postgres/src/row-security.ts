@@ -3,15 +3,15 @@ import type { RunStatement } from "./connection-pool.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
 
 /**
- * Row-level security by agent. A role reads and writes the sessions of the agents that `agent_roles` gives it, and their
- * records. The owner of the tables, who migrates, reads and writes everything. The policies look at `current_user` and at
- * no session setting, so they hold behind a pooler in transaction mode, with a pool for each role. They also hold against
- * a role that sends its own SQL: the columns that decide who sees a record are columns that a role may write, so what it
- * writes there is checked.
+ * Row-level security by agent. A role reads and writes the sessions of the agents that `agent_roles` gives it, and
+ * their records. The owner of the tables, who migrates, reads and writes everything. The policies look at
+ * `current_user` and at no session setting, so they hold behind a pooler in transaction mode, with a pool for each
+ * role. They also hold against a role that sends its own SQL. A role may write the columns that decide who sees a
+ * record, so those values are checked.
  *
- * PostgreSQL applies the policies of the table that a statement names, and of no other. A statement that names a partition
- * gets past the policies of its parent. So every table in the schema has row security, and a table without a policy of its
- * own shows no row and takes none.
+ * PostgreSQL applies the policies of the table that a statement names, and of no other. A statement that names a
+ * partition gets past the policies of its parent. So every table in the schema has row security, and a table without a
+ * policy of its own shows no row and takes none.
  */
 export function rowSecurity(schema: string): string {
   const isOwn = `${schema}.serves_1(agent_id)`;
@@ -128,10 +128,10 @@ function isHeld(schema: string, number: string): string {
 /**
  * Whether the role that asks serves an agent, and whether it holds the records of a session number.
  *
- * PostgreSQL evaluates the conditions of a statement in the order of their cost, and those of its own operators that it
- * calls leakproof before a dearer policy. EXPLAIN ANALYZE then shows whether the policy was reached, and with it the
- * outcome of any comparison with a hidden row. So a policy on columns with contents is a function whose cost is below that
- * of every operator, and which PostgreSQL cannot write into the statement: its body has a subquery.
+ * PostgreSQL evaluates the conditions of a statement in the order of their cost. Its own leakproof operators run before
+ * a more expensive policy. EXPLAIN ANALYZE then shows whether the policy was reached, and with it the outcome of any
+ * comparison with a hidden row. So a policy on columns with contents is a function whose cost is below that of every
+ * operator. PostgreSQL cannot inline it, because its body has a subquery.
  */
 function ownAgents(schema: string): string {
   const head = "RETURNS boolean LANGUAGE sql STABLE SECURITY INVOKER COST 0.0001";
@@ -153,9 +153,9 @@ const contents: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * PostgreSQL estimates how many rows a condition finds from samples of all rows, and tells every role its estimate. So no
- * samples of contents are taken. Those that there are go when a column gets its own type again, which rewrites nothing;
- * PostgreSQL refuses that for a column of a view, whose owner shows it to others anyway.
+ * PostgreSQL estimates how many rows a condition finds from samples of all rows, and shows its estimate to every role.
+ * So no samples of contents are taken. Existing samples are removed when a column gets its own type again, which
+ * rewrites nothing. PostgreSQL refuses that for a column of a view, whose owner shows it to others anyway.
  */
 function contentsUnsampled(schema: string): string {
   const changes = Object.entries(contents).map(([table, columns]) => {
@@ -183,10 +183,10 @@ END $unsample$;`;
 }
 
 /**
- * Whether a session number belongs to the role that asks, and whether a session of the agent may share these records: only
- * those of sessions of the same agent, or those that a fork of the same agent shares already. Both run with the rights of
- * the role that asks, so they answer nothing that it could not read itself. They are functions because a policy of
- * `sessions` cannot read `sessions`. The statement's snapshot holds the rows as they were before it.
+ * Whether a session number belongs to the calling role, and whether a session of the agent may share these records. It
+ * may share those of sessions of the same agent, and those that a fork of the same agent shares already. Both run with
+ * the rights of the role that asks, so they answer nothing that it could not read itself. They are functions because a
+ * policy of `sessions` cannot read `sessions`. The statement's snapshot holds the rows as they were before it.
  */
 function ownSessions(schema: string): string {
   const head = "RETURNS boolean LANGUAGE sql STABLE SECURITY INVOKER SET search_path = pg_catalog, pg_temp";

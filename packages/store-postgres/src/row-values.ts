@@ -136,7 +136,7 @@ export function recordOf<Payload extends ReadPayload>(
   return read() as RecordFor<Payload>;
 }
 
-/** The record, or null where it is damaged: that is told by whoever reads it, and by `verify`. */
+/** The record, or null if it is damaged: its reader and `verify` report that. */
 export function wholeRecordOf(rows: RowCoder, ref: SessionRef, row: DatabaseRow): StoredRecord | null {
   try {
     return recordOf(rows, ref, row, "record");

@@ -28,16 +28,16 @@ export interface SchemaOptions {
  * The minute of the last change is a column of its own and stands in the indexes: the time itself would make every
  * append write every index. Both slots are generated, so that they never disagree with their time.
  *
- * A fork shares the records of others: `base_nos` are the numbers they hang on, oldest first, `base_to_seqs` up to where
- * each one reaches, `base_ids` the session ids their payloads are bound to.
- * `messages_ever` and a record's `message_number` count messages as they were appended; those redacted since are listed in
- * `redacted_messages`, so that a fork at any seq knows its count without reading.
+ * A fork shares the records of others. `base_nos` are the numbers of their sessions, oldest first. `base_to_seqs` are
+ * their last shared seqs, `base_ids` the session ids that their payloads are bound to. `messages_ever` and a record's
+ * `message_number` count messages as they were appended; those redacted since are listed in `redacted_messages`, so
+ * that a fork at any seq knows its count without reading.
  *
- * An entry is kept as its top-level fields, in order: names and values are JSON texts, so that a patch is array work and
- * no JSON function ever reads (and refuses or changes) what is in them. Under a codec it is `entry_coded`.
+ * An entry is kept as its top-level fields, in order. Names and values are JSON texts: a patch is array work, and no
+ * JSON function reads, refuses or changes their content. Under a codec it is `entry_coded`.
  *
- * No two indexes of a table begin with the same column: without statistics the planner would as soon take the wrong one,
- * and keep that plan for as long as the connection lives.
+ * No two indexes of a table start with the same column. Without statistics the planner might choose the wrong one, and
+ * keep that plan as long as the connection lives.
  */
 const sessions = (schema: string): string => `
 CREATE SEQUENCE ${schema}.session_numbers;
@@ -95,10 +95,10 @@ CREATE INDEX sessions_bases ON ${schema}.sessions USING gin (base_nos) WHERE bas
 `;
 
 /**
- * A record is kept as columns and \`rest\`: the text of its line from its timestamp on, which does not depend on the head.
- * \`form\`: null for a record of ours; 0 when \`rest\` is the whole line, as it was imported; 1 and 2 when \`source\` is the
- * imported line, text or bytes. Under a codec \`coded\` stands in place of \`rest\`. What is larger than 256 KB lies in
- * \`payloads\` under its SHA-256.
+ * A record is kept as columns and \`rest\`: the text of its line from its timestamp on, which does not depend on the
+ * head. \`form\` is null for a record of ours. It is 0 if \`rest\` is the whole imported line, and 1 or 2 if \`source\`
+ * is the imported line, text or bytes. Under a codec \`coded\` stands in place of \`rest\`. What is larger than 256 KB
+ * lies in \`payloads\` under its SHA-256.
  */
 const records = (schema: string, { partitions }: SchemaOptions): string => `
 CREATE TABLE ${schema}.records (

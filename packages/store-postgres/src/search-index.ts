@@ -7,7 +7,7 @@ import { searchHits } from "./search-query.ts";
 import { lexeme } from "./search-lexeme.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** So many records are indexed in one transaction, and so many sessions are looked for at a time. */
+/** How many records one transaction indexes, and how many sessions are looked up at a time. */
 const sliceRecords = 500;
 const sliceSessions = 200;
 
@@ -19,8 +19,8 @@ const mostPositions = 256;
 const lastPosition = 16_383;
 
 /**
- * Full text, off the path of a turn: whoever searches indexes first what was appended since, session by session. Which
- * sessions those are is told by the minute of their last append.
+ * Full text, off the path of a turn: a search first indexes what was appended since, session by session. The minute of
+ * their last append shows which sessions those are.
  */
 export function createSearch(context: StoreContext, begin: (signal?: AbortSignal) => Promise<void>): SearchFacet {
   return {
@@ -56,8 +56,8 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
 /**
  * Sessions with records that are not indexed. What a fork shares is indexed with the session that wrote it.
  *
- * The position is looked up row by row: a join would be planned for a third of all sessions, because how many are newer than
- * the slot is known only when it runs, and would read all positions for the few that are.
+ * The position is looked up row by row. The planner would plan a join for a third of all sessions, because it does not
+ * know how many are newer than the slot. The join would read all positions for a few sessions.
  */
 function behind({ schema }: StoreContext): string {
   return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, p.indexed_seq
@@ -68,9 +68,9 @@ function behind({ schema }: StoreContext): string {
 }
 
 /**
- * Indexes what is missing; not at a replica, where nothing can be written and the primary's index is there to be searched.
- * Up to which minute nothing is missing is remembered for all, so it is only moved on by who sees
- * all: a role that row security shows some of the sessions knows nothing of the others'.
+ * Indexes what is missing; not at a replica, where nothing can be written and the primary's index is there to be
+ * searched. The minute up to which nothing is missing is stored once for all sessions. So only a role that sees all
+ * sessions advances it: under row security, a role does not see the others' sessions.
  */
 async function catchUp(
   context: StoreContext,

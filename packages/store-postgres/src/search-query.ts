@@ -55,9 +55,9 @@ interface CandidatePlace {
 }
 
 /**
- * Ranked records with their sessions, in three steps that the planner is held to: what holds the words, whose that is, and
- * the records of one page. With all in sight at once it reads whole tables, because it expects a word that it knows nothing
- * of in one of two hundred documents: all documents in the hope of soon having a page, or all records for a join.
+ * Ranked records with their sessions, in three forced steps: the documents with the words, their sessions, and the
+ * records of one page. Without these steps the planner reads whole tables, because it expects an unknown word in one of
+ * two hundred documents. It reads all documents to fill a page soon, or all records for a join.
  */
 function candidateStatement(
   schema: string,

@@ -108,8 +108,8 @@ export async function removeSession(context: StoreContext, ref: SessionRef, opti
 }
 
 /**
- * Nothing is deleted, and the session given back, while forks share records of it that are not indexed: they are indexed
- * with the session they were written in, and that will be gone.
+ * While forks share records of it that are not indexed, nothing is deleted and the session is returned. Such records
+ * are indexed with the session that wrote them, and that session would be gone.
  */
 async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow): Promise<DatabaseRow | null> {
   const { schema } = context;

@@ -1,7 +1,7 @@
 import type { Clock, RandomSource } from "@throughline/core";
 import type { ConnectionPool, PostgresConnection, PostgresPool } from "./connection-pool.ts";
 
-/** So long appends are gathered before those who watch are told: one statement for many turns, off their path. */
+/** How long appends are gathered before watchers get a signal: one statement for many turns, off their path. */
 const gatherMs = 20;
 
 /** A notification holds at most 8,000 bytes. */
@@ -13,7 +13,7 @@ interface Watcher {
 }
 
 /**
- * Tells watchers of sessions that have grown, over LISTEN and NOTIFY. What is sent are numbers of sessions and nothing
+ * Signals watchers over LISTEN and NOTIFY that sessions have grown. What is sent are numbers of sessions and nothing
  * else, after the commit and gathered: NOTIFY inside the statement of a turn would make commits wait for each other. A
  * signal may be lost with its sender or its connection; watchers look by themselves from time to time, and read on from
  * the seq they have.

@@ -11,8 +11,8 @@ export const ownNamesInside = "SET search_path = pg_catalog, pg_temp";
 const weakCommits = "'off', 'local'";
 
 /**
- * An expression: the commit of its transaction waits for the server's disk and for the standbys that its owner named,
- * whatever a URL, a role, a database or a lent connection sets. A stronger setting stays.
+ * An expression that makes the commit of its transaction wait for the server's disk and for the configured standbys. It
+ * holds whatever a URL, a role, a database or a lent connection sets. A stronger setting stays.
  */
 export const flushed: string = `pg_catalog.set_config('synchronous_commit',
     CASE WHEN pg_catalog.current_setting('synchronous_commit') IN (${weakCommits}) THEN 'on'

@@ -27,11 +27,11 @@ export interface StoreContext {
   readonly sessionIds: SessionIdCache;
   load(ref: SessionRef): Promise<SessionState | null>;
   announce(...events: readonly SessionEvent[]): void;
-  /** Tells those who watch the session that there is something to read. */
+  /** Signals the watchers of the session that there are new records. */
   notify(sessionNo: string): void;
 }
 
-/** The newest so many addresses. */
+/** The newest addresses, up to a limit. */
 export class SessionIdCache {
   readonly #ids = new Map<string, string>();
   readonly #most: number;

@@ -21,7 +21,9 @@ export interface PostgresStoreOptions {
   readonly defaultDurability?: core.Durability;
   /** Connections of this store's own pool. @default 10 */
   readonly maxConnections?: number;
-  /** So many operations may wait for a connection; the next one is refused with STORE_OVERLOADED. @default 1,000 */
+  /**
+   * The most operations that may wait for a connection; the next one is refused with STORE_OVERLOADED. @default 1,000
+   */
   readonly maxWaiting?: number;
   /** The deadline of an operation over all it waits for, in milliseconds. @default 30,000 */
   readonly timeoutMs?: number;
@@ -34,7 +36,9 @@ export interface PostgresStoreOptions {
    * they are left off from then on; false: no names from the first statement on. @default true
    */
   readonly prepare?: boolean;
-  /** Whether watchers are told by NOTIFY, from their own connection; without, they look once in `pollMs`. @default true */
+  /**
+   * Whether watchers get signals by NOTIFY, on their own connection; without, they look every `pollMs`. @default true
+   */
   readonly notify?: boolean;
   /** How often a watcher looks by itself, in milliseconds. @default 1,000 */
   readonly pollMs?: number;

@@ -19,9 +19,9 @@ END $views$;
 
 /**
  * A text as JSON, and the content of a record; null where jsonb cannot hold it (a NUL, half a character), and under a
- * codec. One record or entry that cannot be read must not end a query about all of them. Both run with the rights of their
- * caller. The bodies are texts, so that no view depends on the columns with contents: row security gives those their type
- * again to remove samples of them, which PostgreSQL refuses for a column of a view.
+ * codec. One record or entry that cannot be read must not end a query about all of them. Both run with the rights of
+ * their caller. The bodies are texts, so that no view depends on the columns with contents. To remove samples, row
+ * security gives those columns their type again, which PostgreSQL refuses for a column of a view.
  */
 function jsonFunctions(schema: string): string {
   return `
@@ -67,8 +67,8 @@ END $retry$;`;
 }
 
 /**
- * The records of a type in every session, and those that a fork shares as its own. OFFSET keeps PostgreSQL from reading the
- * content anew for every column, and a condition on the session still reaches its index.
+ * The records of a type in every session, and those that a fork shares as its own. OFFSET keeps PostgreSQL from reading
+ * the content again for every column, and a condition on the session still reaches its index.
  */
 function recordsOf(schema: string, type: string): string {
   return `FROM ${schema}.sessions s

@@ -10,10 +10,12 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal;
 }
 
-/** So many sessions are looked at in one statement. */
+/** How many sessions one statement reads. */
 const sliceSessions = 200;
 
-/** A table is named when so many of its rows are dead, and a fifth of it: autovacuum comes at a fifth by itself. */
+/**
+ * A table is reported if this number of its rows are dead, and a fifth of it: autovacuum starts at a fifth by itself.
+ */
 const deadRows = 50_000;
 
 /** Transaction numbers begin again at two thousand million; autovacuum should have come at two hundred. */

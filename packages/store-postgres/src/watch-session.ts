@@ -10,8 +10,8 @@ export interface WatchOptions {
 }
 
 /**
- * Follows a session from a seq on. What it is told is only that there may be something: it reads on from the last seq it
- * gave, so that a signal that was lost, came twice or came early leaves no gap and repeats nothing.
+ * Follows a session from a seq on. A signal only means that there may be new records. The watch reads on from its last
+ * seq, so a lost, repeated or early signal leaves no gap and repeats nothing.
  */
 export async function* watchSession(
   context: StoreContext,

@@ -30,7 +30,7 @@ export class BackupKeeper {
   readonly #stopped = new AbortController();
   #timer: NodeJS.Timeout | null = null;
   #nextMs = 0;
-  /** Since when backups that were due are left to another process, and of which such time it was told. */
+  /** Since when due backups are left to another process, and for which such time a finding was reported. */
   #skippedSinceMs: number | null = null;
   #toldOfMs: number | null = null;
   #work: Promise<void> | null = null;

@@ -81,7 +81,10 @@ function answersOf(database: Database.Database, sql: string, what: string): stri
   return answers;
 }
 
-/** Whoever loses patience is told at once; the thread ends by itself, for stopping it inside the database's code would end the process. */
+/**
+ * A caller that aborts gets its error at once. The thread ends by itself: stopping it inside the database's code would
+ * end the process.
+ */
 function checkInThread(order: CheckOrder, signal: AbortSignal | undefined): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
     const aborted = (): void => reject(abortedBefore("the check was done", signal));

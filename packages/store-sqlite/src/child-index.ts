@@ -1,6 +1,6 @@
 import type { Statements } from "./statements.ts";
 
-/** So many records are entered in one transaction: a few milliseconds. */
+/** How many records one transaction enters: a few milliseconds. */
 const sliceRows = 1000;
 
 /**

@@ -12,9 +12,9 @@ const defaultWaitMs = 10;
 export type Release = (options?: { readonly keepFile: boolean }) => void;
 
 /**
- * Lets nobody else be at something until what is given back is called; null when somebody is. The system's lock on an
- * empty file says so, taken by SQLite, which is how all of this package locks: it ends with its process however that
- * ends, in another container as well, where a process id says nothing and comes again.
+ * Lets nobody else be at something until what is given back is called; null when somebody is. SQLite takes the system's
+ * lock on an empty file, as this package does for all its locks. The lock ends with its process, however that ends. It
+ * also works across containers, where a process id means nothing and is reused.
  * @throws {ThroughlineError} PATH_UNSAFE, and what the disk says
  */
 export function claim(path: string, driver: SqliteDriver, waitMs: number = defaultWaitMs): Release | null {

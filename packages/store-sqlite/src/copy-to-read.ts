@@ -12,7 +12,7 @@ import {
   versionOf,
 } from "./store-file.ts";
 
-/** A copy is begun anew so often: who writes without a pause is not read beside. */
+/** How often a copy is started again: beside a writer without a pause no copy is made. */
 const mostCopies = 5;
 
 const folderStart = "throughline-read-";
@@ -26,7 +26,7 @@ const abandonedMs = 24 * 60 * 60 * 1000;
 /** A private copy of a database, with what its log holds, in a folder of its own. */
 export interface CopyToRead {
   readonly path: string;
-  /** What tells the version it is of. */
+  /** Identifies the version of the copy. */
   readonly version: string;
   /** Takes its files away. */
   remove(): void;
@@ -73,8 +73,8 @@ function isCopied(path: string, copy: string): boolean {
 }
 
 /**
- * Removes what is left of copies of the same user, content and all. That whoever made one is gone is told by its claim, for a
- * process id means nothing in another container that uses the same folder.
+ * Removes what is left of copies of the same user, content and all. Its claim shows that its process has ended, because
+ * a process id means nothing in another container that uses the same folder.
  */
 function removeLeftovers(own: string, driver: SqliteDriver): void {
   for (const { path, olderByMs } of temporaryFoldersBeside(own, folderStart)) {

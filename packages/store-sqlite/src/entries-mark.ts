@@ -1,7 +1,7 @@
 import type { Connection } from "./open-connection.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
-/** Another text whenever something was committed: by this handle, or by another one, of which SQLite tells for 3 microseconds. */
+/** Changes whenever something was committed, by this handle or by another one. Asking SQLite costs 3 microseconds. */
 export function createEntriesMark(handle: StoreHandle): () => Promise<string> {
   let commits = 0;
   handle.follow(() => commits++);

@@ -71,7 +71,7 @@ function lastMain(statements: Statements, session: SessionRow, atSeq: number): s
   return null;
 }
 
-/** So many rows are counted at a time. */
+/** How many rows are counted at a time. */
 const countRows = 2000;
 
 /** One slice of counting the messages up to `atSeq`, from the nearer end; a session that does not change is counted once. */

@@ -1,8 +1,8 @@
 import type { Connection } from "./open-connection.ts";
 
 /**
- * Emptying a full-text index takes SQLite as long as the index is large, for every page of it is written over. So it is put
- * aside under names that mean nothing to FTS5, which is done at once, and deleted a few pages at a time.
+ * Emptying a full-text index takes SQLite as long as the index is large, for every page of it is written over. So it is
+ * renamed at once to names that FTS5 does not know, and deleted a few pages at a time.
  */
 const putAside = [
   { table: "store_search_data", aside: "store_search_old", rowsAtOnce: 96 },
@@ -14,7 +14,7 @@ const newIndex = `
   CREATE VIRTUAL TABLE store_search USING fts5 (words, names, tools, content = '', tokenize = "ascii tokenchars '_'");
   INSERT INTO store_search (store_search, rank) VALUES ('secure-delete', 1), ('automerge', 0), ('crisismerge', 200);`;
 
-/** Puts an empty index in the place of the one there is, inside a transaction; false while what was put aside before is still there. */
+/** Replaces the index with an empty one, inside a transaction; false while an earlier renamed index still exists. */
 export function beginIndexAnew({ database }: Connection): boolean {
   if (hasOldIndex({ database })) return false;
   try {
@@ -28,12 +28,12 @@ export function beginIndexAnew({ database }: Connection): boolean {
   }
 }
 
-/** True while an index that was put aside is not deleted. */
+/** True while a renamed index is not deleted. */
 export function hasOldIndex({ database }: Pick<Connection, "database">): boolean {
   return putAside.some(({ aside }) => isThere(database, aside));
 }
 
-/** Deletes some of an index that was put aside, inside a transaction; false when nothing is left of any. */
+/** Deletes a part of a renamed index, inside a transaction; false when nothing is left. */
 export function deleteOldIndexSlice({ database }: Connection): boolean {
   for (const { aside, rowsAtOnce } of putAside) {
     if (!isThere(database, aside)) continue;

@@ -17,7 +17,7 @@ const betweenTurnsMs = 30;
 /** While turns come without a pause there is one batch in so long. */
 const betweenBatchesMs = 250;
 
-/** After each batch the full-text index is merged in at most so many steps. */
+/** The most steps in which the full-text index is merged after each batch. */
 const mostMerges = 16;
 
 /** Progress of a fill is reported after this many batches. */
@@ -43,7 +43,7 @@ export class IndexFiller {
   #waitingSinceMs = 0;
   #lastWriteMs = 0;
   #isStopping = false;
-  /** So many are at work on what is not to be filled in meanwhile. */
+  /** How many operations need that the index is not filled meanwhile. */
   #waitedFor = 0;
   #wake: () => void = () => undefined;
   #filling: Promise<void> | null = null;
@@ -86,7 +86,10 @@ export class IndexFiller {
     }
   }
 
-  /** The same with children, in the open: yields how many records are left, so that whoever waits can be told. */
+  /**
+   * The same with children, in the open: yields how many records are left, so that a waiting caller can report
+   * progress.
+   */
   async *fill(signal: AbortSignal | undefined): AsyncGenerator<number> {
     const words = this.#words;
     const left = (): Promise<number> => this.#handle.read((connection) => words?.lag(connection) ?? 0, signal);
@@ -101,8 +104,8 @@ export class IndexFiller {
   }
 
   /**
-   * The same for a search, which is a read: where the store cannot be written, for a disk that is full or a writer that is
-   * stuck, it gives the reason, and what is not indexed is to be read.
+   * The same for a search, which is a read. If the store cannot be written, because the disk is full or a writer is
+   * stuck, it returns the reason. The search then reads the records that are not indexed.
    */
   async catchUpIfWritable(signal: AbortSignal | undefined): Promise<ThroughlineError | null> {
     const { clock, lockTimeoutMs } = this.#handle.context;
@@ -127,7 +130,7 @@ export class IndexFiller {
     }
   }
 
-  /** Makes both indexes anew from the records, in steps as short as those of filling them. */
+  /** Rebuilds both indexes from the records, in steps as short as those of filling them. */
   async rebuild({ signal }: { readonly signal?: AbortSignal }): Promise<void> {
     const step = { durability: "process", signal } as const;
     await this.waitingFor(async () => {

@@ -3,8 +3,8 @@ import { findLogDamage, type LogDamage } from "./log-damage.ts";
 import { damagedLogEnding, isInUse, keepCopy, lookInto, sizeOf } from "./store-file.ts";
 
 /**
- * Whether commits lie behind damage in the log that a crash has left, which the first connection would take away. Null
- * where there is no log, and where somebody uses it, who has read it already. Reading it costs nobody a lock.
+ * Whether commits lie behind damage in the log that a crash has left, which the first connection would remove. Null
+ * without a log, and if another process uses it, which has read it already. Reading it takes no lock.
  */
 export function damageOfLog(path: string, pageBytes: number): LogDamage | null {
   const log = `${path}-wal`;

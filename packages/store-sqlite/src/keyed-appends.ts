@@ -101,7 +101,7 @@ function sweep(statements: Statements, row: SessionRow, nowMs: number): SessionR
   };
 }
 
-/** With so many rows a session's keys are swept. */
+/** The number of rows at which a session's keys are swept. */
 export function firstSweepAt(rows: number): number {
   return Math.ceil(Math.max(rows, defaultIdempotency.rememberedAppends) * 1.25);
 }

@@ -6,7 +6,8 @@ const mostRows = 512;
 
 /**
  * The rows of sessions as this connection's last append left them, so that the next one need not read them again. They
- * hold until anybody else commits, which SQLite tells by its data version, or this connection writes anything but an append.
+ * hold until another connection commits, which SQLite's data version shows, or this connection writes anything but an
+ * append.
  */
 export class KnownSessions {
   readonly #rows = new Map<string, SessionRow>();

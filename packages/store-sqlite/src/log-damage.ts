@@ -8,7 +8,7 @@ export interface LogDamage {
   /** How many of them end a commit. */
   readonly commitsBehind: number;
   readonly bytesBehind: number;
-  /** Names the log: SQLite draws it anew whenever it begins the log again. */
+  /** Identifies the log: SQLite draws a new value whenever it starts the log again. */
   readonly salts: string;
 }
 
@@ -28,11 +28,11 @@ export interface LogHeader {
 export type Sums = readonly [number, number];
 
 /**
- * Looks for commits behind the place where SQLite stops reading a log. It reads frame by frame, each with a checksum over
- * all before it, up to the first that does not fit; whatever comes then is overwritten or deleted without a word. Behind a
- * crash that is as it should be: nothing is there, or frames of an earlier round, which have other salts, or an unfinished
- * transaction, which has no end. A commit with the salts of this round was written after the frame that does not fit.
- * The format: https://www.sqlite.org/fileformat2.html#walformat
+ * Looks for commits behind the place where SQLite stops reading a log. It reads frame by frame, each with a checksum
+ * over all before it, up to the first that does not match. The rest is overwritten or deleted without a report. After a
+ * crash that is correct: the rest is empty, or holds frames of an earlier round with other salts, or an unfinished
+ * transaction. A commit with the salts of this round was written after the frame that does not fit. The format:
+ * https://www.sqlite.org/fileformat2.html#walformat
  */
 export function findLogDamage(read: ReadAt, sizeBytes: number, pageBytes: number): LogDamage | null {
   if (sizeBytes < headerBytes + 2 * frameHeaderBytes) return null;

@@ -10,9 +10,12 @@ const mostPages = 1000;
 const quietMs = 100;
 /** if it is worth two flushes: half a megabyte. */
 const fewestPages = 64;
-/** Asking for the log's length takes a tenth of a turn: at most so many commits go by in between, fewer when it grows. */
+/**
+ * Reading the log's length takes a tenth of a turn: it is read after at most this number of commits, earlier when the
+ * log grows.
+ */
 const mostCommitsBetween = 64;
-/** A log that is longer on the disk, and cannot be begun anew, is told of. */
+/** A log that is longer on the disk, and cannot be started again, is reported. */
 const largestLogBytes = 64 * 1024 * 1024;
 
 /** What becomes of what the keeper notices. */
@@ -23,8 +26,8 @@ export interface LogKeeperEvents {
 }
 
 /**
- * Writes the log back into the database, so that it stays short, beside the commits and never in one: when it is quiet,
- * or between two commits when it has grown. Says who prevents it.
+ * Writes the log back into the database, so that it stays short. It runs when the store is quiet, or between two
+ * commits when the log has grown, never within a commit. Reports which process prevents it.
  */
 export class LogKeeper {
   readonly #path: string;

@@ -7,7 +7,7 @@ import { isInUse, isThere, keepCopy, lookInto, lostLogEnding, sizeOf } from "./s
 export interface LostLog {
   /** Pages of commits that do not stand in the database. */
   readonly pages: number;
-  /** Names the log: SQLite draws it anew whenever it begins the log again. */
+  /** Identifies the log: SQLite draws a new value whenever it starts the log again. */
   readonly salts: string;
   /** The part of the index that says so. */
   readonly proof: Uint8Array;
@@ -18,9 +18,9 @@ const indexHeaderBytes = 48;
 const isBigEndianHost = new Uint8Array(Uint32Array.of(1).buffer)[0] === 0;
 
 /**
- * Whether a process that was killed had committed more than its log holds now. SQLite takes away the index of a log first and
- * the log behind it, so an index without a log was left by somebody else, and it still counts the pages. To be asked before
- * the first connection, which begins both anew. Null where somebody uses the database.
+ * Whether a process that was killed had committed more than its log holds now. SQLite removes the index of a log before
+ * the log. So an index without a log means that another program removed the log, and the index still counts its pages.
+ * Call it before the first connection, which starts both again. Null where somebody uses the database.
  */
 export function lostLogOf(path: string): LostLog | null {
   return inOneThread(() => {

@@ -6,11 +6,11 @@ import { databasePath } from "./database-path.ts";
 import { isInUse, isThere, isWritable } from "./store-file.ts";
 
 /**
- * Opens a store that cannot be written, to be read. SQLite has to write beside a database with a log even to read it, so
- * what is read is a private copy of it, with what its log holds; its files are gone again before anything is read.
+ * Opens a store that cannot be written, to be read. SQLite must write beside a database with a log even to read it. So
+ * this opens a private copy with the content of its log, and deletes the files of the copy before anything is read.
  * Null where that is not what is in the way, or somebody may be writing it.
- * @throws {ThroughlineError} STORE_READ_ONLY when there is no room for a copy, STORE_LOCKED while it is written without a
- *   pause, CODEC_FAILED
+ * @throws {ThroughlineError} STORE_READ_ONLY when there is no room for a copy, STORE_LOCKED while it is written without
+ * a pause, CODEC_FAILED
  */
 export function openUnwritable(options: OpenOptions, reason: ThroughlineError): Connection | null {
   const path = databasePath(options.path);

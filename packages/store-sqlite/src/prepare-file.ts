@@ -35,8 +35,8 @@ export function prepareFile(path: string, create: boolean, assertNoRestore: () =
 }
 
 /**
- * Takes away a file in which no store could begin, as on a full disk. One that anybody has written to stays, and who has it
- * open finds at its next write that it has lost its name.
+ * Removes a file in which no store could be created, as on a full disk. A file that was written to stays. A process
+ * that has the removed file open notices at its next write that it has lost its name.
  */
 export function removeUnbegun(path: string): void {
   const isUnbegun = sizeOf(path) === 0 && !["-wal", "-shm", "-journal"].some((side) => isThere(`${path}${side}`));
@@ -55,8 +55,9 @@ function assertNotEmptied(path: string, create: boolean): void {
 }
 
 /**
- * A file that was moved or deleted may have left its log, which SQLite would delete with all that was acknowledged in it; and
- * who still has it open would share the index of that log with the new one, and each would write over the other's.
+ * A file that was moved or deleted may have left its log, which SQLite would delete with all acknowledged commits in
+ * it. A process that still has the file open would share the index of that log with the new file, and each would
+ * overwrite the other's.
  */
 function assertNoneLeft(path: string): void {
   if (isInUse(path))

@@ -47,8 +47,8 @@ export class PurgeKeeper {
   }
 
   /**
-   * Deletes what earlier purges have left, and gives what of it cannot be deleted: where it stands on damaged pages it is
-   * told of and kept, and keeps nobody from purging something else.
+   * Deletes what earlier purges have left, and returns what cannot be deleted. Content on damaged pages is reported and
+   * kept, and does not block another purge.
    */
   async #finish(): Promise<ReadonlySet<Remnant>> {
     const stuck = new Set<Remnant>();

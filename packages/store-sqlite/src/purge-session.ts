@@ -34,9 +34,9 @@ export interface Remnants {
 }
 
 /**
- * Makes the session gone for every reader, in one commit; forks get what they share. What is left of it stands in a namespace
- * that nobody can ask for, until `purgeSlice` has deleted it: a process that is killed meanwhile leaves it to the next.
- * False, and nothing is done, while an index that was put aside earlier is still to be deleted.
+ * Makes the session gone for every reader, in one commit; forks get what they share. The rest stands in a namespace
+ * that no caller can name, until `purgeSlice` has deleted it. If the process is killed, the next one continues. False,
+ * without any change, while a renamed index is still to be deleted.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
 export function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnants): boolean {

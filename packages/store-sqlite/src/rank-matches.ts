@@ -6,7 +6,7 @@ import type { FoundRecord, RankedRecord } from "./search-query.ts";
 import { placeOf } from "./session-rows.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** So many matches, or so much text of them, is read at a time: a few milliseconds. */
+/** How many matches, or how much of their text, is read at a time: a few milliseconds. */
 const readAtOnce = 16;
 const readCharacters = 64 * 1024;
 

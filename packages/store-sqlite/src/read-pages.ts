@@ -31,8 +31,8 @@ export interface ReadTarget {
 }
 
 /**
- * One page, empty at the end, read in one snapshot that ends with it: a reader who takes his time keeps nobody from
- * writing and keeps no log from being cut.
+ * One page, empty at the end, read in one snapshot that ends with it. So a slow reader does not block writers, and the
+ * log can still be cut.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
 export function readPage<Payload extends ReadPayload>(

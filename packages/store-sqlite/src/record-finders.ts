@@ -7,16 +7,16 @@ export interface RecordFinder {
   next(connection: Connection): readonly FoundRecord[] | null;
 }
 
-/** So many matches are looked up at a time: of a single word, and of what has to be looked for together. */
+/** How many matches are looked up at a time: for a single word, and for several words together. */
 const wordsAtOnce = 16_384;
 const phrasesAtOnce = 4096;
-/** So many of them, or records of the log, are taken through the filters at a time. */
+/** How many of them, or of the log's records, pass the filters at a time. */
 const passedAtOnce = 2048;
 
 /**
- * The matches of a query up to a record, by the index. A page at a time, because a common word stands in every record; only
- * what has a beginning of words is looked up at once, for which `isWide` keeps it short: all words that begin so are put
- * together anew each time.
+ * The matches of a query up to a record, by the index. Reads a page at a time, because a common word stands in every
+ * record. Only a query with a prefix is looked up at once, because FTS5 merges the lists of all words with that prefix
+ * each time. `isWide` keeps it short.
  */
 export class IndexFinder implements RecordFinder {
   readonly #search: RecordSearch;

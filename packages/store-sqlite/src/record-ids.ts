@@ -3,7 +3,7 @@ import { spansOf } from "./session-spans.ts";
 import { storeSession } from "./session-rows.ts";
 import type { SessionRow, Statements } from "./statements.ts";
 
-/** So many rows are entered in one transaction; a long session is caught up in several, so that others get their turn. */
+/** How many rows one transaction enters. A long session needs several, so that others can write in between. */
 const catchUpRows = 5000;
 
 /** How far the ids of a session must stand in the index, and do not; the sessions it shares records with included. */

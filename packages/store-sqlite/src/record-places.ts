@@ -3,7 +3,7 @@ import { isDamage } from "./sqlite-errors.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import type { Session } from "./statements.ts";
 
-/** So many rows are looked at in one go. */
+/** How many rows are read at a time. */
 const sliceRows = 5000;
 
 /** The number of a record's row, by session and seq. */

@@ -97,7 +97,7 @@ export function insertRecord(statements: Statements, session: Session, { row, ro
   );
 }
 
-/** Writes what is kept of a record anew, in its place. */
+/** Rewrites the row of a record in its place. */
 export function recodeRecord(statements: Statements, session: Session, row: RecordRow): void {
   const [text, source] = [placed(statements, row.text), placed(statements, row.source)];
   statements.recodeRecord.run(row.crc, text.kept ?? "", source.kept, text.payload, source.payload, session, row.seq);
@@ -157,7 +157,7 @@ export function recordOf<Payload extends ReadPayload>(
   }
 }
 
-/** The record, or null where it is damaged: that is told by whoever reads it, and by `verify`. */
+/** The record, or null if it is damaged: its reader and `verify` report that. */
 export function wholeRecordOf(
   coder: RowCoder,
   place: PayloadPlace,

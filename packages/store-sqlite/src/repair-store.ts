@@ -69,7 +69,7 @@ export async function* repairStore(
   });
 }
 
-/** What is wrong with the store; gives whether any of it is damage that a copy mends. */
+/** What is wrong with the store; returns whether a copy repairs any of the damage. */
 async function* damageOf(
   handle: StoreHandle,
   { driver }: OpenOptions,

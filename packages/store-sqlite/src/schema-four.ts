@@ -9,9 +9,9 @@ const payloads = `LEFT JOIN store_payloads p ON p.payload = r.text_payload
 LEFT JOIN store_payloads o ON o.payload = r.source_payload`;
 
 /**
- * The same rows as before. A condition on the session reaches both parts now, so that the records of one session are read by
- * their index: with a recursive part among the joined tables every record of the file was read. CROSS JOIN keeps the order, and INDEXED BY
- * the index where SQLite takes a table for small.
+ * The same rows as before. A condition on the session now reaches both parts, so that the records of one session are
+ * read by their index. With a recursive part among the joined tables, every record of the file was read. CROSS JOIN
+ * keeps the order, and INDEXED BY the index where SQLite takes a table for small.
  */
 const records = `
 DROP VIEW records;

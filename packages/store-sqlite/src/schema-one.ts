@@ -2,10 +2,10 @@ import { viewsOne } from "./schema-one-views.ts";
 
 /**
  * `store_records` has one index beside its rowid: every further one would be paid by every append. Ids are looked up in
- * `store_record_ids`, which is filled only for sessions to which somebody appends ids of his own choosing.
- * Sessions are listed by the minute of their last change, and sorted within it: an index of the time itself would be
- * one more page in the log of every append.
- * A session's row stays small, because every append writes it; its entry, which may be large, lies beside it.
+ * `store_record_ids`, which is filled only for sessions to which somebody appends ids of his own choosing. Sessions are
+ * listed by the minute of their last change, and sorted within it. An index of the time itself would add a page to the
+ * log with every append. A session's row stays small, because every append writes it; its entry, which may be large,
+ * lies beside it.
  */
 const tables = `
 CREATE TABLE store_info (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;

@@ -1,6 +1,6 @@
 /**
- * Children: which records name one as their parent. An index of it on `store_records` would be one more page in the log of
- * every turn, so it is a table of its own, entered behind the log up to `entered_to`, a number of `store_records`.
+ * Children: which records name one as their parent. An index on `store_records` would add a page to the log with every
+ * turn. So it is a table of its own, filled after the log up to `entered_to`, a number of `store_records`.
  */
 const tables = `
 CREATE TABLE store_children (
@@ -31,8 +31,9 @@ const shared = (table: string, session: string): string =>
   `${session} IN (${origins} SELECT session FROM up) AND ${table}.seq <= (${origins} SELECT to_seq FROM up WHERE session = ${table}.session)`;
 
 /**
- * True at any time: what is entered, found by session and parent; what is not yet, by going through the end of the log;
- * and both for the records a fork shares. CROSS JOIN keeps the order in which they are looked up, a plus sign an index out.
+ * It holds at any time: entered records are found by session and parent, later ones by a scan of the end of the log,
+ * and both for the records that a fork shares. CROSS JOIN keeps the order in which they are looked up, a plus sign an
+ * index out.
  */
 const view = `
 CREATE VIEW children AS

@@ -21,7 +21,7 @@ import { isWide, mostExamined } from "./wide-search.ts";
 /** So often a search is made again at most, because the index was emptied under it. */
 const mostAttempts = 5;
 
-/** So many of the best are taken through the filters at a time. */
+/** How many of the best pass the filters at a time. */
 const passedAtOnce = 1024;
 
 /**
@@ -55,7 +55,7 @@ export class StoreSearch implements SearchFacet {
     }
   }
 
-  /** The records that answer a query, best first. Asked again where the index was emptied meanwhile, to be made anew. */
+  /** The records that answer a query, best first. Repeated if the index was emptied meanwhile, to be rebuilt. */
   async #ranked(query: SearchQuery, scope: SearchScope): Promise<readonly RankedRecord[]> {
     const { signal } = query;
     for (let attempt = 1; ; attempt++) {
@@ -76,7 +76,10 @@ export class StoreSearch implements SearchFacet {
     return this.#handle.read((connection) => this.#index.changes(connection), signal);
   }
 
-  /** Up to which record the index is to be asked: infinite when everything is in it. Where it cannot be filled, that is told. */
+  /**
+   * Up to which record the index is used: infinite when everything is in it. If it cannot be filled, a finding is
+   * reported.
+   */
   async #indexedTo(signal: AbortSignal | undefined): Promise<number> {
     const reason = await this.#filler.catchUpIfWritable(signal);
     if (reason === null) return Infinity;
@@ -140,8 +143,8 @@ export class StoreSearch implements SearchFacet {
   }
 
   /**
-   * The best of the newest records whose texts match: of those behind the index, and of those that it finds by what is left
-   * of the query, or, where nothing is left of it, of all.
+   * The best of the newest records whose texts match. They come from the records behind the index, and from those that
+   * it finds by the rest of the query. If nothing is left of the query, they come from all records.
    */
   async #lookedThrough(
     search: RecordSearch,
@@ -174,7 +177,7 @@ export class StoreSearch implements SearchFacet {
     return found;
   }
 
-  /** What the texts of records say of a query, a few at a time, until so many fit. */
+  /** How the texts of records match a query, a few at a time, until enough of them fit. */
   async #count(
     scope: SearchScope,
     found: readonly FoundRecord[],
@@ -206,7 +209,7 @@ export class StoreSearch implements SearchFacet {
     yield* this.#filler.fill(options.signal);
   }
 
-  /** Makes the index anew from the records, and that of children with it. */
+  /** Rebuilds the index from the records, and that of children with it. */
   async rebuild(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     assertStoreOptions("rebuild", options);
     this.#handle.life.begin(options.signal);

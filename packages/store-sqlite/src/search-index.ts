@@ -6,24 +6,24 @@ import { beginIndexAnew, deleteOldIndex } from "./index-anew.ts";
 import type { Connection } from "./open-connection.ts";
 import type { Session, SessionRow } from "./statements.ts";
 
-/** How core makes words; with other rules everything is indexed anew. */
+/** How core makes words; with other rules everything is indexed again. */
 const searchRules = 1;
 
 /** So much is read, taken apart and written at a time: a few milliseconds of each. */
 const batchRows = 128;
 const batchCharacters = 96 * 1024;
 
-/** So many pages of 4 KB are merged at a time. */
+/** How many pages of 4 KB are merged at a time. */
 const mergedPages = 24;
 
-/** A session with more records is not taken out of the index word by word: the index is begun anew. */
+/** A session with more records is not removed from the index word by word: the index is rebuilt. */
 const mostForgotten = 2000;
 
 interface IndexState {
   /** The last record that is indexed. */
   readonly indexed_to: number;
   readonly rules: number;
-  /** Grows when something that may have been read for the index was taken away. */
+  /** Grows when something was removed that may have been read for the index. */
   readonly changes: number;
 }
 
@@ -174,8 +174,8 @@ export class SearchIndex {
   }
 
   /**
-   * The same at once, however large the index is: it is put aside, to be deleted by `deleteOldIndexSlice`. False while one
-   * that was put aside before is still there.
+   * The same at once, however large the index is: it is renamed, and `deleteOldIndexSlice` deletes it. False while an
+   * earlier renamed index still exists.
    */
   beginAnew(connection: Connection): boolean {
     const { state, setState } = this.#statements(connection);

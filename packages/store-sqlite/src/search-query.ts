@@ -27,12 +27,12 @@ export interface RankedRecord extends Omit<FoundRecord, "record"> {
   readonly rank: number;
 }
 
-/** So many of the newest matches are ranked by their text where SQLite's ranking would take too long. */
+/** How many of the newest matches are ranked by their text if SQLite's ranking would take too long. */
 const newestMatches = 200;
 /**
- * Of a word that stands in more records only the newest matches are ranked: one that is everywhere tells records apart by
- * their age at most. SQLite's own ranking first counts every match of every word in the whole index, in one go: 5,000 take
- * it 10 ms.
+ * Of a word that stands in more records only the newest matches are ranked: a word that is everywhere distinguishes
+ * records by their age at most. SQLite's own ranking first counts every match of every word in the whole index, in one
+ * go: 5,000 take it 10 ms.
  */
 const mostRanked = 5000;
 
@@ -46,9 +46,9 @@ export interface RecordSearch {
   readonly limit: number;
   /** The number of the newest record there is. */
   readonly newest: number;
-  /** So many of the newest are looked at first. */
+  /** How many of the newest are read first. */
   readonly most: number;
-  /** True when a word is looked for by its beginning: all that begin so are put together anew each time. */
+  /** True if a word is searched by its prefix: FTS5 merges all words with that prefix each time. */
   readonly hasBeginning: boolean;
   /** True when words have to be looked for together, or by their beginnings: that takes long however few are found. */
   readonly isDear: boolean;

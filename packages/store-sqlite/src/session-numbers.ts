@@ -3,7 +3,7 @@ import { isDamage } from "./sqlite-errors.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import type { Session } from "./statements.ts";
 
-/** So many sessions are listed at a time. */
+/** How many sessions are listed at a time. */
 const sliceRows = 200;
 
 export interface SessionSlice {

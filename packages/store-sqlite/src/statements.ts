@@ -32,7 +32,7 @@ export interface SessionRow {
   /** The number of the next keyed append. */
   readonly keyed_next: number;
   readonly keyed_rows: number;
-  /** Old keys are deleted when there are so many rows. */
+  /** The number of rows at which old keys are deleted. */
   readonly keyed_sweep_at: number;
   /** The time of the newest keyed append that was deleted. */
   readonly keyed_horizon_ms: number;
@@ -104,9 +104,9 @@ export interface Statements {
   readonly commit: Statement<[]>;
   /** How long the log is, without changing anything. */
   readonly logState: Statement<[], LogRow>;
-  /** Writes the log into the database, as far as nobody needs it; the next writer begins it anew when that was all. */
+  /** Writes the log into the database, as far as nobody needs it; if that was all, the next writer starts it again. */
   readonly writeBack: Statement<[], LogRow>;
-  /** The same, and nobody else may write meanwhile, so that the log does begin anew. */
+  /** The same, and no other process may write meanwhile, so that the log does start again. */
   readonly beginLogAnew: Statement<[], LogRow>;
   readonly rollback: Statement<[]>;
   readonly savepoint: Statement<[]>;

@@ -63,9 +63,9 @@ export function isThere(path: string): boolean {
 }
 
 /**
- * The header as the main file has it, or null when a connection may be open: closing any descriptor of a file drops
- * every POSIX lock this process holds on it, those of SQLite included, so the file is then not to be touched from here.
- * To be called in one thread at a time, in which none opens it.
+ * The header of the main file, or null if a connection may be open. Closing any descriptor of a file drops every POSIX
+ * lock that this process holds on it, also those of SQLite. So this process must not open the file then. To be called
+ * in one thread at a time, in which none opens it.
  */
 export function readHeader(path: string): FileHeader | null {
   if (kindOf(`${path}-shm`) !== "none") return null;
@@ -104,7 +104,7 @@ export function unreadableBecause(path: string): string | null {
   return null;
 }
 
-/** The process that holds a lock from this byte of a file on, as Linux tells it; null when it cannot be known. */
+/** The process that holds a lock from this byte of a file on, as Linux reports it; null if it is unknown. */
 export function lockHolder(path: string, fromByte: number): number | null {
   try {
     const inode = lstatSync(path).ino;
@@ -153,7 +153,7 @@ export function sizeOf(path: string): number {
   return lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Whether the file lies on a network file system, as far as the system tells. */
+/** Whether the file lies on a network file system, as far as the system reports it. */
 export function fileSystemOf(path: string): string | null {
   try {
     return remoteFileSystem(statfsSync(dirname(path)).type);
@@ -274,13 +274,13 @@ function beside(path: string, passes: (name: string) => boolean): readonly strin
   return names.map((name) => join(dirname(path), name));
 }
 
-/** Between the name of a store and what tells its damaged logs apart. */
+/** Stands between the name of a store and the part that distinguishes its damaged logs. */
 export const damagedLogEnding = ".damaged-log-";
 export const lostLogEnding = ".lost-log-";
 
 /**
- * Whether a process has the database open in WAL mode, as far as can be told from outside: every connection keeps a lock
- * on the index of the log. Where the system does not show locks an index that is there counts as one in use.
+ * Whether a process has the database open in WAL mode, as far as it is visible from outside: every connection keeps a
+ * lock on the index of the log. Where the system does not show locks an index that is there counts as one in use.
  */
 export function isInUse(path: string): boolean {
   const inode = lstatSync(`${path}-shm`, { throwIfNoEntry: false })?.ino;
@@ -294,7 +294,7 @@ export function isInUse(path: string): boolean {
   }
 }
 
-/** What tells a file from another one that gets its name later; null when there is none. */
+/** Distinguishes a file from a later one with the same name; null if there is none. */
 export function fileNumber(path: string): string | null {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   return facts === undefined ? null : `${facts.dev}:${facts.ino}`;
@@ -347,7 +347,7 @@ export function automaticBackups(path: string): readonly { readonly path: string
     .map((each) => ({ path: each, madeAtMs: lstatSync(each).mtimeMs }));
 }
 
-/** The processes that read the log, as Linux tells it: their marks keep it from being cut. */
+/** The processes that read the log, as Linux reports them: their marks keep it from being cut. */
 export function logReaders(path: string): readonly number[] {
   try {
     const inode = lstatSync(`${path}-shm`).ino;
@@ -372,8 +372,9 @@ function kindOf(path: string): "none" | "file" | "other" {
 }
 
 /**
- * Makes a folder with those it is in, for their owner only, each with its name on the disk. One by one: a recursive mkdir of
- * Node's says ENOENT of a disk that takes no writes, and never ends where the system says that of any folder, as in /proc.
+ * Makes a folder with those it is in, for their owner only, each with its name on the disk. One by one: Node's
+ * recursive mkdir reports ENOENT for a disk that takes no writes. Where the system reports that for any folder, as in
+ * /proc, it never ends.
  * @throws what the system says of the first one that cannot be made
  */
 export function makeFolders(path: string): void {

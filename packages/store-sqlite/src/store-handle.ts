@@ -66,8 +66,8 @@ export class StoreHandle {
   }
 
   /**
-   * A write that takes content away, out of the log too. What it leaves is taken away by `goOn`, in commits of their own,
-   * until that gives false; other writes go in between. Closing waits for all of it.
+   * A write that removes content, from the log too. `goOn` removes the rest, in commits of their own, until it returns
+   * false; other writes run in between. Closing waits for all of it.
    * @throws {ThroughlineError} STORE_LOCKED while a reader elsewhere keeps the log; asking again completes it
    */
   async remove<Result>(
@@ -99,7 +99,7 @@ export class StoreHandle {
         outcome: "unknown",
         details,
         cause,
-        remedy: "Mend what is named; the next purge, and the next handle that writes, deletes the rest.",
+        remedy: "Repair what is named; the next purge, and the next handle that writes, deletes the rest.",
       });
     }
   }
@@ -186,7 +186,7 @@ export class StoreHandle {
     return this.#opening;
   }
 
-  /** Opens the file. One that is damaged makes room for its newest backup, and that is told. */
+  /** Opens the file. A damaged file is replaced by its newest backup, and a finding reports that. */
   #connect(): Connection {
     const { path, clock } = this.context;
     const remote = fileSystemOf(path);
@@ -228,7 +228,7 @@ export class StoreHandle {
     }
   }
 
-  /** Tells the listener of what was noticed about the file. */
+  /** Reports to the listener what was noticed about the file. */
   tell(finding: Finding): void {
     this.life.announce({ name: "finding", ref: null, finding });
   }

@@ -16,8 +16,8 @@ const unasked: readonly ErrorCode[] = [
 ];
 
 /**
- * Says of a keyed append that failed what is known about its key, not only about this attempt: an earlier one may have been
- * applied, by this handle or by another. Until the key has been looked for in the log nobody knows.
+ * States the outcome of a keyed append that failed: of its key, not only of this attempt. An earlier attempt may have
+ * been applied, by this handle or by another. Until the key has been looked up in the log, the outcome is unknown.
  */
 export class UncertainKeys {
   readonly #keys = new Set<string>();

@@ -22,7 +22,7 @@ export interface VerifyOptions {
   readonly withBackup?: boolean;
 }
 
-/** So many rows are checked at a time. */
+/** How many rows are checked at a time. */
 const sliceRows = 200;
 
 /**

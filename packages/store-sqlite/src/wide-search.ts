@@ -2,11 +2,12 @@ import type { SearchClause } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 
 /**
- * Beginnings of words that stand in more places than this are not looked up in the index: FTS5 first merges the lists of all
- * words that begin so, which took seven seconds where a third of 500,000 records' words did. In so many it takes 10 ms.
+ * Prefixes that match more places than this are not looked up in the index. FTS5 first merges the lists of all words
+ * with the prefix. That took seven seconds when a third of the words of 500,000 records matched. For this number it
+ * takes 10 ms.
  */
 const mostPlaces = 25_000;
-/** So many records are looked through, the newest first; where a beginning is that common, few are needed. */
+/** How many records are searched, the newest first: few are needed for a prefix that common. */
 export const mostExamined = 20_000;
 
 /** Whether a clause asks for a beginning that is too common to be looked up. */

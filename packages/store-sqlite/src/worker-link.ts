@@ -50,7 +50,10 @@ class WorkerPort {
     return this.#failure !== null;
   }
 
-  /** @throws {ThroughlineError} what the store throws; STORE_IO when the thread has ended; RECORD_INVALID for what is no data */
+  /**
+   * @throws {ThroughlineError} what the store throws; STORE_IO when the thread has ended; RECORD_INVALID for a value
+   * that is not data
+   */
   post<Value>(request: WorkerRequest): Promise<Value> {
     return new Promise<Value>((resolve, reject) => {
       if (this.#failure !== null) return reject(this.#failure);

@@ -38,7 +38,7 @@ async function handle(request: WorkerRequest): Promise<unknown> {
   return undefined;
 }
 
-/** What is said about a call or stream that is under way. */
+/** A message about a running call or stream. */
 async function go({ kind, id }: Exclude<WorkerRequest, { readonly method: unknown }>): Promise<unknown> {
   const stream = streams.get(id);
   if (kind === "next") return stream?.next();

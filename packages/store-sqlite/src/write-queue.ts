@@ -13,8 +13,8 @@ export interface WriteOptions {
   readonly durability: Durability;
   readonly signal?: AbortSignal | undefined;
   /**
-   * True for an append: it refuses, if it does, before it has changed anything, and so needs no savepoint of its own; and
-   * it keeps the connection's known sessions right, which anything else makes stale.
+   * True for an append. An append refuses before it changes anything, so it needs no savepoint of its own. It also
+   * keeps the connection's known sessions current, which any other write makes stale.
    */
   readonly isAppend?: boolean;
 }
@@ -28,7 +28,7 @@ interface Job {
   readonly reject: (reason: unknown) => void;
 }
 
-/** At most so many jobs, or so much time, go into one commit: meanwhile nothing else happens in this process. */
+/** The most jobs, and the longest time, for one commit: meanwhile nothing else happens in this process. */
 const maxJobs = 64;
 const maxGroupMs = 5;
 
@@ -38,9 +38,9 @@ const napMs = 0.05;
 const napCell = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * The writes of one handle. Those that arrive in one turn of the event loop share one IMMEDIATE transaction, each in a
- * savepoint if it may be refused after its first change, so that a refused one takes no other with it. Begin to commit is
- * one synchronous section: no read of this handle can fall into it, and no lock is held while anything waits.
+ * The writes of one handle. Jobs that arrive in one turn of the event loop share one IMMEDIATE transaction. A job that
+ * may be refused after its first change gets a savepoint, so that it undoes no other. Begin to commit is one
+ * synchronous section: no read of this handle can fall into it, and no lock is held while anything waits.
  */
 export class WriteQueue {
   readonly #context: StoreContext;
@@ -50,7 +50,7 @@ export class WriteQueue {
   /** What the jobs of this transaction have announced. */
   #announced: SessionEvent[] = [];
   #jobs: Job[] = [];
-  /** So many of the next jobs get a transaction of their own. */
+  /** How many of the next jobs get a transaction of their own. */
   #alone = 0;
   #hasWritten = false;
   #work: Promise<void> | null = null;
@@ -149,7 +149,7 @@ export class WriteQueue {
 
   #commitGroup(group: readonly Job[], hasFailed: boolean): void {
     const startedMs = this.#context.clock.nowMs();
-    /** Of the jobs that have run, what tells each what became of it, should the transaction be committed. */
+    /** For the jobs that have run: the callbacks that report the outcome of each, once the transaction is committed. */
     const settle: (() => void)[] = [];
     this.#announced = [];
     for (const job of group) {

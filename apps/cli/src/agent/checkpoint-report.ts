@@ -34,7 +34,7 @@ export async function printCheckpoint(output: Output, checkpoint: ListedCheckpoi
 export function noCheckpointText(reason: NoCheckpointReason): string {
   switch (reason) {
     case "nothing-new":
-      return "Nothing was said since the last checkpoint or compaction.";
+      return "There are no new messages since the last checkpoint or compaction.";
     case "in-the-making":
       return "Another process is making one.";
     case "no-writers":

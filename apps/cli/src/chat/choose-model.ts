@@ -37,10 +37,10 @@ const assumedWindowTokens = 200_000;
 const usualModels: Readonly<Record<string, string>> = { anthropic: "claude-sonnet-4-5", openai: "gpt-5" };
 
 /**
- * The model of a conversation: the one that was asked for, else the one the session's entry names in place of its own, else
- * the session's own, each where its provider can be reached, else that of the first provider whose key is in the
- * environment, else the offline rules. A conversation does not go to
- * another provider because a key happens to lie there.
+ * Chooses the model of a conversation: the requested one, else the override of the session's entry, else the session's
+ * own. The last two count only if their provider can be reached. Without any, it is the model of the first provider
+ * whose key is in the environment, else the offline rules. A conversation does not go to another provider because a key
+ * happens to lie there.
  * @throws {ThroughlineError} INPUT_INVALID for a name that is none, MODEL_KEY_MISSING
  */
 export function chooseModel(choice: ModelChoice): ChosenModel {

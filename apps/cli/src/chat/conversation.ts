@@ -33,7 +33,7 @@ export interface Conversation extends AsyncDisposable {
   stop(): Promise<void>;
   /** How those fare who write summaries, by name. */
   readonly breakers: SummarizerBreakers;
-  /** Tells this listener from now on, and no other. */
+  /** Sends events to this listener from now on, and to no other. */
   listen(listener: ConversationListener): void;
   /** Waits for what goes on beside the turns. */
   settle(options: SettleOptions): Promise<void>;

@@ -14,7 +14,7 @@ import {
 import type { EditBuffer } from "./edit-buffer.ts";
 import type { InputHistory } from "./input-history.ts";
 
-/** A key as `readline.emitKeypressEvents` tells it. */
+/** A key as `readline.emitKeypressEvents` reports it. */
 export interface Key {
   readonly name?: string | undefined;
   readonly sequence?: string;

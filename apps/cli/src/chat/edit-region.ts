@@ -31,7 +31,10 @@ export function createEditRegion(
   const columnsNow = (): number => stdout.columns ?? 80;
   const layoutOf = (buffer: EditBuffer, mostRows: number): EditLayout =>
     layoutEdit(buffer, { prompt: promptNow, columns: columnsNow(), mostRows });
-  /** To the first row of what is shown, and away with it. After a change of width the terminal has broken the rows anew. */
+  /**
+   * Moves to the first shown row and erases from there. After a change of width the terminal has wrapped the rows
+   * again.
+   */
   const erase = (): string => {
     if (shown === null) return "";
     const columns = columnsNow();
@@ -92,7 +95,7 @@ function hasTextAfter({ rows, caretColumn, caretRow }: EditLayout): boolean {
   return stringWidth(rows[caretRow] ?? "") !== caretColumn;
 }
 
-/** For a terminal that can only write on: what is added is written, what is taken away is stepped back over. */
+/** For a terminal that can only append: writes added characters, and steps back over removed ones. */
 function plainRegion(stdout: Host["stdout"], prompt: string): EditRegion {
   let isOpen = false;
   const draw = (buffer: EditBuffer, before: EditBuffer): void => {

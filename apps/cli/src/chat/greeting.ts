@@ -20,5 +20,5 @@ export function restoredText({ restored }: Session): string | null {
 export function interruptedText({ owner, sinceMs, text }: InterruptedTurn): string {
   const when = sinceMs === null ? "" : `, ${ageText(sinceMs, Date.now())} ago`;
   const said = text === null ? "" : `: ${JSON.stringify(shorten(terminalSafeLine(text), 60))}`;
-  return `The last turn was interrupted (${owner}${when})${said}. What was said is kept; /continue goes on with it.`;
+  return `The last turn was interrupted (${owner}${when})${said}. Its messages are stored; /continue resumes it.`;
 }

@@ -189,7 +189,7 @@ function cleanPaste(text: string): string {
   return terminalSafe(text.replace(/\r\n?/g, "\n"));
 }
 
-/** What a terminal without a movable cursor can show: something added or taken away at the end. */
+/** What a terminal without a movable cursor can show: something added or removed at the end. */
 function isSimple(before: EditBuffer, after: EditBuffer): boolean {
   return (
     after.caret === after.text.length && (after.text.startsWith(before.text) || before.text.startsWith(after.text))

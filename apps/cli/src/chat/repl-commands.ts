@@ -41,7 +41,7 @@ const model: ReplCommand = {
 /** Every command of a conversation, in the order `/help` shows them. */
 export const replCommands: readonly ReplCommand[] = [
   help,
-  { name: "new", aliases: [], usage: "/new [LABEL]", help: "a further session, and go there", run: newSession },
+  { name: "new", aliases: [], usage: "/new [LABEL]", help: "create a session and switch to it", run: newSession },
   {
     name: "sessions",
     aliases: ["list"],
@@ -60,7 +60,7 @@ export const replCommands: readonly ReplCommand[] = [
     name: "history",
     aliases: [],
     usage: "/history [N] [--all]",
-    help: "what was said, shortened; --all: also before compactions",
+    help: "the messages, shortened; --all: also before compactions",
     run: showHistory,
   },
   { name: "context", aliases: [], usage: "/context", help: "how full the window is", run: showContext },
@@ -76,7 +76,7 @@ export const replCommands: readonly ReplCommand[] = [
     name: "continue",
     aliases: [],
     usage: "/continue",
-    help: "go on with a turn that was interrupted, canceled or failed",
+    help: "resume a turn that was interrupted, canceled or failed",
     run: (repl) => repl.runTurn(null),
   },
   {
@@ -104,7 +104,7 @@ export const replCommands: readonly ReplCommand[] = [
     name: "reset",
     aliases: [],
     usage: "/reset",
-    help: "begin anew under this key; what was said is archived",
+    help: "archive the messages and start a new session under this key",
     run: resetCurrent,
   },
   {

@@ -5,7 +5,7 @@ import type { Conversation } from "./conversation.ts";
 export interface ReplContext {
   readonly context: CommandContext;
   readonly conversation: Conversation;
-  /** A turn; null goes on with the last one. */
+  /** A turn; null resumes the last one. */
   runTurn(text: string | null): Promise<void>;
   /** Work that Ctrl-C ends. */
   interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void>;

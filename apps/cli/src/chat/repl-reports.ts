@@ -24,7 +24,7 @@ export async function showHistory({ context, conversation }: ReplContext, argume
     return;
   }
   if (session === null) {
-    await output.line("Nothing was said yet.");
+    await output.line("There are no messages yet.");
     return;
   }
   await session.refresh();
@@ -74,7 +74,7 @@ function shortened(given: string, most: number): string {
 /** `/context`: the line, the bar, and where the number comes from. */
 export async function showContext({ context: { output }, conversation }: ReplContext): Promise<void> {
   if (conversation.session === null) {
-    await output.line("Context usage: ~0 tokens (nothing was said yet)");
+    await output.line("Context usage: ~0 tokens (no messages yet)");
     return;
   }
   const { gauge } = await conversation.session.messages();

@@ -9,10 +9,10 @@ import { patience, waitForTurn } from "../wait-for-turn.ts";
 import { interruptedText, restoredText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
 
-/** So many are listed; `throughline sessions` lists all. */
+/** The most sessions that `/sessions` lists; `throughline sessions` lists all. */
 const mostListed = 50;
 
-/** `/new [label]`: a further session; with `newResets` the current one begins anew. */
+/** `/new [label]`: a new session; with `newResets` it resets the current one. */
 export async function newSession(repl: ReplContext, label: string): Promise<void> {
   const { context, conversation } = repl;
   const { output, scope, settings, signal } = context;
@@ -91,7 +91,7 @@ export async function deleteSession({ context, conversation }: ReplContext, text
   await output.line(`Archived ${state.ref.key}; throughline restore --archive ${state.sessionId} brings it back.`);
 }
 
-/** `/reset`: the key begins anew, the old session is archived. */
+/** `/reset`: starts a new session under the key and archives the old one. */
 export async function resetCurrent({ context, conversation }: ReplContext): Promise<void> {
   const { output } = context;
   const { store, ref } = conversation;

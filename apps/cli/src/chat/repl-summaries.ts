@@ -63,5 +63,5 @@ export async function listTheCheckpoints({ context, conversation }: ReplContext)
 }
 
 async function nothingYet(output: ReplContext["context"]["output"]): Promise<void> {
-  await output.line("Nothing was said yet.");
+  await output.line("There are no messages yet.");
 }

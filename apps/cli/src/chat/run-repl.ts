@@ -130,7 +130,7 @@ async function takeTurn(
   }
 }
 
-/** Between turns what happens in the background is told above what is being typed. */
+/** Between turns, prints background events above the line that is being typed. */
 function besideTurns(editor: LineEditor, silent: ReadonlySet<string> = new Set()): ConversationListener {
   return {
     onEvent: (event) => {
@@ -178,7 +178,7 @@ async function greet({ output }: CommandContext, conversation: Conversation): Pr
 async function farewell({ output }: CommandContext, { store, ref }: Conversation, code: number): Promise<number> {
   const state = await store.load(ref);
   if (state === null || state.head.lastSeq === 0)
-    await output.line({ text: "Nothing was said, so nothing is saved.", style: "dim" });
+    await output.line({ text: "No messages, so nothing is saved.", style: "dim" });
   else await output.line(`Saved. Resume: throughline chat --key ${ref.key}`);
   return code;
 }

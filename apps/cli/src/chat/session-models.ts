@@ -83,9 +83,9 @@ export function overrideProblem(
     });
   const lacking =
     provider === null
-      ? "which tells no provider"
+      ? "which names no provider"
       : modelId === null
-        ? "which tells no model"
+        ? "which names no model"
         : "and no provider of that name is known";
   return new ThroughlineError("INPUT_INVALID", `${named}, ${lacking}.`, {
     details,

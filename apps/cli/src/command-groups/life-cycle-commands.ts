@@ -25,7 +25,7 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
   },
   {
     name: "reset",
-    description: "begin anew under the key; the old session is archived",
+    description: "archive the session and start a new one under its key",
     arguments: [exactKeyArgument],
     options: [
       { flags: "--bare", description: "keep no settings of the old session either" },
@@ -93,7 +93,7 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
   },
   {
     name: "policy",
-    description: "would it send in a session, and by which rule; when the session begins anew",
+    description: "print whether an agent may send in a session, the rule, and when the session resets",
     arguments: [keyArgument],
     options: [
       { flags: "--channel <name>", description: "of the message (default: the session's)" },
@@ -108,7 +108,7 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
     arguments: [],
     options: [
       { flags: "--older-than <age>", description: "without activity for longer, such as 30d", parse: parseAge },
-      { flags: "--keep <n>", description: "at most so many active sessions stay, the newest", parse: parseNumber },
+      { flags: "--keep <n>", description: "keep at most this number of active sessions, the newest", parse: parseNumber },
       { flags: "--max-bytes <size>", description: "all together at most so large, such as 2GiB", parse: parseBytes },
       {
         flags: "--grace <age>",

@@ -5,7 +5,7 @@ import { parseCount } from "../option-values.ts";
 export const conversationCommands: readonly CommandDefinition[] = [
   {
     name: "chat",
-    description: "talk to an agent; goes on with the session that was used last",
+    description: "talk to an agent; resumes the session that was used last",
     asksModel: true,
     arguments: [],
     options: [
@@ -81,7 +81,7 @@ export const programCommands: readonly CommandDefinition[] = [
       { name: "<key>", description: "the session" },
       { name: "<workspace>", description: "the agent's files" },
     ],
-    options: [{ flags: "--until <messages>", description: "end when there are so many", parse: parseCount }],
+    options: [{ flags: "--until <messages>", description: "end at this number of messages", parse: parseCount }],
     isHidden: true,
     examples: ["__demo-talk k w --until 1", "__demo-talk k w --until 2"],
     load: () => import("../commands/demo-talk.ts"),

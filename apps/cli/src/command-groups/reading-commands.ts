@@ -10,7 +10,7 @@ export const readingCommands: readonly CommandDefinition[] = [
     arguments: [],
     options: [
       limit,
-      { flags: "--cursor <cursor>", description: "go on where a list ended" },
+      { flags: "--cursor <cursor>", description: "continue after an earlier page" },
       since,
       until,
       { flags: "--sort <order>", description: "updated or key", choices: ["updated", "key"] },
@@ -25,11 +25,11 @@ export const readingCommands: readonly CommandDefinition[] = [
     description: "show a session's records",
     arguments: [keyArgument],
     options: [
-      { flags: "--tail <n>", description: "the last so many only", parse: parseCount },
+      { flags: "--tail <n>", description: "only the last n records", parse: parseCount },
       { flags: "--after-seq <n>", description: "records after this sequence number only", parse: parseNumber },
       role,
-      { flags: "--follow", description: "go on with what is appended, until interrupted" },
-      { flags: "--all", description: "also what compactions left behind" },
+      { flags: "--follow", description: "wait for new records, until interrupted" },
+      { flags: "--all", description: "also the records before compactions" },
       { flags: "--all-branches", description: "every record, other branches and side records too" },
       { flags: "--raw", description: "the records as JSON, one a line" },
     ],
@@ -38,7 +38,7 @@ export const readingCommands: readonly CommandDefinition[] = [
   },
   {
     name: "context",
-    description: "show what would be sent to a model now",
+    description: "show what the next request to the model would hold",
     arguments: [keyArgument],
     options: [
       {
@@ -54,11 +54,11 @@ export const readingCommands: readonly CommandDefinition[] = [
   },
   {
     name: "explain",
-    description: "say what each past call of a model was given: sent, summarized, shortened, and why",
+    description: "show what each past model call was sent, and what was summarized or shortened",
     arguments: [keyArgument],
     options: [
       { flags: "--turn <id>", description: "the calls of this turn only" },
-      { flags: "--tail <n>", description: "the last so many only", parse: parseCount },
+      { flags: "--tail <n>", description: "only the last n calls", parse: parseCount },
     ],
     examples: ["explain notes", "explain notes --tail 1 --json"],
     load: () => import("../commands/explain.ts"),
@@ -78,7 +78,7 @@ export const readingCommands: readonly CommandDefinition[] = [
       allAgents,
       archived,
     ],
-    afterInterrupt: "What was printed holds; the rest was not looked at. Run it again.",
+    afterInterrupt: "The printed hits are valid; the rest was not searched. Run it again.",
     examples: ["search harbour lights --limit 5", "search harbour --role user --json"],
     load: () => import("../commands/search.ts"),
   },
@@ -89,7 +89,7 @@ export const readingCommands: readonly CommandDefinition[] = [
     options: [
       { flags: "--after-seq <n>", description: "from the record after this number on", parse: parseNumber },
       role,
-      { flags: "--limit <n>", description: "end after so many", parse: parseCount },
+      { flags: "--limit <n>", description: "end after this number of records", parse: parseCount },
     ],
     examples: ["watch notes --after-seq 0 --limit 1", "watch notes --after-seq 1 --limit 1 --json"],
     load: () => import("../commands/watch.ts"),

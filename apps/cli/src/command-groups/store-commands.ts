@@ -27,7 +27,7 @@ export const storeCommands: readonly CommandDefinition[] = [
   },
   {
     name: "reindex",
-    description: "make the search index, or the files derived from the sessions, anew",
+    description: "rebuild the search index, or the files derived from the sessions",
     arguments: [],
     options: [],
     afterInterrupt: "The records are as they were; run it again, or let the next search index the rest.",

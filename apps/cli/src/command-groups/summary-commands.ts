@@ -32,7 +32,7 @@ export const summaryCommands: readonly CommandDefinition[] = [
     name: "checkpoints",
     description: "list a session's checkpoints, oldest first",
     arguments: [keyArgument],
-    options: [{ flags: "--limit <n>", description: "the newest so many only, or all", parse: parseLimit }],
+    options: [{ flags: "--limit <n>", description: "only the newest n, or all", parse: parseLimit }],
     examples: ["checkpoints notes", "checkpoints notes --limit 1 --json"],
     load: () => import("../commands/checkpoints.ts"),
   },
@@ -44,7 +44,7 @@ export const summaryCommands: readonly CommandDefinition[] = [
       { name: "<query...>", description: "what to look for; not all of its words have to occur" },
     ],
     options: [
-      { flags: "--limit <n>", description: "at most so many places, 20 at the most (default: 5)", parse: parseCount },
+      { flags: "--limit <n>", description: "at most this number of places, up to 20 (default: 5)", parse: parseCount },
       { flags: "--session <key>", description: "only what this session no longer has in its context" },
       { flags: "--workspace <dir>", description: "where the memory files are (default: the current folder)" },
     ],

@@ -30,7 +30,7 @@ export const transferCommands: readonly CommandDefinition[] = [
     options: [
       {
         flags: "--batch <n>",
-        description: "each so many lines are one append: all or none of them",
+        description: "append n lines at a time: all of them or none",
         parse: parseCount,
       },
       {
@@ -76,7 +76,7 @@ export const transferCommands: readonly CommandDefinition[] = [
       allAgents,
       archived,
     ],
-    afterInterrupt: "The files that are there are complete; the same command goes on with those that are missing.",
+    afterInterrupt: "The files that exist are complete. Run the same command again to write the rest.",
     examples: ["export notes --to pi", "export --all --to openclaw -o exported"],
     load: () => import("../commands/export.ts"),
   },

@@ -67,8 +67,8 @@ async function startingRef(context: CommandContext, store: SessionStore, key: st
 }
 
 /**
- * The newest session that is talked to here. What was imported may hold sessions of channels, groups and jobs that are
- * newer: a word said here would be added to what others read there, so that they are gone on with by their key only.
+ * The newest session of the terminal. Imports may bring newer sessions of channels, groups and jobs. Others would read
+ * there what the user writes here, so `chat` resumes them by their key only.
  */
 async function lastRef({ output, scope, signal }: CommandContext, store: SessionStore): Promise<SessionRef | null> {
   const { namespace, agentId } = scope;

@@ -28,7 +28,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
         remedy: "Say something in the session first, or try again later.",
       });
     }
-    if (result.kind === "nothing") output.note("Nothing was said since this one; no model was asked.");
+    if (result.kind === "nothing") output.note("There are no new messages since this checkpoint; no model was called.");
     if (made === undefined) throw new ThroughlineError("INTERNAL", "The checkpoint is not among the session's.");
     const names = { key: session.key, sessionId: session.sessionId };
     if (output.isJson) await output.object(checkpointObject(names, made));

@@ -5,7 +5,7 @@ import { listSessions } from "@throughline/queries";
 import { sessionLabel } from "@throughline/queries/internal";
 import { terminalSafeLine } from "../terminal-safe.ts";
 
-/** So many sessions are looked at: a shell waits, and nobody reads more. */
+/** The most sessions that a completion looks at: a shell waits for it. */
 const mostSessions = 500;
 
 /** Prints the words that may stand where the last one is being typed, one a line. Asks the index only, no transcript. */

@@ -2,9 +2,9 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 
 /**
- * A few lines a shell reads once; every answer comes from the hidden `__complete`, so that they never grow old. Colons
- * part words in bash and keys are full of them: the line is split at white space instead, and what stands before the
- * last colon is taken off the answers again.
+ * A few lines a shell reads once; every answer comes from the hidden `__complete`, so that they never grow old. Bash
+ * splits words at colons, which keys contain. So the script splits the line at white space, and removes the text up to
+ * the last colon from the answers.
  */
 const bash = `_throughline() {
   local line="\${COMP_LINE:0:COMP_POINT}" words cur reply

@@ -38,7 +38,7 @@ export async function run({ output, config }: CommandContext, input: CommandInpu
   return 0;
 }
 
-/** What was said under another word is shown with the setting it means. */
+/** A note about another name for a setting is shown with that setting. */
 function notesOf({ notes }: Config, key: string): readonly ConfigNote[] {
   return notes.filter((note) => note.key === key || note.meant === key);
 }

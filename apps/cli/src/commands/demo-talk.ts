@@ -8,8 +8,8 @@ interface TalkOptions {
 }
 
 /**
- * The demonstration's conversation, in a process of its own: one that is there to be killed, and one that goes on to so
- * many messages and tells what the model was given.
+ * The demonstration's conversation, in a process of its own. One such process is killed. Another continues to a number
+ * of messages and reports what the model was sent.
  */
 export async function run({ output, openStore, signal }: CommandContext, input: CommandInput): Promise<number> {
   const [key = "", workspace = ""] = input.arguments;

@@ -119,7 +119,7 @@ function rowOf({ state, records, repaired, lost, format, key, path }: ImportResu
   return [state, String(records), String(repaired), String(lost.length), format, key ?? "", path];
 }
 
-/** In the order in which they are told. */
+/** In the order in which they are printed. */
 interface ImportTotals {
   sources: number;
   imported: number;

@@ -3,7 +3,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { createSession } from "@throughline/queries";
 import { showSession } from "../show-session.ts";
 
-/** Makes a further session and prints its id. */
+/** Creates a session and prints its id. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const label = input.arguments.join(" ").trim();
   const key = input.options["key"] as string | undefined;

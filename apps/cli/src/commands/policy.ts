@@ -12,7 +12,7 @@ import { resolveSession } from "@throughline/queries";
 import { sendPolicyText } from "../chat/send-policy-text.ts";
 import { timeText } from "../time-text.ts";
 
-/** Says whether something would be sent in a session and by which rule, and when the session begins anew. */
+/** Prints whether an agent may send in a session, by which rule, and when the session resets. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { output, scope, signal, config } = context;
   const { channel, chatType } = input.options as { readonly channel?: string; readonly chatType?: string };
@@ -103,7 +103,7 @@ function resetText({ rule, source, dueAtMs, isDue, reason }: ResetPlan): string 
   if (rule.mode === "never" || dueAtMs === null) return "never by itself";
   const when = isDue
     ? `due since ${timeText(dueAtMs)} UTC (${reason})`
-    : `due at ${timeText(dueAtMs)} UTC if nothing is said`;
+    : `due at ${timeText(dueAtMs)} UTC without new messages`;
   return `${rule.mode}, by the ${source} rule: ${when}`;
 }
 

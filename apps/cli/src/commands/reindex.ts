@@ -2,7 +2,7 @@ import { ThroughlineError, type RebuiltFile, type SessionStore } from "@throughl
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 
-/** Makes what the store derives from its sessions anew: the search index, or the files beside the transcripts. */
+/** Rebuilds what the store derives from its sessions: the search index, or the files beside the transcripts. */
 export async function run({ output, openStore, signal }: CommandContext): Promise<number> {
   const store = await openStore("write");
   const { name } = store.capabilities;
@@ -19,7 +19,7 @@ export async function run({ output, openStore, signal }: CommandContext): Promis
     await output.object({ kind: "reindex", store: name, lag, files });
     return 0;
   }
-  if (lag !== null) await output.line(`The search index was made anew; ${lag} records are not in it.`);
+  if (lag !== null) await output.line(`The search index was rebuilt; ${lag} records are not in it.`);
   for (const { path, sessions } of files) await output.line(`Wrote ${path} from ${counted(sessions, "session")}.`);
   if (lag === null) await output.line(`The ${name} store keeps no search index: a search reads every record.`);
   return 0;

@@ -16,7 +16,7 @@ interface SessionsOptions {
 
 const shownByDefault = 50;
 const largestPage = 1000;
-/** People are told how many there are, but nobody waits for more than a page: of 10,000 it took half a second. */
+/** People see the total only up to this number: counting 10,000 sessions took half a second. */
 const countedAtMost = 1000;
 
 const columns: readonly TableColumn[] = [

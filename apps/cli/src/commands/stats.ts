@@ -30,7 +30,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   return 0;
 }
 
-/** Of a store in one file, with what SQLite keeps beside it; null where there is no such file. */
+/** The size of a store in one file, with the files that SQLite keeps beside it; null if the store is not one file. */
 function fileSize({ host, storeUrl }: CommandContext): number | null {
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
   if (address.scheme !== "sqlite") return null;

@@ -58,7 +58,7 @@ const tailFindings: ReadonlySet<string> = new Set([
 
 type Step = (stage: DemoStage) => Promise<DemoStep>;
 
-/** In the order they are told. */
+/** In the order in which they are printed. */
 export const demoSteps: readonly Step[] = [
   killedTalk,
   restart,

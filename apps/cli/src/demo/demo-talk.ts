@@ -17,7 +17,7 @@ export interface DemoTalk {
   readonly ref: SessionRef;
   /** Holds the files the agent works with. */
   readonly workspace: string;
-  /** Talks until the session has so many messages, or for so many turns. */
+  /** Talks until the session has a number of messages, or for a number of turns. */
   readonly until: { readonly messages: number } | { readonly turns: number };
   readonly wordDelayMs?: number;
   readonly signal: AbortSignal;

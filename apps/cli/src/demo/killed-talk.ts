@@ -10,7 +10,7 @@ export interface KilledTalk {
 
 export interface KilledTalkOptions {
   readonly args: readonly string[];
-  /** It is killed in the middle of the first answer after so many records. */
+  /** The process is killed during the first answer after this number of records. */
   readonly killAfter: number;
   readonly signal: AbortSignal;
 }

@@ -120,7 +120,7 @@ async function ask(
   const { output } = context;
   output.note(`There are sessions of OpenClaw: ${places.map(placeText).join("; ")}.`);
   try {
-    await context.confirm("Import them? Their files stay as they are, and what is said from now on is kept here only.");
+    await context.confirm("Import them? Their files stay unchanged; new messages are stored here only.");
   } catch (error) {
     // An interrupt decides nothing.
     if (!hasErrorCode(error, "ABORTED") || context.signal.aborted) throw error;

@@ -87,7 +87,7 @@ class BuiltExpression {
     return read;
   }
 
-  /** Characters that no part of the expression tells apart are of one class. */
+  /** Characters that no part of the expression distinguishes belong to one class. */
   #classOf(code: number): number {
     const known = this.#classOfCode.get(code);
     if (known !== undefined) return known;

@@ -17,10 +17,11 @@ function sharedCell(): Int32Array {
 }
 
 /**
- * Runs something while no other thread of this process runs something here. A lock of the system belongs to the process, and
- * whichever thread closes a descriptor of a file drops the locks that all of them have on it. SQLite knows that of its own
- * descriptors; ours must be closed while it locks the file in no other thread, or else another process takes this one for gone, and
- * deletes the log that it still writes; or writes to one that this one is about to delete. Not to be called within itself.
+ * Runs something while no other thread of this process runs something here. A lock of the system belongs to the
+ * process, and whichever thread closes a descriptor of a file drops the locks that all of them have on it. SQLite
+ * handles that for its own descriptors. Ours must be closed while no other thread has SQLite's lock on the file. Else
+ * another process assumes that this one has ended, and deletes the log that it still writes, or writes to one that this
+ * one deletes. Not to be called within itself.
  */
 export function inOneThread<Result>(run: () => Result): Result {
   while (Atomics.compareExchange(cell, 0, free, taken) !== free)

@@ -40,10 +40,11 @@ export interface AgentSessions extends Sessions {
 }
 
 /**
- * The whole path of a turn over a store: a due flush is asked, a due compaction made and shown in the very next request,
- * an overflow cured by the same compaction, a checkpoint made afterwards in the background, poor summaries made again.
+ * Sessions that run the whole path of a turn over a store. Before a call, a due flush is asked and a due compaction is
+ * written, which the next request shows. An overflow starts the same compaction. Afterwards a checkpoint is created in
+ * the background, and poor summaries are written again.
  * @throws {ThroughlineError} CONFIG_INVALID for settings out of range and combinations that could have no effect;
- *   CAPABILITY_UNSUPPORTED for a model whose API no messages can be made for
+ * CAPABILITY_UNSUPPORTED for a model whose API no messages can be made for
  */
 export function createAgentSessions(options: AgentSessionsOptions): AgentSessions {
   checkOptions(options);

@@ -6,7 +6,7 @@ import { readFlushState } from "@throughline/memory-flush";
 import { type FlushPhase } from "@throughline/memory-flush/internal";
 import type { Gauge } from "@throughline/tokens";
 
-/** What a summarizer's breaker stands at, as `createSummarizerBreakers` tells it. */
+/** The state of a summarizer's breaker, as `createSummarizerBreakers` reports it. */
 export interface SummarizerState {
   readonly name: string;
   readonly state: "closed" | "open" | "half-open";

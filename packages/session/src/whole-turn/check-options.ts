@@ -9,7 +9,7 @@ interface Problem {
   readonly allowed: string;
 }
 
-/** Names of our own steps, which events are told apart by. */
+/** Names of our own steps, by which events are distinguished. */
 const stepNames: readonly string[] = ["memory-flush", "compaction", "checkpoint"];
 
 type Check = (options: AgentSessionsOptions) => readonly Problem[];
@@ -102,7 +102,7 @@ function checkpoint({ checkpoint: given = {}, compaction = {} }: AgentSessionsOp
 function retry({ retry: given, summarizers }: AgentSessionsOptions): readonly Problem[] {
   const interval = given?.intervalSeconds ?? 0;
   if (interval === 0 || summarizers.length > 0) return [];
-  const allowed = "0 where there are no summarizers: nobody would write a better summary";
+  const allowed = "0 without summarizers: none would write a better summary";
   return [{ key: "retry.intervalSeconds", value: interval, allowed }];
 }
 

@@ -36,7 +36,7 @@ export function compactionStep(parts: WholeTurnParts): TurnStep {
   };
 }
 
-/** A reserve that is under its floor, or more than a window has room for, is another one; once for each window it is said. */
+/** A reserve under its floor, or too large for the window, is replaced. An event reports it once for each window. */
 function tellRepairs({ compaction, listener }: WholeTurnParts, { ref, gauge }: StepContext, told: Set<number>): void {
   const windowTokens = gauge.windowTokens ?? 0;
   if (told.has(windowTokens)) return;

@@ -13,7 +13,7 @@ import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /** Options of `session.compact`. */
 export interface ManualCompactionOptions {
-  /** Plans and compacts as for a window of so many tokens. @default the session's model's */
+  /** Plans and compacts as for a window of this size, in tokens. @default the session's model's */
   readonly windowTokens?: number;
   readonly signal?: AbortSignal;
 }
@@ -170,7 +170,7 @@ export class SessionOperations {
     return result.kind === "busy" ? busy(session) : result;
   }
 
-  /** What another session knew, in front of one in which nothing was said yet. */
+  /** The knowledge of another session, at the start of a session without messages. */
   async #inheritFrom(
     session: SessionHandle,
     from: SessionRef,

@@ -5,8 +5,8 @@ import { keyOf } from "./turn-memory.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
 /**
- * The system prompt with the line that says how full the context is and with what a flush says there. In one turn the
- * figures stay as they were first said: a prompt that changes with every call is read anew by the provider each time.
+ * The system prompt with the line about the size of the context and with the text of a flush. Within a turn the figures
+ * stay the same, because a provider cannot cache a prompt that changes with every call.
  */
 export function systemText(
   base: SystemPrompt,

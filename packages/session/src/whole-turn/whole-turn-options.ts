@@ -34,7 +34,7 @@ interface WholeTurnCompaction extends CompactionSettings {
   readonly backgroundPercent?: number;
   /** For all summarizers together. @default 180000 */
   readonly deadlineMs?: number;
-  /** The tool named after a compaction for what is no longer shown. @default none */
+  /** The tool that a compaction names for reading messages that are no longer shown. @default none */
   readonly memorySearchTool?: string | null;
 }
 

@@ -46,7 +46,7 @@ function worksOf(store: SessionStore, ref: SessionRef): readonly Work[] {
 
 async function* none(): AsyncGenerator<never> {}
 
-/** So many records that a read has several pages in any store. */
+/** Enough records that a read has several pages in any store. */
 async function filled(store: SessionStore): Promise<SessionRef> {
   const ref = await createSession(store, "a");
   const { pageRecords, batchRecords } = store.capabilities.limits;

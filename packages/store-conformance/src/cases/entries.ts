@@ -282,7 +282,7 @@ export const entryCases: readonly ConformanceCase[] = [
   },
   {
     id: "entries/not-an-entry",
-    demand: "what is no entry is refused",
+    demand: "a value that is not an entry is refused",
     async run({ store }) {
       for (const entry of [null, [], {}, { sessionId: 7 }, { sessionId: "session-a", big: 1n }]) {
         await assertRefused(store.save(refOf("a"), entry as SessionEntry, { ifRevision: null }), "INPUT_INVALID");

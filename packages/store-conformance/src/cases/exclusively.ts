@@ -231,7 +231,7 @@ export const exclusivelyCases: readonly ConformanceCase[] = [
   },
   {
     id: "exclusively/arguments",
-    demand: "what is no function, time, signal or agent is refused by its name, and the lock stays free",
+    demand: "an invalid function, time, signal or agent is refused by its name, and the lock stays free",
     needs: ["exclusively"],
     withoutCodec: true,
     async run({ store }) {

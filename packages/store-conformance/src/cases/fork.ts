@@ -40,8 +40,8 @@ async function saying(store: SessionStore, name: string, texts: readonly string[
 }
 
 /**
- * Records but for what a store that copies them states anew: the checksum, since a codec keeps other bytes of the same
- * content, and the time of storing.
+ * Records without the fields that a copying store sets again: the time of storing, and the checksum, because a codec
+ * keeps other bytes of the same content.
  */
 async function readContents(store: SessionStore, ref: SessionRef): Promise<readonly unknown[]> {
   return (await readSources(store, ref)).map(({ crc: _crc, storedAtMs: _storedAtMs, ...record }) => record);

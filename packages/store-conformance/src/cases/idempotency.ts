@@ -35,7 +35,7 @@ export const idempotencyCases: readonly ConformanceCase[] = [
   },
   {
     id: "idempotency/new-key",
-    demand: "a key that was said to be new is remembered like any other, also by a handle that is opened later",
+    demand: "a key that was declared new is remembered like any other, also by a handle that is opened later",
     needs: ["reopen"],
     async run({ under, store }) {
       const ref = await createSession(store, "a");

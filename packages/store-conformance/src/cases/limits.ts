@@ -12,7 +12,7 @@ import {
 } from "../case-tools.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 
-/** A line of exactly so many bytes. */
+/** A line of exactly this number of bytes. */
 function lineOfBytes(id: string, bytes: number): string {
   const frame = lineOf(id, '"x":""').length;
   return lineOf(id, `"x":"${"x".repeat(bytes - frame)}"`);

@@ -44,7 +44,7 @@ export const listCases: readonly ConformanceCase[] = [
   },
   {
     id: "list/newest-first",
-    demand: "the newest session comes first when nothing is said",
+    demand: "the newest session comes first by default",
     async run({ store }) {
       await createSeven(store);
       assert.equal(idsOf(await listAll(store, { limit: 2 })), byTime());
@@ -101,7 +101,7 @@ export const listCases: readonly ConformanceCase[] = [
   },
   {
     id: "list/default-limit",
-    demand: "a page holds 50 sessions when nothing is said",
+    demand: "a page holds 50 sessions by default",
     async run({ store }) {
       for (let index = 0; index < 52; index++) await createSession(store, `n${index}`);
       const page = await store.list();

@@ -9,7 +9,7 @@ async function allOf(findings: AsyncIterable<Finding>): Promise<Finding[]> {
   return found;
 }
 
-/** A note or a warning may be said of a sound store; an error says that something is lost. */
+/** A sound store may have notes or warnings; an error means that something is lost. */
 async function assertNoErrors(findings: AsyncIterable<Finding>, what: string): Promise<void> {
   const errors = (await allOf(findings)).filter(({ severity }) => severity === "error");
   assert.deepEqual(errors, [], what);

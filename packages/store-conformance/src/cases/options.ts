@@ -135,7 +135,7 @@ export const optionCases: readonly ConformanceCase[] = [
   },
   {
     id: "options/no-object",
-    demand: "what is no object in the place of a method's options is refused",
+    demand: "a value that is not an object in place of a method's options is refused",
     withoutCodec: true,
     async run({ store }) {
       const ref = await createSession(store, "a");

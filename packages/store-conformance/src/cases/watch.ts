@@ -11,10 +11,10 @@ function facetOf({ watch }: SessionStore): WatchFacet {
   return watch;
 }
 
-/** A watch under way; what it has seen so far is in `seqs`. */
+/** A running watch; `seqs` holds the numbers it has seen. */
 interface Watching {
   readonly seqs: number[];
-  /** Resolves when so many records were seen; fails after ten seconds. */
+  /** Resolves when this number of records was seen; fails after ten seconds. */
   until(count: number): Promise<void>;
   stop(): Promise<void>;
 }

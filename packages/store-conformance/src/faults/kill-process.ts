@@ -4,7 +4,7 @@ import type { RandomSource } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 
 interface KillProcessOptions {
-  /** A script for Node that prints a line for every write it was told is done. */
+  /** A script for Node that prints a line for every acknowledged write. */
   readonly scriptPath: string;
   readonly args?: readonly string[];
   /** Options for Node itself. @default those of this process */
