@@ -253,7 +253,7 @@ describe("a conversation on a terminal", () => {
     await using terminal = chat();
     await terminal.waitFor("> ");
     await say(terminal, "/compact");
-    expect(terminal.text()).toContain("Nothing was said yet.");
+    expect(terminal.text()).toContain("There are no messages yet.");
     await say(terminal, "/status");
     for (const name of ["messages", "tokens", "compactions", "breaker", "pending"])
       expect(terminal.text()).toMatch(new RegExp(`\\n${name} +\\S`));
@@ -264,7 +264,7 @@ describe("a conversation on a terminal", () => {
     await say(terminal, "/quiet");
     terminal.write("\u0004");
     expect(await terminal.exitCode()).toBe(0);
-    expect(terminal.text()).toContain("Nothing was said, so nothing is saved.");
+    expect(terminal.text()).toContain("No messages, so nothing is saved.");
   });
 
   it("says which model answers and why, and that the offline one is no language model", async () => {

@@ -295,11 +295,13 @@ describe("chat without a key", () => {
     await seed(directory.path, [{ key: channel, drafts: [user("deploy at five")] }], store);
     const first = await run(once);
     expect(objects(first.stdout)[0]).toMatchObject({ key: "agent:main:cli:direct:chat" });
-    expect(first.stderr).toContain(`${channel} was used last, but not from here: a new session is begun.`);
+    expect(first.stderr).toContain(
+      `${channel} was used last, but it belongs to a channel or a job. A new session is created instead;`,
+    );
     await seed(directory.path, [{ key: "agent:main:cron:daily", drafts: [user("the report")] }], store);
     const second = await run(once);
     expect(objects(second.stdout)[0]).toMatchObject({ key: "agent:main:cli:direct:chat" });
-    expect(second.stderr).toContain("agent:main:cli:direct:chat goes on.");
+    expect(second.stderr).toContain("Resuming agent:main:cli:direct:chat instead");
     const third = await run([...once, "--key", channel]);
     expect(objects(third.stdout)[0]).toMatchObject({ key: channel });
   });

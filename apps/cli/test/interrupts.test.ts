@@ -36,7 +36,7 @@ describe("an interrupt", () => {
       expect.objectContaining({
         kind: "error",
         code: "ABORTED",
-        remedy: expect.stringContaining("the same command goes on") as string,
+        remedy: expect.stringContaining("Run the same command again") as string,
       }),
     ]);
     const folder = join(target, "agents/main/sessions");

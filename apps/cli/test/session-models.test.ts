@@ -77,8 +77,8 @@ describe("the model of a conversation", () => {
       /"openai\/gpt-5".+OPENAI_API_KEY is not set.+Set OPENAI_API_KEY/,
     ],
     [{ providerOverride: "nobody", modelOverride: "gpt-5" }, /"nobody\/gpt-5".+no provider of that name is known/],
-    [{ providerOverride: "anthropic" }, /"anthropic".+which tells no model/],
-    [{ modelOverride: "claude-opus-5" }, /"claude-opus-5".+which tells no provider/],
+    [{ providerOverride: "anthropic" }, /"anthropic".+which names no model/],
+    [{ modelOverride: "claude-opus-5" }, /"claude-opus-5".+which names no provider/],
   ])("is another one where that of the entry cannot be used, and says so: %j [ENT-07]", async (fields, note) => {
     await must("new", "--key", key);
     for (const [field, value] of Object.entries(fields)) await must("entry", key, "set", field, value);

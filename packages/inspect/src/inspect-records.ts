@@ -21,8 +21,8 @@ const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = 
 ]);
 
 /**
- * Finds the problems in the records of one session: on the path to the head, records that the context leaves out as
- * unreadable, and records that a provider would refuse as they are.
+ * Finds the problems in the records of one session: on the path to the head, unreadable records that the context leaves
+ * out, and records that a provider would refuse.
  *
  * @param records all of them, in order of seq
  */

@@ -88,8 +88,8 @@ function namesOf(path: string): readonly string[] | null {
 }
 
 /**
- * The patch of the entry after the turn in which the agent was asked: what it did, or that it may be asked again,
- * because the call failed before an answer. Null if it was not asked.
+ * The patch of the entry after the turn in which the agent was asked. It states what the agent did, or that it may be
+ * asked again, because the call failed before an answer. Null if it was not asked.
  *
  * @throws {ThroughlineError} INPUT_INVALID
  */

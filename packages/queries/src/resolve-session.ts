@@ -111,8 +111,8 @@ export async function* listSessions(
 }
 
 /**
- * The addresses that a text may name, in the order of the lookup: the text as a key, in each of its spellings, then the
- * key for the text as a label. Empty for any other text.
+ * The addresses that a text may name, in the order of the lookup. The text as a key comes first, in each of its
+ * spellings, then the key for the text as a label. Empty for any other text.
  */
 export function refsOf(text: string, scope: SessionScope): readonly SessionRef[] {
   return [...found(() => keyRefs(text, scope)), ...found(() => [labelRef(text, scope)])];

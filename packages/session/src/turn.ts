@@ -47,8 +47,8 @@ export interface RunTurnOptions {
   readonly onDelta?: (delta: ChatDelta) => void;
   readonly onEvent?: SessionEventListener;
   /**
-   * If another turn is open: wait for it, throw SESSION_BUSY, or continue in a copy of the session from before that
-   * turn. @default waits for turns of this process, by the entry's `queueMode`; throws for others
+   * If another turn is open: wait for it, throw SESSION_BUSY, or continue in a copy of the session from before it.
+   * @default waits by the entry's `queueMode` for turns of this process; throws for others
    */
   readonly whenBusy?: "queue" | "reject" | "branch";
   /** How long to wait at most; then SESSION_BUSY. @default 600000 */

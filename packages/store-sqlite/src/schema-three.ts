@@ -31,9 +31,9 @@ const shared = (table: string, session: string): string =>
   `${session} IN (${origins} SELECT session FROM up) AND ${table}.seq <= (${origins} SELECT to_seq FROM up WHERE session = ${table}.session)`;
 
 /**
- * It holds at any time: entered records are found by session and parent, later ones by a scan of the end of the log,
- * and both for the records that a fork shares. CROSS JOIN keeps the order in which they are looked up, a plus sign an
- * index out.
+ * It holds at any time. Entered records are found by session and parent, later ones by a scan of the end of the log.
+ * Both also serve the records that a fork shares. CROSS JOIN keeps the order in which they are looked up, a plus sign
+ * an index out.
  */
 const view = `
 CREATE VIEW children AS

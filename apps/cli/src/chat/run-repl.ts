@@ -121,7 +121,7 @@ async function takeTurn(
       await output.line({ text: `(${message} ${remedy} Then /continue asks the model.)`, style: "yellow" });
     }
     if (turn.outcome === "step-limit")
-      await output.line({ text: "(stopped at the limit of model calls; /continue goes on)", style: "yellow" });
+      await output.line({ text: "(stopped at the limit of model calls; /continue resumes)", style: "yellow" });
     if (conversation.ref.key !== before)
       await output.line({ text: `(you are in ${conversation.ref.key} now)`, style: "dim" });
   } finally {

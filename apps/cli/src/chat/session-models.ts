@@ -79,7 +79,7 @@ export function overrideProblem(
   if (missingVariable !== null)
     return new ThroughlineError("MODEL_KEY_MISSING", `${named}, and ${missingVariable} is not set.`, {
       details,
-      remedy: `Set ${missingVariable}, or take the override away: ${unset}.`,
+      remedy: `Set ${missingVariable}, or remove the override: ${unset}.`,
     });
   const lacking =
     provider === null
@@ -89,7 +89,7 @@ export function overrideProblem(
         : "and no provider of that name is known";
   return new ThroughlineError("INPUT_INVALID", `${named}, ${lacking}.`, {
     details,
-    remedy: `Take the override away: ${unset}.`,
+    remedy: `Remove the override: ${unset}.`,
   });
 }
 

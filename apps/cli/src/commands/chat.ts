@@ -81,7 +81,7 @@ async function lastRef({ output, scope, signal }: CommandContext, store: Session
   }
   if (passed !== null)
     output.note(
-      `${passed.key} was used last, but not from here: ${found === null ? "a new session is begun" : `${found.key} goes on`}. --key goes on with any session.`,
+      `${passed.key} was used last, but it belongs to a channel or a job. ${found === null ? "A new session is created" : `Resuming ${found.key}`} instead; --key resumes any session.`,
     );
   return found;
 }

@@ -27,9 +27,10 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const [action, ...words] = input.arguments;
   const { output, signal, scope, host } = context;
   const options = input.options as MemoryOptions;
-  if (action !== "search") throw usageError(`memory ${JSON.stringify(action)} is not a thing to do; search is.`);
+  if (action !== "search")
+    throw usageError(`memory has no action ${JSON.stringify(action)}; use: memory search QUERY.`);
   const query = words.join(" ").trim();
-  if (query === "") throw usageError("memory search needs a word to look for.");
+  if (query === "") throw usageError("memory search needs at least one word.");
   const store = await context.openStore("read");
   const ref = await askedBy(context, store, options.session ?? null);
   const root = resolve(host.workingDirectory, options.workspace ?? workspaceOf(context) ?? ".");
