@@ -126,7 +126,7 @@ describe("a conversation on a terminal", () => {
     await say(terminal, "/switch plan");
     expect(terminal.text()).toContain('"plan" fits 2 sessions');
     await say(terminal, "/switch nothing-of-that-name");
-    expect(terminal.text()).toContain("has no session");
+    expect(terminal.text()).toContain("matches");
     await say(terminal, "/status");
     expect(terminal.text()).toMatch(/session +agent:main:now/);
   });
@@ -196,7 +196,7 @@ describe("a conversation on a terminal", () => {
     await say(terminal, "/delete agent:main:here");
     expect(terminal.text()).toContain("This is the current session");
     await say(terminal, "/delete agent:main:th");
-    expect(terminal.text()).toContain("none with exactly this key or id");
+    expect(terminal.text()).toContain("has exactly the key or id");
     await say(terminal, "/delete agent:main:there");
     expect(terminal.text()).toContain("Archived agent:main:there");
     expect(await userTexts("id-agent-main-there")).toEqual(["2"]);

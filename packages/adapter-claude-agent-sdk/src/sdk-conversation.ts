@@ -199,7 +199,11 @@ function saysLost(text: string): boolean {
 }
 
 function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : typeof error === "string" ? error : "it threw a value that is not an error";
+  return error instanceof Error
+    ? error.message
+    : typeof error === "string"
+      ? error
+      : "it threw a value that is not an error";
 }
 
 /** @throws {ThroughlineError} ABORTED */

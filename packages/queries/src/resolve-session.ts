@@ -203,10 +203,12 @@ function agentOf(text: string, scope: SessionScope): string {
 }
 
 function notFound(text: string, agentId: string, isExact: boolean): ThroughlineError {
-  const how = isExact ? "with exactly this key or id" : "whose key, id or label begins so";
+  const name = JSON.stringify(text);
   return new ThroughlineError(
     "SESSION_NOT_FOUND",
-    `Agent ${agentId} has no session ${JSON.stringify(text)}: none ${how}.`,
+    isExact
+      ? `No session of agent ${agentId} has exactly the key or id ${name}.`
+      : `No session of agent ${agentId} matches ${name}.`,
     {
       details: { text, agentId },
     },

@@ -108,7 +108,11 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
     arguments: [],
     options: [
       { flags: "--older-than <age>", description: "without activity for longer, such as 30d", parse: parseAge },
-      { flags: "--keep <n>", description: "keep at most this number of active sessions, the newest", parse: parseNumber },
+      {
+        flags: "--keep <n>",
+        description: "keep at most this number of active sessions, the newest",
+        parse: parseNumber,
+      },
       { flags: "--max-bytes <size>", description: "all together at most so large, such as 2GiB", parse: parseBytes },
       {
         flags: "--grace <age>",

@@ -109,7 +109,10 @@ async function outcomeOf(step: Step, store: SessionStore): Promise<unknown> {
   try {
     return withoutTimes(await step(store));
   } catch (error) {
-    assert.ok(ThroughlineError.isInstance(error), `a step failed with another value than a ThroughlineError: ${String(error)}`);
+    assert.ok(
+      ThroughlineError.isInstance(error),
+      `a step failed with another value than a ThroughlineError: ${String(error)}`,
+    );
     return { code: error.code, outcome: error.outcome };
   }
 }
