@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { foreignFixtures } from "./foreign-fixtures.ts";
@@ -75,4 +75,54 @@ describe("a session of another program", () => {
       }
     },
   );
+});
+
+const targets = [
+  ["claude-code", "CLAUDE_CONFIG_DIR", ".claude", "projects/", "claude --resume"],
+  ["codex", "CODEX_HOME", ".codex", "sessions/", "codex resume"],
+  ["pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions/", "pi --session"],
+  ["openclaw", "OPENCLAW_STATE_DIR", ".openclaw", "agents/main/sessions/", "openclaw tui --session"],
+] as const;
+
+describe("handoff", () => {
+  it.each(targets)(
+    "to %s writes a new session where the program finds it",
+    async (to, variable, folder, below, command) => {
+      const [fixture] = foreignFixtures.filter(({ format }) => format !== to);
+      const home = join(directory.path, `to-${to}`);
+      const source = join(home, "source.jsonl");
+      mkdirSync(home, { recursive: true });
+      writeFileSync(source, fixture?.stages.at(-1) ?? "");
+      const key = sourcesOf(await runHere(home, ["import", source, "--json"]))[0]?.key ?? "";
+      const before = (await runHere(home, ["show", key, "--raw", "--all-branches"])).stdout;
+      const paths = new Set<string>();
+      for (const environment of [{}, {}, { [variable]: join(home, "elsewhere") }]) {
+        const run = await runHere(home, ["handoff", key, "--to", to, "--json"], { environment });
+        const [written] = objects(run.stdout);
+        expect([run.code, written?.["kind"], written?.["cwd"]]).toEqual([0, "handoff", "/home/u/project"]);
+        const path = String(written?.["path"]);
+        expect(written?.["command"]).toMatch(/^cd \/home\/u\/project && /);
+        expect(written?.["command"]).toContain(command);
+        expect(existsSync(path)).toBe(true);
+        const root = variable in environment ? join(home, "elsewhere") : join(home, folder);
+        // OpenClaw's second session gets a state directory of its own.
+        expect(path.startsWith(root)).toBe(true);
+        expect(path).toContain(below);
+        paths.add(path);
+        const name = `agent:main:import:direct:back-${paths.size}`;
+        const again = await runHere(home, ["import", path, "--key", name, "--json"]);
+        expect(sourcesOf(again)[0]).toMatchObject({ state: "imported", lost: [] });
+        const sent = (await runHere(home, ["context", name, "--provider", "text"])).stdout;
+        for (const words of [question, "hello", "It says hello."]) expect(sent).toContain(words);
+      }
+      expect(paths.size).toBe(3);
+      expect((await runHere(home, ["show", key, "--raw", "--all-branches"])).stdout).toBe(before);
+    },
+  );
+
+  it("to a program that is not known, or to none, is refused", async () => {
+    const home = join(directory.path, "to-nobody");
+    expect((await runHere(home, ["handoff", "x", "--to", "nobody"])).code).toBe(2);
+    expect((await runHere(home, ["handoff", "x"])).code).toBe(2);
+  });
 });

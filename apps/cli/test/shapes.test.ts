@@ -82,6 +82,7 @@ const cases: readonly Case[] = [
   { command: "import", args: ["transcripts"], stdout: ["import"] },
   { command: "import", args: ["broken.jsonl", "--dry-run"], code: 3, stdout: ["import"], stderr: ["finding"] },
   { command: "export", args: ["notes", "-o", "notes.jsonl"], stdout: ["export", "end"] },
+  { command: "handoff", args: ["notes", "--to", "pi"], stdout: ["handoff"] },
   { command: "export", args: ["notes", "-o", "notes.jsonl"], code: 1, stdout: [], stderr: ["error"] },
   { command: "copy", args: ["--all", "--to-store", "jsonl:other"], stdout: ["copy", "end"] },
   { command: "search", args: ["harbour", "lights"], stdout: ["hit", "end"] },
@@ -156,7 +157,10 @@ describe("--json", () => {
   it.each(cases)(
     "prints for $command $args the shapes of the contract",
     async ({ command, args, stdin, code = 0, stdout, stderr = [] }) => {
-      const run = await runChild(home, [command, ...args, "--json"], stdin === undefined ? {} : { stdin });
+      // `handoff` writes below the user's home.
+      const environment = { HOME: home };
+      const given = stdin === undefined ? {} : { stdin };
+      const run = await runChild(home, [command, ...args, "--json"], { environment, ...given });
       const printed = kinds(run.stdout);
       expect(run).toMatchObject({ code });
       expect(new Set(printed)).toEqual(new Set(stdout));

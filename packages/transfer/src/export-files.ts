@@ -334,15 +334,23 @@ async function exportedEntry(store: SessionStore, state: SessionState, path: str
 /** `--<cwd>--/<time>_<id>.jsonl`, as pi names its files. */
 async function piPath({ store, state, directory, options }: ExportPlace): Promise<string> {
   const { cwd, timestamp } = await headerOf(store, state, options);
+  const { sessionId, ref } = state;
+  return piFilePath(directory, { cwd, atMs: Date.parse(timestamp), sessionId, key: ref.key });
+}
+
+/** Where pi keeps a session, below its folder of sessions. @throws {ThroughlineError} PATH_UNSAFE */
+export function piFilePath(
+  directory: string,
+  session: { readonly cwd: string; readonly atMs: number; readonly sessionId: string; readonly key: string },
+): string {
+  const { cwd, atMs, sessionId, key } = session;
   const folder = `--${cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`;
   if (folder.includes("\0") || Buffer.byteLength(folder) > 255) {
-    throw new ThroughlineError(
-      "PATH_UNSAFE",
-      `The working directory of ${JSON.stringify(state.ref.key)} makes no folder name.`,
-      { outcome: "not-applied" },
-    );
+    throw new ThroughlineError("PATH_UNSAFE", `The working directory of ${JSON.stringify(key)} makes no folder name.`, {
+      outcome: "not-applied",
+    });
   }
-  return joinPath(directory, folder, `${timestamp.replace(/[:.]/g, "-")}_${state.sessionId}.jsonl`);
+  return joinPath(directory, folder, `${new Date(atMs).toISOString().replace(/[:.]/g, "-")}_${sessionId}.jsonl`);
 }
 
 async function headerOf(

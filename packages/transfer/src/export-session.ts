@@ -222,12 +222,12 @@ function headerLine(stored: SourcedRecord, state: SessionState, options: ExportO
   const { record, source } = stored;
   const version = record["version"];
   const isKept = typeof source === "string" && (version === 3 || (version === 4 && options.to === "openclaw"));
-  if (isKept) return source;
+  if (isKept && options.sessionId === undefined) return source;
   const { type: _type, id: _id, parentId: _parentId, timestamp, sessionId, version: _version, cwd, ...rest } = record;
   return serializeRecord({
     type: "session",
     version: 3,
-    id: typeof sessionId === "string" ? sessionId : state.sessionId,
+    id: options.sessionId ?? (typeof sessionId === "string" ? sessionId : state.sessionId),
     timestamp,
     cwd: workingDirectoryOf(cwd, state.entry, options),
     ...rest,
@@ -239,17 +239,18 @@ function* addedHeader(state: SessionState, options: ExportOptions): Generator<Ui
   const cwd = workingDirectoryOf(null, state.entry, options);
   const reason = cwd === "" ? "a header" : `a header, with the folder ${JSON.stringify(cwd)}`;
   options.onRemark?.({ seq: null, id: null, what: "added", reason });
-  yield* withLineFeed(serializeRecord(headerFields(state, cwd)));
+  yield* withLineFeed(serializeRecord(headerFields(state, cwd, options.sessionId)));
 }
 
 function headerFields(
   { sessionId, createdAtMs, ref }: SessionState,
   cwd: string = "",
+  statedId?: string,
 ): Readonly<Record<string, unknown>> {
   return {
     type: "session",
     version: 3,
-    id: sessionId,
+    id: statedId ?? sessionId,
     timestamp: new Date(createdAtMs).toISOString(),
     cwd,
     key: ref.key,

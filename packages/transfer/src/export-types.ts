@@ -33,7 +33,10 @@ export interface ExportOptions {
    * resumes a session in that folder. @default none
    */
   readonly workingDirectory?: string;
-  /** The id of the session in the file of another program. @default the session's own, or one made of it */
+  /**
+   * The id of the session in the file; not for `jsonl` and `claw0`.
+   * @default the session's own, or one made of it in the form of the program's
+   */
   readonly sessionId?: string;
   readonly signal?: AbortSignal;
 }

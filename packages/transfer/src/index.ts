@@ -6,6 +6,8 @@ export { exportAll, exportToFile } from "./export-files.ts";
 export type { ExportAllOptions, ExportedFile, ExportFileOptions } from "./export-files.ts";
 export { exportSession } from "./export-session.ts";
 export type { ExportFormat, ExportOptions, ExportRemark } from "./export-types.ts";
+export { handOff } from "./hand-off.ts";
+export type { HandedOffSession, HandOffOptions, HandOffTarget } from "./hand-off.ts";
 export { importPaths } from "./import-paths.ts";
 export { ImportResults } from "./import-results.ts";
 export type { ImportFormat, ImportOptions, ImportSource, ImportState, LostLine } from "./import-types.ts";

@@ -1,6 +1,6 @@
 import { foreignFormatNames, writableFormatNames } from "@throughline/foreign-formats/names";
 import type { CommandDefinition } from "../command.ts";
-import { allAgents, archived, exactKeyArgument, optionalKeyArgument } from "../common-options.ts";
+import { allAgents, archived, exactKeyArgument, keyArgument, optionalKeyArgument } from "../common-options.ts";
 import { parseCount } from "../option-values.ts";
 
 const importFormats: readonly string[] = [
@@ -14,6 +14,8 @@ const importFormats: readonly string[] = [
   ...foreignFormatNames,
   "jsonl",
 ];
+
+const handOffTargets: readonly string[] = ["claude-code", "codex", "pi", "openclaw"];
 
 const exportFormats: readonly string[] = ["jsonl", "openclaw", "pi", "claw0", ...writableFormatNames];
 
@@ -79,6 +81,20 @@ export const transferCommands: readonly CommandDefinition[] = [
     afterInterrupt: "The files that exist are complete. Run the same command again to write the rest.",
     examples: ["export notes --to pi", "export --all --to openclaw -o exported"],
     load: () => import("../commands/export.ts"),
+  },
+  {
+    name: "handoff",
+    description: "write a session where another program finds it, and print the command that resumes it there",
+    arguments: [keyArgument],
+    options: [
+      {
+        flags: "--to <program>",
+        description: `${choiceText(handOffTargets)}; the session here stays as it is`,
+        choices: handOffTargets,
+      },
+    ],
+    examples: ["handoff notes --to claude-code", "handoff notes --to codex --json"],
+    load: () => import("../commands/handoff.ts"),
   },
   {
     name: "copy",

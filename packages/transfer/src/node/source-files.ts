@@ -91,6 +91,27 @@ export async function isInside(path: string, directory: string): Promise<boolean
   }
 }
 
+/** The path without links; the path itself where it leads nowhere. */
+export async function canonicalPath(path: string): Promise<string> {
+  try {
+    return await realPath(path);
+  } catch (error) {
+    if (codeOf(error) === "unknown") throw error;
+    return path;
+  }
+}
+
+/** Whether anything has the name. */
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    await linkStat(path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "unknown") throw error;
+    return codeOf(error) !== "ENOENT" && codeOf(error) !== "ENOTDIR";
+  }
+}
+
 /** Whether two paths are the same file or directory, by whatever links they are reached. False when either is missing. */
 export async function isSamePath(path: string, other: string): Promise<boolean> {
   return (await isInside(path, other)) && (await isInside(other, path));

@@ -1,0 +1,167 @@
+import {
+  loadExisting,
+  ThroughlineError,
+  type RandomSource,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { quote } from "@throughline/core/store";
+import { foreignFormats, type ForeignFormat, type WritableFormatName } from "@throughline/foreign-formats";
+import { joinPath } from "@throughline/openclaw-format/internal";
+import { exportToFile, piFilePath, type ExportedFile } from "./export-files.ts";
+import { workingDirectoryOf, type ExportRemark } from "./export-types.ts";
+import { canonicalPath, isThere } from "./node/source-files.ts";
+import { writeNewFile } from "./node/target-files.ts";
+import { rootOf } from "./program-places.ts";
+
+/** The programs that can continue a session. */
+export type HandOffTarget = HandOffFormat | "pi" | "openclaw";
+
+/** Formats whose program finds a session by its file alone. */
+type HandOffFormat = Extract<WritableFormatName, "claude-code" | "codex">;
+
+export interface HandOffOptions {
+  readonly to: HandOffTarget;
+  /** Variables that say where programs keep their sessions. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly userHome: string;
+  /** The folder the session continues in when its entry names none. */
+  readonly workingDirectory: string;
+  /** For the new session's id. @default the system's */
+  readonly random?: RandomSource;
+  readonly onRemark?: (remark: ExportRemark) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** A session that was written for another program. */
+export interface HandedOffSession extends ExportedFile {
+  /** The id that the program knows it by. */
+  readonly sessionId: string;
+  /** The folder the program continues in. */
+  readonly cwd: string;
+  /** The command that resumes it there, word by word. */
+  readonly command: readonly string[];
+  /** Variables that the command needs. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/**
+ * Writes a session where another program finds it: a new session of that program, in a new file, with an id of its own.
+ * The session in the store stays as it is.
+ * @throws {ThroughlineError} SESSION_NOT_FOUND, EXPORT_EXISTS, INPUT_INVALID where the program's folder for the session is not
+ *   known, and what writing a file throws
+ * @example const { command } = await handOff(store, ref, { to: "claude-code", environment, userHome, workingDirectory });
+ */
+export async function handOff(
+  store: SessionStore,
+  ref: SessionRef,
+  options: HandOffOptions,
+): Promise<HandedOffSession> {
+  const state = await loadExisting(store, ref);
+  const stated = workingDirectoryOf(null, state.entry, { to: "jsonl", workingDirectory: options.workingDirectory });
+  const cwd = await canonicalPath(stated);
+  if (options.to === "pi") return toPi(store, state, cwd, options);
+  if (options.to === "openclaw") return toOpenclaw(store, state, cwd, options);
+  return toFormat(store, state, cwd, { ...options, to: options.to });
+}
+
+type Given<Target> = Omit<HandOffOptions, "to"> & { readonly to: Target };
+
+async function toFormat(
+  store: SessionStore,
+  state: SessionState,
+  cwd: string,
+  options: Given<HandOffFormat>,
+): Promise<HandedOffSession> {
+  const format = foreignFormats.get(options.to) as ForeignFormat & Required<Pick<ForeignFormat, "writer">>;
+  const { writer } = format;
+  const nowMs = systemClock.nowMs();
+  const sessionId = writer.sessionId({ sessionId: newId(options), createdAtMs: nowMs });
+  const parts = writer.path({ sessionId, cwd, createdAtMs: nowMs });
+  const [place] = format.places;
+  if (parts === null || place === undefined) {
+    throw new ThroughlineError(
+      "INPUT_INVALID",
+      `${format.program} keeps the sessions of ${quote(cwd)} under a name that is not known.`,
+      {
+        outcome: "not-applied",
+        details: { cwd, to: options.to },
+        remedy: `Write a file with \`throughline export KEY --to ${options.to} -o FILE\`, and move it to its place.`,
+      },
+    );
+  }
+  const path = joinPath(rootOf(place, options), ...parts);
+  const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: options.to, sessionId });
+  return { ...file, sessionId, cwd, command: writer.resume?.(sessionId) ?? [], variables: {} };
+}
+
+const piPlace = { variables: ["PI_CODING_AGENT_DIR"], home: ".pi/agent" };
+
+async function toPi(
+  store: SessionStore,
+  state: SessionState,
+  cwd: string,
+  options: HandOffOptions,
+): Promise<HandedOffSession> {
+  const sessionId = newId(options);
+  const folder = joinPath(rootOf(piPlace, options), "sessions");
+  const path = piFilePath(folder, { cwd, atMs: systemClock.nowMs(), sessionId, key: state.ref.key });
+  const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: "pi", sessionId });
+  return { ...file, sessionId, cwd, command: ["pi", "--session", path], variables: {} };
+}
+
+const openclawPlace = { variables: ["OPENCLAW_STATE_DIR"], home: ".openclaw" };
+
+/**
+ * OpenClaw finds a session by its index, which is not changed here: where there is one already, the session gets a state
+ * directory of its own beside it.
+ */
+async function toOpenclaw(
+  store: SessionStore,
+  state: SessionState,
+  cwd: string,
+  options: HandOffOptions,
+): Promise<HandedOffSession> {
+  const sessionId = newId(options);
+  const { agentId } = state.ref;
+  const root = rootOf(openclawPlace, options);
+  const isInUse = await isThere(joinPath(root, "agents", agentId));
+  const directory = isInUse ? `${root}-${sessionId.slice(0, 8)}` : root;
+  const folder = joinPath(directory, "agents", agentId, "sessions");
+  const path = joinPath(folder, `${sessionId}.jsonl`);
+  const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: "openclaw", sessionId });
+  const key = `agent:${agentId}:handoff:direct:${sessionId}`;
+  const { label } = state.entry;
+  const named = typeof label === "string" ? { label } : {};
+  const entry = { sessionId, updatedAt: state.updatedAtMs, sessionFile: path, ...named };
+  await writeNewFile(joinPath(folder, "sessions.json"), textOf({ [key]: entry }), options.random ?? systemRandom);
+  const variables: Readonly<Record<string, string>> = isInUse ? { OPENCLAW_STATE_DIR: directory } : {};
+  return { ...file, sessionId, cwd, command: ["openclaw", "tui", "--session", key], variables };
+}
+
+async function* textOf(index: Readonly<Record<string, unknown>>): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(`${JSON.stringify(index, null, 2)}\n`);
+}
+
+function newId({ random = systemRandom }: Pick<HandOffOptions, "random">): string {
+  return random.uuid();
+}
+
+function written(
+  { random, onRemark, signal }: Omit<HandOffOptions, "to">,
+  cwd: string,
+): {
+  readonly workingDirectory: string;
+  readonly random?: RandomSource;
+  readonly onRemark?: (remark: ExportRemark) => void;
+  readonly signal?: AbortSignal;
+} {
+  return {
+    workingDirectory: cwd,
+    ...(random === undefined ? {} : { random }),
+    ...(onRemark === undefined ? {} : { onRemark }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
