@@ -106,7 +106,10 @@ export function defineTool<const Input extends ToolInput>(tool: DefineToolOption
     definition: { name, description, inputSchema },
     run: async (args, call) => {
       const checked = standard === null ? checkedByJsonSchema(args, inputSchema) : await checkedBy(standard, args);
-      if ("problem" in checked) return { content: `The call was not run: ${checked.problem}.`, isError: true };
+      if ("problem" in checked) {
+        const content = `The call was not run: ${checked.problem}.`;
+        return { content, isError: true, details: { reason: "arguments" } };
+      }
       return tool.run(checked.args as ToolArguments<Input>, call);
     },
   };
@@ -122,13 +125,24 @@ function checkedByJsonSchema(args: Readonly<Record<string, unknown>>, schema: Js
 async function checkedBy(schema: StandardSchemaV1, args: unknown): Promise<Checked> {
   const result = await schema["~standard"].validate(args);
   if (result.issues === undefined) return { args: result.value };
-  const [issue] = result.issues;
-  return { problem: issue === undefined ? "its arguments do not fit" : `${placeOf(issue)} ${issue.message}` };
+  // Libraries and checks in plain JavaScript give anything, and put the arguments themselves into their words.
+  const issues: unknown = result.issues;
+  const issue = Array.isArray(issues) ? (issues[0] as Partial<StandardSchemaIssue> | null | undefined) : null;
+  const message = issue?.message;
+  if (typeof message !== "string") return { problem: "its arguments do not fit" };
+  return { problem: `${shortened(placeOf(issue?.path), 200)}: ${shortened(message, 1000)}` };
 }
 
-function placeOf({ path = [] }: StandardSchemaIssue): string {
-  const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
-  return `${keys.reduce<string>((place, key) => place + (typeof key === "number" ? `[${key}]` : `.${String(key)}`), "arguments")}:`;
+function placeOf(path: unknown): string {
+  const segments: readonly unknown[] = Array.isArray(path) ? path : [];
+  return segments.slice(0, 20).reduce<string>((place, segment) => {
+    const key = typeof segment === "object" && segment !== null && "key" in segment ? segment.key : segment;
+    return place + (typeof key === "number" ? `[${key}]` : `.${String(key)}`);
+  }, "arguments");
+}
+
+function shortened(text: string, mostLength: number): string {
+  return (text.length > mostLength ? `${text.slice(0, mostLength)}…` : text).toWellFormed();
 }
 
 function isStandardSchema(input: ToolInput): input is StandardSchemaV1 {

@@ -1,36 +1,33 @@
-import type { AgentTool } from "@throughline/core";
+import { type AgentTool, defineTool } from "@throughline/core";
 import { sessionRow } from "./session-row.ts";
 import type { SessionToolContext } from "./session-tool-context.ts";
-import { optionalCount, refusing } from "./tool-refusal.ts";
+import { refusing, wholeNumber } from "./tool-refusal.ts";
 
 const usualSessions = 20;
 const mostSessions = 100;
 
 /** `sessions_list`: the sessions that may be seen, newest first. */
 export function createListTool({ sessionsOf, clock }: SessionToolContext): AgentTool {
-  const definition = {
+  return defineTool({
     name: "sessions_list",
     description: "Lists the sessions that you may see, the one used last first, a JSON object on each line.",
-    inputSchema: {
+    input: {
       type: "object",
       properties: {
         limit: { type: "integer", minimum: 1, maximum: mostSessions, description: `Default: ${usualSessions}.` },
       },
       additionalProperties: false,
     },
-  };
-  return {
-    definition,
     run: (args, call) =>
       refusing(call.signal, async () => {
-        const limit = optionalCount(args, "limit", usualSessions, mostSessions);
+        const limit = wholeNumber("limit", args.limit, usualSessions, mostSessions);
         const { sessions, isWhole } = await sessionsOf(call).list(limit);
         const rows = sessions.map((state) => sessionRow(state, clock.nowMs()));
         const note = isWhole ? [] : [`[not all sessions are shown: at most ${limit}]`];
         const lines = rows.length === 0 ? ["[there is no session that you may see]"] : rows.map(asLine);
         return { content: [...lines, ...note].join("\n"), details: { sessions: rows, isWhole } };
       }),
-  };
+  });
 }
 
 /** JSON holds no line feed; what could turn or hide text is escaped as well. */

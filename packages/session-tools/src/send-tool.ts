@@ -1,17 +1,17 @@
-import type { AgentTool } from "@throughline/core";
+import { type AgentTool, defineTool } from "@throughline/core";
 import { readyToPassOn } from "./pass-on.ts";
 import type { SessionToolContext } from "./session-tool-context.ts";
-import { quote, refusing, textArgument, SessionToolRefusal } from "./tool-refusal.ts";
+import { filledText, quote, refusing, SessionToolRefusal } from "./tool-refusal.ts";
 
 /** `sessions_send`: a message from this session to another, which says so. */
 export function createSendTool(context: SessionToolContext): AgentTool {
   const { sessionsOf, limits } = context;
-  const definition = {
+  return defineTool({
     name: "sessions_send",
     description:
       "Sends a message to another session that you may see. It arrives marked as coming from this session, not from a " +
       "person.",
-    inputSchema: {
+    input: {
       type: "object",
       properties: {
         session: { type: "string", description: "The key of the session." },
@@ -20,18 +20,15 @@ export function createSendTool(context: SessionToolContext): AgentTool {
       required: ["session", "message"],
       additionalProperties: false,
     },
-  };
-  return {
-    definition,
     run: (args, call) =>
       refusing(call.signal, async () => {
         const sessions = sessionsOf(call);
-        const text = textArgument(args, "message", limits.messageLength);
-        const target = await sessions.find(textArgument(args, "session", 512));
+        const text = filledText("message", args.message, limits.messageLength);
+        const target = await sessions.find(filledText("session", args.session, 512));
         if (target.ref.key === sessions.own.key)
           throw new SessionToolRefusal("arguments", "This is that session; it need not be sent anything.");
         const passOn = await readyToPassOn(context, sessions, call, {
-          tool: definition.name,
+          tool: "sessions_send",
           keyPrefix: "send",
           target: () => ({ key: target.ref.key, entry: target.entry }),
         });
@@ -42,5 +39,5 @@ export function createSendTool(context: SessionToolContext): AgentTool {
           details: { key, sessionId: target.sessionId, isAnswered: reply !== null },
         };
       }),
-  };
+  });
 }

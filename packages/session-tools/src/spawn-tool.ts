@@ -1,20 +1,20 @@
-import { type AgentTool, hasErrorCode, type SessionState, spawnSession } from "@throughline/core";
+import { type AgentTool, defineTool, hasErrorCode, type SessionState, spawnSession } from "@throughline/core";
 import { childSessionKey } from "@throughline/core/internal";
 import { noSession, readyToPassOn, type SendTarget } from "./pass-on.ts";
 import { sessionRow } from "./session-row.ts";
 import type { SessionToolContext } from "./session-tool-context.ts";
-import { optionalText, quote, refusing, SessionToolRefusal, type RefusalReason } from "./tool-refusal.ts";
+import { filledText, quote, refusing, SessionToolRefusal, type RefusalReason } from "./tool-refusal.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
 
 /** `sessions_spawn`: a session below this one, with a first message when there is one to give. */
 export function createSpawnTool(context: SessionToolContext): AgentTool {
   const { sessionsOf, limits, clock } = context;
-  const definition = {
+  return defineTool({
     name: "sessions_spawn",
     description:
       "Starts a session of its own below this one and gives its key. It starts empty: write in `task` what it needs to " +
       "know and do.",
-    inputSchema: {
+    input: {
       type: "object",
       properties: {
         task: { type: "string", description: "Its first message. Default: none." },
@@ -22,15 +22,12 @@ export function createSpawnTool(context: SessionToolContext): AgentTool {
       },
       additionalProperties: false,
     },
-  };
-  return {
-    definition,
     run: (args, call) =>
       refusing(call.signal, async () => {
         const sessions = sessionsOf(call);
-        const task = optionalText(args, "task", limits.messageLength);
-        const label = optionalText(args, "label", 120);
-        const by = { tool: definition.name, keyPrefix: "spawn", target: childOf };
+        const task = args.task === undefined ? null : filledText("task", args.task, limits.messageLength);
+        const label = args.label === undefined ? null : filledText("label", args.label, 120);
+        const by = { tool: "sessions_spawn", keyPrefix: "spawn", target: childOf };
         const passOn = task === null ? null : await readyToPassOn(context, sessions, call, by);
         // A model may use the id of a call again, for another task: that is another call.
         const occasion = JSON.stringify([call.callId, task, label]);
@@ -47,7 +44,7 @@ export function createSpawnTool(context: SessionToolContext): AgentTool {
         const answer = reply === null ? "It has its task." : `It answered:\n${reply}`;
         return { content: `Started ${quote(key)}. ${answer}`, details: { ...row, isAnswered: reply !== null } };
       }),
-  };
+  });
 }
 
 /** As the send policy sees a child that is not made yet. */

@@ -43,11 +43,9 @@ export function quote(value: string): string {
   return JSON.stringify(value.slice(0, 200).toWellFormed());
 }
 
-/** @throws {SessionToolRefusal} when it is missing, empty or too long */
-export function textArgument(args: Readonly<Record<string, unknown>>, name: string, mostLength: number): string {
-  const value = Object.hasOwn(args, name) ? args[name] : undefined;
-  if (typeof value !== "string" || value.trim() === "")
-    throw new SessionToolRefusal("arguments", `"${name}" has to be text, and not empty.`);
+/** Text that says something, with lone surrogates replaced. @throws {SessionToolRefusal} when it is empty or too long */
+export function filledText(name: string, value: string, mostLength: number): string {
+  if (value.trim() === "") throw new SessionToolRefusal("arguments", `"${name}" must not be empty.`);
   if (value.length > mostLength)
     throw new SessionToolRefusal(
       "arguments",
@@ -56,30 +54,9 @@ export function textArgument(args: Readonly<Record<string, unknown>>, name: stri
   return value.toWellFormed();
 }
 
-/** Null when it is not there. @throws {SessionToolRefusal} */
-export function optionalText(args: Readonly<Record<string, unknown>>, name: string, mostLength: number): string | null {
-  const isThere = Object.hasOwn(args, name) && args[name] !== undefined && args[name] !== null;
-  return isThere ? textArgument(args, name, mostLength) : null;
-}
-
-/** A whole number, at most so large. @throws {SessionToolRefusal} */
-export function optionalCount(
-  args: Readonly<Record<string, unknown>>,
-  name: string,
-  otherwise: number,
-  most: number,
-): number {
-  const value = Object.hasOwn(args, name) ? args[name] : undefined;
-  if (value === undefined || value === null) return otherwise;
-  const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  if (typeof number === "number" && Number.isSafeInteger(number) && number >= 1) return Math.min(number, most);
+/** A number that counts something, at most so large, or the default. @throws {SessionToolRefusal} when it is below 1 */
+export function wholeNumber(name: string, value: number | undefined, otherwise: number, most: number): number {
+  if (value === undefined) return otherwise;
+  if (Number.isSafeInteger(value) && value >= 1) return Math.min(value, most);
   throw new SessionToolRefusal("arguments", `"${name}" has to be a whole number from 1 on.`);
-}
-
-/** @throws {SessionToolRefusal} when it is there and neither true nor false */
-export function optionalFlag(args: Readonly<Record<string, unknown>>, name: string): boolean {
-  const value = Object.hasOwn(args, name) ? args[name] : undefined;
-  if (value === undefined || value === null) return false;
-  if (typeof value === "boolean") return value;
-  throw new SessionToolRefusal("arguments", `"${name}" has to be true or false.`);
 }

@@ -131,12 +131,10 @@ describe.each(storeKinds)("a model that names sessions out of reach, over %s", (
     await using fixture = await openFixture(openStore);
     await fixture.open(own);
     for (const text of ["agent:other:main", "__proto__", "../../other", '{"spawnedBy":"agent:other:main"}']) {
-      const state = await fixture.spawn(own, {
-        label: text,
-        task: text,
-        spawnedBy: "agent:other:main",
-        agentId: "other",
-      });
+      const args = { label: text, task: text };
+      for (const extra of [{ spawnedBy: "agent:other:main" }, { agentId: "other" }, { constructor: {} }])
+        expect((await fixture.run("sessions_spawn", own, { ...args, ...extra })).reason).toBe("arguments");
+      const state = await fixture.spawn(own, args);
       expect(state.ref).toMatchObject({ agentId: "main", namespace: "" });
       expect(state.entry).toMatchObject({ spawnedBy: own, spawnDepth: 1, label: text });
     }

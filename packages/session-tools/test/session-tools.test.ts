@@ -285,8 +285,13 @@ describe("what tools are given", () => {
 
   it("a call outside of a session, and one whose session is gone, are refused", async () => {
     await using fixture = await openFixture(open);
-    for (const name of ["sessions_spawn", "sessions_list", "sessions_history", "sessions_send"])
-      expect((await fixture.run(name, null, { session: main, message: "x" })).reason).toBe("no-session");
+    for (const [name, args] of [
+      ["sessions_spawn", {}],
+      ["sessions_list", {}],
+      ["sessions_history", { session: main }],
+      ["sessions_send", { session: main, message: "x" }],
+    ] as const)
+      expect((await fixture.run(name, null, args)).reason).toBe("no-session");
     await fixture.open("agent:main:other");
     expect((await fixture.run("sessions_list", main)).details["sessions"]).toEqual([]);
     await expect(fixture.run("sessions_spawn", main)).resolves.toMatchObject({ reason: "no-session" });

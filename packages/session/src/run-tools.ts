@@ -167,22 +167,23 @@ function outputOf(output: unknown): ToolOutput {
   return output === undefined ? "" : (JSON.stringify(output) ?? "");
 }
 
-/** What is too large for a record is cut; details that are too large go, for no model sees them. */
+/** What is too large for a record is cut; details that no record holds go, for no model sees them. */
 function fitOutput(output: ToolOutput, recordBytes: number): ToolOutput {
   if (typeof output === "string") return fitContent(output, recordBytes) as string;
   const detailBytes = jsonBytes(output.details);
-  if (detailBytes <= recordBytes / 2)
+  if (detailBytes !== null && detailBytes <= recordBytes / 2)
     return { ...output, content: fitContent(output.content, recordBytes - detailBytes) };
-  const details = { leftOut: `The details have ${detailBytes} bytes, too many to be kept.` };
+  const reason = detailBytes === null ? "are not JSON" : `have ${detailBytes} bytes, too many to be kept`;
+  const details = { leftOut: `The details ${reason}.` };
   return { ...output, content: fitContent(output.content, recordBytes), details };
 }
 
-/** None for what JSON cannot hold: the store says so. */
-function jsonBytes(value: unknown): number {
+/** Null for what JSON cannot hold. */
+function jsonBytes(value: unknown): number | null {
   try {
     return Buffer.byteLength(JSON.stringify(value) ?? "");
   } catch {
-    return 0;
+    return null;
   }
 }
 

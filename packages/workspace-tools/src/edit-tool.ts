@@ -1,21 +1,20 @@
 import { Buffer, isUtf8 } from "node:buffer";
-import type { AgentTool } from "@throughline/core";
+import { type AgentTool, defineTool } from "@throughline/core";
 import { replaceText } from "./replace-text.ts";
 import { assertText } from "./read-lines.ts";
-import { optionalFlag, textArgument } from "./tool-arguments.ts";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { bytesOf } from "./write-tool.ts";
 import type { FileState, Place, WorkspaceFolder } from "./workspace-folder.ts";
-import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
+import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
 /** `edit`: one text in a file replaced by another. */
 export function createEditTool({ folder, limits, inTurn }: Workspace): AgentTool {
-  const definition = {
+  return defineTool({
     name: "edit",
     description:
       "Replaces a text in a file of the workspace. The old text has to stand there exactly, white space included, and " +
       "only once, unless all of its places are meant.",
-    inputSchema: {
+    input: {
       type: "object",
       properties: {
         path: { type: "string", description: "Path of the file, relative to the workspace." },
@@ -26,27 +25,28 @@ export function createEditTool({ folder, limits, inTurn }: Workspace): AgentTool
       required: ["path", "old_text", "new_text"],
       additionalProperties: false,
     },
-  };
-  return workspaceTool(definition, async (args, signal) => {
-    const change = {
-      oldText: textArgument(args, "old_text"),
-      newText: textArgument(args, "new_text"),
-      isForAll: optionalFlag(args, "replace_all"),
-    };
-    const place = await folder.locate(textArgument(args, "path"));
-    return inTurn(place.names.join("/"), async () => {
-      assertNotAborted(signal);
-      const { text, state } = await wholeText(folder, place, limits.writeBytes);
-      const { result, lines } = replaceText(text, change, place.path);
-      const content = bytesOf(result, limits.writeBytes);
-      assertNotAborted(signal);
-      await folder.replace(place, content, state);
-      const where = lines.length === 1 ? `at line ${lines[0]}` : `at ${lines.length} places`;
-      return {
-        content: `Edited ${quoted(place.path)} ${where}; it is ${content.length} bytes now.`,
-        details: { path: place.path, lines, sizeBytes: content.length, beforeBytes: state.sizeBytes },
-      };
-    });
+    run: (args, { signal }) =>
+      refusing(signal, async () => {
+        const change = {
+          oldText: args.old_text,
+          newText: args.new_text,
+          isForAll: args.replace_all ?? false,
+        };
+        const place = await folder.locate(args.path);
+        return inTurn(place.names.join("/"), async () => {
+          assertNotAborted(signal);
+          const { text, state } = await wholeText(folder, place, limits.writeBytes);
+          const { result, lines } = replaceText(text, change, place.path);
+          const content = bytesOf(result, limits.writeBytes);
+          assertNotAborted(signal);
+          await folder.replace(place, content, state);
+          const where = lines.length === 1 ? `at line ${lines[0]}` : `at ${lines.length} places`;
+          return {
+            content: `Edited ${quoted(place.path)} ${where}; it is ${content.length} bytes now.`,
+            details: { path: place.path, lines, sizeBytes: content.length, beforeBytes: state.sizeBytes },
+          };
+        });
+      }),
   });
 }
 

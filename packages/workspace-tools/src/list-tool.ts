@@ -1,8 +1,8 @@
-import type { AgentTool } from "@throughline/core";
-import { optionalCount, optionalText } from "./tool-arguments.ts";
+import { type AgentTool, defineTool } from "@throughline/core";
+import { wholeNumber } from "./tool-arguments.ts";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import type { FolderEntry, Place } from "./workspace-folder.ts";
-import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
+import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
 /** Named but not opened: nobody who asks for the files of a project means these. */
 const closedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
@@ -11,12 +11,12 @@ const denied = "  [not for tools]";
 /** `list`: what is in a folder. */
 export function createListTool(workspace: Workspace): AgentTool {
   const { listEntries, listDepth } = workspace.limits;
-  const definition = {
+  return defineTool({
     name: "list",
     description:
       "Lists a folder of the workspace, with sizes in bytes; folders end in /. " +
       `At most ${listEntries} entries. Inside .git and node_modules only when asked for by path.`,
-    inputSchema: {
+    input: {
       type: "object",
       properties: {
         path: { type: "string", description: "Path of the folder, relative to the workspace. Default: the workspace." },
@@ -24,18 +24,19 @@ export function createListTool(workspace: Workspace): AgentTool {
       },
       additionalProperties: false,
     },
-  };
-  return workspaceTool(definition, async (args, signal) => {
-    const path = optionalText(args, "path", ".");
-    const depth = Math.min(optionalCount(args, "depth", 1), listDepth);
-    const listing = new Listing(workspace, signal);
-    await listing.add(await workspace.folder.locate(path), "", depth);
-    const { lines, notes } = listing;
-    const shown = lines.length === 0 ? [`[${quoted(path)} is empty]`] : lines;
-    return {
-      content: [...shown, ...notes.map((note) => `[${note}]`)].join("\n"),
-      details: { path, entries: lines.length, isWhole: notes.length === 0 },
-    };
+    run: (args, { signal }) =>
+      refusing(signal, async () => {
+        const path = args.path ?? ".";
+        const depth = Math.min(wholeNumber("depth", args.depth, 1), listDepth);
+        const listing = new Listing(workspace, signal);
+        await listing.add(await workspace.folder.locate(path), "", depth);
+        const { lines, notes } = listing;
+        const shown = lines.length === 0 ? [`[${quoted(path)} is empty]`] : lines;
+        return {
+          content: [...shown, ...notes.map((note) => `[${note}]`)].join("\n"),
+          details: { path, entries: lines.length, isWhole: notes.length === 0 },
+        };
+      }),
   });
 }
 

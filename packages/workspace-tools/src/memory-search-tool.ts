@@ -1,5 +1,5 @@
 import type { AgentTool, AgentToolResult, SessionRef, SessionStore } from "@throughline/core";
-import { createAgentScope } from "@throughline/core";
+import { createAgentScope, defineTool } from "@throughline/core";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import type { Episode } from "./episodes.ts";
@@ -9,7 +9,7 @@ import { fuseOrders, type PassageScorer } from "./passage-scorer.ts";
 import { rankPassages, type RankablePassage } from "./rank-passages.ts";
 import { withoutCopies } from "./without-copies.ts";
 import { splitPassages } from "./split-passages.ts";
-import { optionalCount, textArgument } from "./tool-arguments.ts";
+import { wholeNumber } from "./tool-arguments.ts";
 import { WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { findEpisodes, type TranscriptLimits } from "./transcript-search.ts";
 import { createWorkspaceFolder, type WorkspaceFolder } from "./workspace-folder.ts";
@@ -109,13 +109,13 @@ export function createMemorySearchTool(options: MemorySearchOptions): AgentTool 
     allow: [...allow, ...places],
     random: systemRandom,
   });
-  const definition = {
+  return defineTool({
     name: toolName,
     description:
       "Searches memory files and the parts of the conversation that are no longer in the context. Give it what you are " +
       "looking for in words: names of files and identifiers, the text of an error, a question. Answers with the best " +
       "places, each with a piece of its text and where it stands.",
-    inputSchema: {
+    input: {
       type: "object",
       properties: {
         query: { type: "string", description: "What to look for. Not all of its words have to occur." },
@@ -129,17 +129,13 @@ export function createMemorySearchTool(options: MemorySearchOptions): AgentTool 
       required: ["query"],
       additionalProperties: false,
     },
-  };
-  return {
-    definition,
     run: (args, { signal, ref }) =>
-      refusing(async () => {
-        assertNotAborted(signal);
-        const query = readQuery(textArgument(args, "query"));
-        const limit = Math.min(optionalCount(args, "limit", usualHits), mostHits);
+      refusing(signal, async () => {
+        const query = readQuery(args.query);
+        const limit = Math.min(wholeNumber("limit", args.limit, usualHits), mostHits);
         return search({ folder, options, query, limit, ref: ref ?? null, signal });
       }),
-  };
+  });
 }
 
 function readQuery(text: string): string {

@@ -1,19 +1,19 @@
-import type { AgentTool } from "@throughline/core";
+import { type AgentTool, defineTool } from "@throughline/core";
 import { readLines, type ReadLines } from "./read-lines.ts";
-import { optionalCount, textArgument } from "./tool-arguments.ts";
+import { wholeNumber } from "./tool-arguments.ts";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
-import { workspaceTool, type Workspace } from "./workspace-tool.ts";
+import { refusing, type Workspace } from "./workspace-tool.ts";
 
 const usualLines = 2000;
 
 /** `read`: the lines of a text file. */
 export function createReadTool({ folder, limits }: Workspace): AgentTool {
-  const definition = {
+  return defineTool({
     name: "read",
     description:
       `Reads a text file of the workspace, at most ${limits.readBytes} bytes at once. ` +
       "A longer file is read in parts: the answer says at which line it goes on.",
-    inputSchema: {
+    input: {
       type: "object",
       properties: {
         path: { type: "string", description: "Path of the file, relative to the workspace." },
@@ -23,20 +23,21 @@ export function createReadTool({ folder, limits }: Workspace): AgentTool {
       required: ["path"],
       additionalProperties: false,
     },
-  };
-  return workspaceTool(definition, async (args, signal) => {
-    const offset = optionalCount(args, "offset", 1);
-    const limit = optionalCount(args, "limit", usualLines);
-    const place = await folder.locate(textArgument(args, "path"));
-    const file = await folder.openFile(place);
-    try {
-      const lines = await readLines(file, place.path, { offset, limit, mostBytes: limits.readBytes }, signal);
-      const content = withNotes(lines, place.path, offset, file.sizeBytes);
-      const { lineCount, isAtEnd } = lines;
-      return { content, details: { path: place.path, offset, lineCount, isAtEnd, sizeBytes: file.sizeBytes } };
-    } finally {
-      await file.handle.close();
-    }
+    run: (args, { signal }) =>
+      refusing(signal, async () => {
+        const offset = wholeNumber("offset", args.offset, 1);
+        const limit = wholeNumber("limit", args.limit, usualLines);
+        const place = await folder.locate(args.path);
+        const file = await folder.openFile(place);
+        try {
+          const lines = await readLines(file, place.path, { offset, limit, mostBytes: limits.readBytes }, signal);
+          const content = withNotes(lines, place.path, offset, file.sizeBytes);
+          const { lineCount, isAtEnd } = lines;
+          return { content, details: { path: place.path, offset, lineCount, isAtEnd, sizeBytes: file.sizeBytes } };
+        } finally {
+          await file.handle.close();
+        }
+      }),
   });
 }
 

@@ -1,5 +1,4 @@
-import { ThroughlineError, type AgentTool, type AgentToolResult, type ToolDefinition } from "@throughline/core";
-import type { ToolArguments } from "./tool-arguments.ts";
+import { ThroughlineError, type AgentToolResult } from "@throughline/core";
 import { refusedResult, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import type { WorkspaceFolder } from "./workspace-folder.ts";
 
@@ -19,25 +18,12 @@ interface WorkspaceLimits {
   readonly listDepth: number;
 }
 
-type Run = (args: ToolArguments, signal: AbortSignal) => Promise<AgentToolResult>;
-
 /**
- * A tool of which every refusal is an answer to the model. What is left are defects and the end of the turn.
- * @throws {ThroughlineError} from `run`: ABORTED
+ * Runs a call of which every refusal is an answer to the model. What is left are defects and the end of the turn.
+ * @throws {ThroughlineError} ABORTED
  */
-export function workspaceTool(definition: ToolDefinition, run: Run): AgentTool {
-  return {
-    definition,
-    run: (args, { signal }) =>
-      refusing(async () => {
-        assertNotAborted(signal);
-        return run(args, signal);
-      }),
-  };
-}
-
-/** What a refusal throws comes as the answer it is. */
-export async function refusing(run: () => Promise<AgentToolResult>): Promise<AgentToolResult> {
+export async function refusing(signal: AbortSignal, run: () => Promise<AgentToolResult>): Promise<AgentToolResult> {
+  assertNotAborted(signal);
   try {
     return await run();
   } catch (error) {

@@ -1,17 +1,16 @@
 import { Buffer } from "node:buffer";
-import type { AgentTool } from "@throughline/core";
-import { textArgument } from "./tool-arguments.ts";
+import { type AgentTool, defineTool } from "@throughline/core";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
-import { assertNotAborted, workspaceTool, type Workspace } from "./workspace-tool.ts";
+import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
 /** `write`: a file with this content, whatever was there before. */
 export function createWriteTool({ folder, limits, inTurn }: Workspace): AgentTool {
-  const definition = {
+  return defineTool({
     name: "write",
     description:
       "Writes a text file of the workspace, in place of what was there; folders that are missing are made. " +
       `At most ${limits.writeBytes} bytes. To change a part of a file use edit.`,
-    inputSchema: {
+    input: {
       type: "object",
       properties: {
         path: { type: "string", description: "Path of the file, relative to the workspace." },
@@ -20,21 +19,22 @@ export function createWriteTool({ folder, limits, inTurn }: Workspace): AgentToo
       required: ["path", "content"],
       additionalProperties: false,
     },
-  };
-  return workspaceTool(definition, async (args, signal) => {
-    const content = bytesOf(textArgument(args, "content"), limits.writeBytes);
-    const place = await folder.locate(textArgument(args, "path"));
-    return inTurn(place.names.join("/"), async () => {
-      assertNotAborted(signal);
-      const before = await folder.stateOf(place).catch(missingFolder);
-      assertNotAborted(signal);
-      await folder.replace(place, content, before);
-      const what = before === null ? "a new file" : `in place of ${before.sizeBytes} bytes`;
-      return {
-        content: `Wrote ${quoted(place.path)}: ${content.length} bytes, ${what}.`,
-        details: { path: place.path, sizeBytes: content.length, beforeBytes: before?.sizeBytes ?? null },
-      };
-    });
+    run: (args, { signal }) =>
+      refusing(signal, async () => {
+        const content = bytesOf(args.content, limits.writeBytes);
+        const place = await folder.locate(args.path);
+        return inTurn(place.names.join("/"), async () => {
+          assertNotAborted(signal);
+          const before = await folder.stateOf(place).catch(missingFolder);
+          assertNotAborted(signal);
+          await folder.replace(place, content, before);
+          const what = before === null ? "a new file" : `in place of ${before.sizeBytes} bytes`;
+          return {
+            content: `Wrote ${quoted(place.path)}: ${content.length} bytes, ${what}.`,
+            details: { path: place.path, sizeBytes: content.length, beforeBytes: before?.sizeBytes ?? null },
+          };
+        });
+      }),
   });
 }
 

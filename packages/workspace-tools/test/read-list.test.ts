@@ -23,11 +23,11 @@ describe("read", () => {
       "line 3\nline 4\n[lines 3 to 4 of a file of 71 bytes; it goes on: read it with offset 5]",
     );
     expect(part.details).toMatchObject({ lineCount: 2, isAtEnd: false, sizeBytes: 71 });
-    expect((await workspace.run("read", { path: "a.txt", offset: "9", limit: 2 })).content).toBe("line 9\nline 10\n");
+    expect((await workspace.run("read", { path: "a.txt", offset: 9, limit: 2 })).content).toBe("line 9\nline 10\n");
     expect((await workspace.run("read", { path: "a.txt", offset: 10 })).content).toBe("line 10\n");
     expect(await workspace.refusal("read", { path: "a.txt", offset: 11 })).toBe("arguments");
     expect((await workspace.run("read", { path: "a.txt", limit: 10 })).content).toBe(numbered(10));
-    for (const offset of [0, -1, 1.5, "x", true, {}])
+    for (const offset of [0, -1, 1.5, 2 ** 60, "9", "x", true, null, {}])
       expect(await workspace.refusal("read", { path: "a.txt", offset })).toBe("arguments");
   });
 
@@ -86,8 +86,13 @@ describe("read", () => {
 
   it("ends with the turn", async () => {
     await using workspace = await openWorkspace({ "a.txt": "a" });
-    for (const name of ["read", "list", "write", "edit"])
-      await expect(workspace.run(name, { path: "a.txt" }, AbortSignal.abort())).rejects.toMatchObject({
+    for (const [name, args] of [
+      ["read", {}],
+      ["list", {}],
+      ["write", { content: "b" }],
+      ["edit", { old_text: "a", new_text: "b" }],
+    ] as const)
+      await expect(workspace.run(name, { path: "a.txt", ...args }, AbortSignal.abort())).rejects.toMatchObject({
         code: "ABORTED",
       });
   });
