@@ -22,6 +22,7 @@ export type HandOffTarget = HandOffFormat | "pi" | "openclaw";
 /** Formats whose program finds a session by its file alone. */
 type HandOffFormat = Extract<WritableFormatName, "claude-code" | "codex">;
 
+/** Options of `handOff`. */
 export interface HandOffOptions {
   readonly to: HandOffTarget;
   /** Variables that say where programs keep their sessions. */
