@@ -1,3 +1,4 @@
+import process from "node:process";
 import { describe, expect, it } from "vitest";
 import type { ChatModel, ChatRequest } from "@throughline/core";
 import { chatCheckpointWriter, type CheckpointReply, summarizerCheckpointWriter } from "@throughline/checkpoint";
@@ -29,12 +30,13 @@ describe("the reply of a writer", () => {
   });
 
   it("is read in no time however many braces it opens and closes, and has whole characters only", () => {
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
     expect(parseCheckpoint("{".repeat(2000) + "}".repeat(6000))).toBeNull();
     expect(parseCheckpoint(`{"summary": "${"}".repeat(8000)}`)).not.toBeNull();
     expect(parseCheckpoint(`${"{ ".repeat(40)}${good}`)).toEqual(parsed);
     expect(parseCheckpoint('{"summary": "half \\ud83d of one"}')?.summary.isWellFormed()).toBe(true);
-    expect(performance.now() - startedMs).toBeLessThan(2000);
+    // Of the processor: a busy machine is not a slow expression.
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(2000);
   });
 
   it("comes from a chat model that is asked for the parts, or from a summarizer [CKP-10]", async () => {

@@ -209,9 +209,10 @@ describe("classifying anything", () => {
     const filler = ["{", "[{", "token ", "9,999 ", "context length ", '"', "exceeds the ", "x"].map((part) =>
       part.repeat(60_000),
     );
-    const startMs = performance.now();
+    const started = process.cpuUsage();
     for (const text of filler) classifyOverflow({ status: 400, message: `${text} nothing` });
-    expect(performance.now() - startMs).toBeLessThan(3000);
+    // Of the processor: a busy machine is not a slow expression.
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(3000);
   });
 });
 

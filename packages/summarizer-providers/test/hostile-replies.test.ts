@@ -1,3 +1,4 @@
+import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { ThroughlineError, type AssistantMessage, type ChatModel, type SummaryRequest } from "@throughline/core";
 import { createChatSummarizer, createSummarizerBreakers } from "../src/index.ts";
@@ -86,9 +87,10 @@ describe("an answer that is made to take for ever", () => {
     ["opened objects", "{".repeat(200_000)],
     ["a list in one line", "- ".repeat(100_000)],
   ])("%s is read in one pass", (_, answer) => {
-    const startedMs = performance.now();
+    const started = process.cpuUsage();
     expect(parseSummary(answer).text.length).toBeGreaterThan(0);
-    expect(performance.now() - startedMs).toBeLessThan(2000);
+    // Of the processor: a busy machine is not a slow expression.
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(2000);
   });
 
   it("thinking goes wherever it stands, and what is not closed stays", () => {
