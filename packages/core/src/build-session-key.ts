@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { assertAgentId, quote } from "./session-id.ts";
 import { formatSessionKey, parseSessionKey, type PeerKind, type SessionKeySuffix } from "./session-key.ts";
 import { ThroughlineError } from "./throughline-error.ts";
@@ -19,14 +20,25 @@ export interface PeerKeyOptions {
   readonly suffix?: SessionKeySuffix;
 }
 
+const peerTable: OptionTable<PeerKeyOptions> = {
+  agentId: optionKinds.required(optionKinds.text),
+  channel: optionKinds.required(optionKinds.text),
+  peerKind: optionKinds.required(optionKinds.oneOf(["direct", "group", "channel"])),
+  peerId: optionKinds.required(optionKinds.text),
+  accountId: optionKinds.text,
+  dmScope: optionKinds.oneOf(["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]),
+  suffix: optionKinds.object,
+};
+
 /** The key of an agent's main session. */
 export function mainSessionKey(agentId = "main", mainKey = "main"): string {
   assertAgentId(agentId);
   return checked(`agent:${agentId}:${mainKey}`);
 }
 
-/** The key of a conversation with a peer. @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID */
+/** The key of a conversation with a peer. @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID, INPUT_INVALID */
 export function peerSessionKey(options: PeerKeyOptions): string {
+  assertKnownOptions<PeerKeyOptions>("peerSessionKey", options, peerTable);
   assertAgentId(options.agentId);
   const scope = options.peerKind === "direct" ? (options.dmScope ?? "per-channel-peer") : "per-channel-peer";
   if (scope === "main") return mainSessionKey(options.agentId);

@@ -260,4 +260,11 @@ describe("labelSessionKey", () => {
       }),
     );
   });
+
+  it("does not make a key of a peer without its parts, or with one of another name", () => {
+    const peer = { agentId: "main", channel: "web", peerKind: "direct", peerId: "ada" } as const;
+    expect(peerSessionKey(peer)).toBe("agent:main:web:direct:ada");
+    for (const wrong of [{ ...peer, peerKind: "user" }, { ...peer, peerId: undefined }, { ...peer, peer: "ada" }, null])
+      expect(() => peerSessionKey(wrong as never)).toThrow(expect.objectContaining({ code: "INPUT_INVALID" }));
+  });
 });
