@@ -72,10 +72,12 @@ export function proseOfMarkdown(text: string): readonly ProsePiece[] {
 const fewestWords = 4;
 
 function isProse(text: string): boolean {
-  // Statements in SQL and scripts of a shell hold no sentence.
+  // Statements in SQL, scripts of a shell and regular expressions hold no sentence.
   if (/^\s*(?:[A-Z]{3,}\s|--|\/\/|\{|<|--?[a-z])/.test(text)) return false;
   if (
-    /\b(?:SELECT|CASE\s+(?:\S+\s+)?WHEN|END IF|RETURNS|COALESCE|coalesce|DROP)\b|\b[a-z]\.[a-z_]+ =|\(\) \{/.test(text)
+    /\b(?:SELECT|CASE\s+(?:\S+\s+)?WHEN|END IF|RETURNS|COALESCE|coalesce|DROP)\b|\b[a-z]\.[a-z_]+ =|\(\) \{|\(\?[:!<=]/.test(
+      text,
+    )
   )
     return false;
   return text.split(/\s+/).filter((word) => /[A-Za-z]{2}/.test(word)).length >= fewestWords;

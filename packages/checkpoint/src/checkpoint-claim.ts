@@ -20,8 +20,8 @@ export interface ClaimPlace {
 }
 
 /**
- * Changes the state, by compare-and-swap. A claim that ran out may be of a process that only sleeps: before it is taken
- * away, the append it would still make is ruled out.
+ * Changes the state, by compare-and-swap. An expired claim may belong to a process that only sleeps: before the claim
+ * is removed, the append of that process is ruled out.
  */
 export async function changeState(
   { store, clock, ref }: ClaimPlace,
@@ -51,8 +51,8 @@ function leftBehind(state: CheckpointState, nowMs: number): string | null {
 }
 
 /**
- * One append is ever done with a claim's key: its checkpoint, or this one without a record. A store tells them apart
- * under the exclusion of its writes, so that no process sleeps its way past.
+ * One append is ever done with a claim's key: its checkpoint, or this one without a record. A store decides between
+ * them under its write lock, so that a sleeping process cannot append later.
  */
 async function withdraw(store: SessionStore, ref: SessionRef, recordId: string): Promise<void> {
   try {

@@ -2,7 +2,7 @@ import type { SessionRef } from "@throughline/core";
 
 /** Why there is no new checkpoint. */
 export type NoCheckpointReason =
-  /** Nothing was said since the one before, or since the compaction before. */
+  /** There are no new messages since the last checkpoint, or since the last compaction. */
   | "nothing-new"
   /** Another process is making one. */
   | "in-the-making"
@@ -12,7 +12,7 @@ export type NoCheckpointReason =
   | "not-due"
   /** This process slept past its time, and another has taken the job over: what it made is dropped. */
   | "overtaken"
-  /** The session was reset meanwhile: what was said before is none of the new one's. */
+  /** The session was reset meanwhile: earlier messages do not belong to the new one. */
   | "reset";
 
 /**

@@ -9,9 +9,12 @@ export interface CheckpointContent {
 }
 
 export const checkpointSystem =
-  "You record where a conversation stands, for whoever goes on with it. You answer with one JSON object and nothing else.";
+  "You record where a conversation stands, for the person who continues it. You answer with one JSON object and nothing else.";
 
-/** Asks for the parts of a checkpoint. The conversation is text in tags: it is told about, not gone on with. */
+/**
+ * Asks for the parts of a checkpoint. The conversation is text in tags: the model describes it and does not continue
+ * it.
+ */
 export function checkpointPrompt(text: string, previousSummary: string | null): string {
   const before = previousSummary === null ? "" : `<before>\n${previousSummary}\n</before>\n\n`;
   const builds =
@@ -20,7 +23,7 @@ export function checkpointPrompt(text: string, previousSummary: string | null): 
       : " What stands in <before> happened earlier: carry what still matters into your summary.";
   return `${before}<conversation>\n${text}\n</conversation>
 
-Read the conversation above.${builds} Do not answer it. Write this JSON object:
+Read the conversation above.${builds} Do not answer it. Write a JSON object with these fields:
 {"summary": "two to four paragraphs: what was asked, what was done, where it stands; names, paths and numbers as they are",
  "topics": ["three to seven short phrases"],
  "keyDecisions": ["what was decided, and why; [] when nothing was"],

@@ -22,8 +22,8 @@ export interface CheckpointState {
   /** No writer is asked before this time. */
   readonly notBeforeMs: number;
   /**
-   * The one in the making: by whom, until when it is believed, the threshold that set it off, and the id its record will
-   * have; an earlier release left that out.
+   * The checkpoint that is being written: its process, when the claim expires, the threshold that caused it, and the id
+   * of its record. An earlier release left out the id.
    */
   readonly running: {
     readonly owner: string;

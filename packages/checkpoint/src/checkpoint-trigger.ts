@@ -8,9 +8,9 @@ export interface CheckpointSettings {
   readonly enabled?: boolean;
   /** Of the window. @default [25, 50, 75] */
   readonly tokenThresholdPercents?: readonly number[];
-  /** After so many messages of the user. @default 10 */
+  /** After this number of messages of the user. @default 10 */
   readonly turnThreshold?: number;
-  /** None under so many tokens. @default 5000 */
+  /** None below this number of tokens. @default 5000 */
   readonly minTokensForGen?: number;
 }
 

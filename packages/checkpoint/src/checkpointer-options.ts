@@ -75,7 +75,7 @@ export const checkpointerTable: OptionTable<CheckpointerOptions> = {
   onEvent: callback,
 };
 
-/** The kinds of what `afterTurn` is told of a turn. */
+/** The types of the input of `afterTurn` about a turn. */
 export const turnSizeTable: OptionTable<TurnSize> = {
   tokens: required(orNull(number({ min: 0 }))),
   windowTokens: required(orNull(number({ min: 0 }))),

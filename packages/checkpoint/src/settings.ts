@@ -31,13 +31,13 @@ export const checkpointSettings: SettingFragment = {
     },
     {
       key: "turnThreshold",
-      description: "One is made after so many messages of the user.",
+      description: "A checkpoint is created after this number of messages of the user.",
       kind: { type: "integer", min: 1, max: 100_000 },
       default: 10,
     },
     {
       key: "minTokensForGen",
-      description: "None is made under so many tokens.",
+      description: "No checkpoint is created below this number of tokens.",
       kind: { type: "integer", min: 0, max: 10_000_000 },
       default: 5000,
     },

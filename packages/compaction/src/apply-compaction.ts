@@ -154,8 +154,8 @@ async function changedSeqs(
 }
 
 /**
- * A redaction between the last look and the append has marked the summaries it saw, and not this one: it says so
- * itself, and whoever summarizes next writes it anew.
+ * A redaction between the last look and the append has marked the summaries it saw, but not this one. So the note is
+ * written here, and the next compaction writes the summary again.
  */
 async function noteRedactedMeanwhile(
   store: SessionStore,

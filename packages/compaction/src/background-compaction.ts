@@ -43,14 +43,14 @@ export interface BackgroundCompaction {
   readonly ready: Promise<CompactionState>;
   /**
    * Swaps exactly what was summarized for the summary; what came since stays. Waits until it is ready. `busy` while a
-   * turn is open whose fence is not given. Called again it tells of the same compaction.
+   * turn is open whose fence is not given. A second call returns the same compaction.
    */
   apply(options?: ApplyOptions): Promise<CompactionResult>;
   /** Ends the work; nothing is written, and `apply` rejects with ABORTED. */
   stop(): void;
 }
 
-/** What was planned is made anew so often when it changes under the work. */
+/** How often the plan is made again if the conversation changes under the work. */
 const mostPlans = 3;
 
 /** One compaction from its plan to its end. Its states are those of SPEC.md. */

@@ -6,18 +6,18 @@ export interface CutWish {
   readonly places: readonly CutPlace[];
   /** The first message that may be removed: 1 after a summary, else 0. */
   readonly first: number;
-  /** So many messages stay at least, */
+  /** The fewest messages that stay, */
   readonly keepMessages: number;
-  /** of at least so many tokens, */
+  /** the fewest tokens of these, */
   readonly keepTokens: number;
-  /** and of at most so many, which comes first. */
+  /** and the most tokens, which has priority. */
   readonly mostKeptTokens: number;
 }
 
 /**
- * Indexes of the first message that stays, best first. The place nearest to the wished one towards the beginning, if
- * what then stays is not too much; else the nearest one towards the end, so that a long run of calls without a user
- * message cannot stop compaction for ever; else whatever place there is.
+ * Indexes of the first message that stays, best first. The nearest place before the wanted one, if the kept part is
+ * then not too large. Else it is the nearest one after it, so that a long run of calls without a user message cannot
+ * stop compaction for ever. Else it is any place.
  */
 export function cutCandidates(wish: CutWish): readonly number[] {
   const { tokens, places, first } = wish;

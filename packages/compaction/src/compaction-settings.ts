@@ -8,17 +8,17 @@ export interface CompactionSettings {
   readonly reserveTokens?: number;
   /** The reserve is never smaller, but where the window is. @default 20000 */
   readonly reserveFloorTokens?: number;
-  /** Compacts a session whose window is not known at so many messages. @default 500 */
+  /** Compacts a session with an unknown window at this number of messages. @default 500 */
   readonly maxMessages?: number;
-  /** Of the messages, so many percent stay. @default 10 */
+  /** The share of the messages that stays, in percent. @default 10 */
   readonly keepPercent?: number;
   /** The same when no model wrote the summary. @default 20 */
   readonly emergencyKeepPercent?: number;
-  /** At least so many messages stay, as far as their tokens allow. @default 20 */
+  /** The fewest messages that stay, as far as their tokens allow. @default 20 */
   readonly minMessages?: number;
-  /** At least so many tokens stay, at most a quarter of the window. @default 20000 */
+  /** The fewest tokens that stay, at most a quarter of the window. @default 20000 */
   readonly keepRecentTokens?: number;
-  /** What stays takes at most so many percent of the window. @default 25 */
+  /** The largest share of the window that the kept part takes, in percent. @default 25 */
   readonly mostKeptPercent?: number;
   /** The longest summary, in tokens. @default 2000, at most a tenth of the window */
   readonly maxSummaryTokens?: number;
@@ -54,9 +54,9 @@ export interface EffectiveSettings {
   readonly keepPercent: number;
   readonly emergencyKeepPercent: number;
   readonly minMessages: number;
-  /** The kept part has at least so many tokens, */
+  /** The fewest tokens of the kept part, */
   readonly keepTokens: number;
-  /** and at most so many, whatever the counts of messages say. */
+  /** and the most tokens, whatever the counts of messages are. */
   readonly mostKeptTokens: number;
   readonly maxSummaryTokens: number;
   readonly maxDetailTokens: number;
@@ -81,8 +81,8 @@ const shareOfWindow = 0.25;
 const mostWithoutWindow = 2.5;
 
 /**
- * The settings for a window of so many tokens; null and 0 stand for one that is not known. The reserve and the part
- * that is kept each take at most a quarter of the window, so that every window has room for a conversation.
+ * The settings for a window of this size, in tokens; null and 0 stand for an unknown one. The reserve and the part that
+ * is kept each take at most a quarter of the window, so that every window has room for a conversation.
  */
 export function settingsForWindow(settings: CompactionSettings, windowTokens: number | null): EffectiveSettings {
   const window = windowTokens === null || windowTokens <= 0 ? null : windowTokens;

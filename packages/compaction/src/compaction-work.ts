@@ -109,7 +109,7 @@ async function readSession(work: CompactionWork): Promise<{ readonly input: Read
   return { input, state };
 }
 
-/** Under so many tokens a summary is hardly worth its heading: what stays is then the last exchange. */
+/** Below this number of tokens a summary is hardly longer than its heading: then only the last exchange stays. */
 const smallGainTokens = 500;
 
 function planFor(input: ReadInput, way: CompactionWay): CompactionPlan | NothingToCompact {

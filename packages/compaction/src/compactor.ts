@@ -52,7 +52,9 @@ export interface CompactorOptions {
   readonly deadlineMs?: number;
   /** @default "memory" */
   readonly memoryFolder?: string;
-  /** The tool named after a compaction for what is no longer shown; null when the agent has none. @default null */
+  /**
+   * The tool that a compaction names for messages that are no longer shown; null if the agent has none. @default null
+   */
   readonly memorySearchTool?: string | null;
   /** @default none */
   readonly onEvent?: CompactionListener;
@@ -66,7 +68,7 @@ export interface CompactionRequest {
   readonly windowTokens: number | null;
   /** Of the whole next request, system prompt and tools included. @default what the messages alone have */
   readonly totalTokens?: number | null;
-  /** The request has to fit into so many tokens afterwards, as an overflow told. @default the trigger */
+  /** The request must fit into this number of tokens afterwards, as an overflow reported. @default the trigger */
   readonly targetTokens?: number | null;
   /** @default "due" */
   readonly way?: CompactionWay;

@@ -1,9 +1,9 @@
 import type { NeutralMessage } from "@throughline/history";
 
 /**
- * Where a conversation may be cut, by the index of the first message that stays. `clean`: no call is parted from its
- * result. `turn`: before a user message, with a call whose result comes only after it: histories leave such a result
- * out or show it as text, so the cut is valid, and it is taken when there is no other.
+ * Where a conversation may be cut, by the index of the first message that stays. `clean`: no call is separated from its
+ * result. `turn`: before a user message, with a call whose result comes only after it. Histories leave such a result
+ * out or show it as text, so the cut is valid. It is used if there is no other.
  */
 export type CutPlace = "clean" | "turn" | null;
 

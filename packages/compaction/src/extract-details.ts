@@ -20,7 +20,7 @@ export interface ExtractOptions {
 const defaultWriteTools: ReadonlySet<string> = new Set(writeToolNames);
 const commandKeys: readonly string[] = ["command", "cmd"];
 
-/** How many of each are kept in the record. Far more than are shown: the next compaction chooses among them anew. */
+/** How many of each are kept in the record. Far more than are shown: the next compaction chooses among them again. */
 const mostOfEach = 120;
 const mostConstraints = 40;
 const longestRequest = 400;

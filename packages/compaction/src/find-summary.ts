@@ -48,9 +48,9 @@ export interface FoundSummary {
 }
 
 /**
- * Goes down the ladder until a rung gives a summary that passes the audit: a checkpoint that covers half of the
- * context, the summarizers in their order, an older checkpoint, the extractive summarizer, a stub. Null when not even
- * the stub is shorter than what it replaces.
+ * Tries the sources of a summary in their order until one passes the audit. The order is: a checkpoint that covers half
+ * of the context, the summarizers, an older checkpoint, the extractive summarizer, a stub. Null when not even the stub
+ * is shorter than what it replaces.
  * @throws {ThroughlineError} ABORTED
  */
 export async function findSummary(input: FindSummaryInput): Promise<FoundSummary | null> {
@@ -208,7 +208,7 @@ function stubText({ removed, removedMessages, previous }: CompactionPlan): strin
   return previous === null ? note : `${previous.prose}\n\n${note}`;
 }
 
-/** The conversation as a summarizer reads it, with so many characters of each tool result. */
+/** The conversation as a summarizer reads it, with a limited number of characters of each tool result. */
 export function conversationText(messages: readonly NeutralMessage[], toolResultChars: number): string {
   const context = {
     headId: null,

@@ -19,7 +19,7 @@ export interface CompactionInput {
   readonly mode?: "normal" | "emergency";
   /** Keeps everything after this record, whatever its size: a summary that exists covers up to it. @default none */
   readonly coversToId?: string;
-  /** The request has to fit into so many tokens afterwards. @default the trigger */
+  /** The request must fit into this number of tokens afterwards. @default the trigger */
   readonly targetTokens?: number | null;
   /** Whether a session of four messages or fewer is refused. @default true */
   readonly refuseShort?: boolean;
@@ -32,7 +32,7 @@ interface PreviousSummary {
   /** Of the compaction. */
   readonly id: string;
   readonly seq: number;
-  /** Without the list of details, which is made anew. */
+  /** Without the list of details, which is built again. */
   readonly prose: string;
   readonly tokens: number;
   readonly details: CompactionDetails | null;
@@ -88,11 +88,11 @@ export interface NothingToCompact {
   readonly tokens: number;
 }
 
-/** Up to so many messages are not worth a summary. */
+/** Up to this number of messages, a summary is not worth its cost. */
 const shortConversation = 4;
 /** A question and its answer. */
 const lastExchange = 2;
-/** A summary and its heading have at least so many. */
+/** A summary and its heading have at least this number. */
 const leastGainTokens = 40;
 
 /**

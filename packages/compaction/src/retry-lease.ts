@@ -7,7 +7,7 @@ import {
   type OptionTable,
 } from "@throughline/core/internal";
 
-/** Lets one process at a time make the summaries of a session anew. */
+/** Lets one process at a time write the summaries of a session again. */
 export interface RetryLease {
   /** True: this owner has it until it is released or its time runs out. */
   acquire(ref: SessionRef): Promise<boolean>;

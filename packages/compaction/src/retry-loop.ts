@@ -16,7 +16,7 @@ export interface RetryLoopOptions {
   readonly clock?: Clock;
   /** 0 switches it off. @default 60 */
   readonly intervalSeconds?: number;
-  /** The sessions to look at; asked anew each time. */
+  /** The sessions to check; requested again each time. */
   readonly sessions: () => Iterable<SessionRef> | AsyncIterable<SessionRef>;
   /** What was improved, so that a live session can read it. */
   readonly onOutcome: (ref: SessionRef, outcome: RetryOutcome) => void;

@@ -192,7 +192,7 @@ export class RetryPass {
     });
   }
 
-  /** What was taken from the conversation stays as it was, unless a part of it may not be said any more. */
+  /** Extracted details stay as they were, unless a part of them was redacted. */
   private whole(
     summary: ChainedSummary,
     prose: string,

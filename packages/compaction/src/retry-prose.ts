@@ -51,7 +51,7 @@ export async function writeProse({
   const { previousSummaryId } = summary.details;
   const before = summaryTextOf(records, previousSummaryId);
   const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previousSummaryId);
-  const earlier = further.map((one) => `[Summary of what was said before]: ${proseOf(one.summary)}`);
+  const earlier = further.map((one) => `[Summary of the earlier messages]: ${proseOf(one.summary)}`);
   const text = [...earlier, conversationText(removed, toolResultChars)].join("\n\n");
   const previousSummary = before === null ? null : proseOf(before);
   const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);

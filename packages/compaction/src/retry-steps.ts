@@ -58,8 +58,8 @@ export const retryLimitsTable: OptionTable<RetryLimits> = {
 };
 
 /**
- * The state of a pending retry at a time. Running and improved ones are not kept: the log tells. A clock that was set back
- * makes no wait longer than the longest there is.
+ * The state of a pending retry at a time. Running and improved ones are not stored: the log has them. A clock that was
+ * set back makes no wait longer than the maximum.
  */
 export function retryStateAt(
   retry: PendingRetry,

@@ -3,7 +3,7 @@ export class Scoreboard {
   private readonly scores = new Map<string, number>();
   private readonly halfLifeMessages: number;
 
-  /** @param halfLifeMessages what was named so many messages before the cut counts half */
+  /** @param halfLifeMessages an item named this number of messages before the cut counts half */
   constructor(halfLifeMessages: number = 80) {
     this.halfLifeMessages = halfLifeMessages;
   }

@@ -31,13 +31,13 @@ export const compactionSettings: SettingFragment = {
     },
     {
       key: "maxMessages",
-      description: "Compacts a session whose window is not known at so many messages.",
+      description: "Compacts a session with an unknown window at this number of messages.",
       kind: { type: "integer", min: 5, max: 1_000_000 },
       default: 500,
     },
     {
       key: "keepPercent",
-      description: "Of the messages, so many percent stay.",
+      description: "The share of the messages that stays, in percent.",
       kind: { type: "integer", min: 0, max: 90 },
       default: 10,
     },
@@ -49,19 +49,20 @@ export const compactionSettings: SettingFragment = {
     },
     {
       key: "minMessages",
-      description: "At least so many messages stay, as far as their tokens allow.",
+      description: "The fewest messages that stay, as far as their tokens allow.",
       kind: { type: "integer", min: 0, max: 10_000 },
       default: 20,
     },
     {
       key: "keepRecentTokens",
-      description: "At least so many tokens stay, at most a quarter of the window.",
+      description: "The fewest tokens that stay, at most a quarter of the window.",
       kind: { type: "integer", min: 0, max: 10_000_000 },
       default: 20_000,
     },
     {
       key: "mostKeptPercent",
-      description: "What stays takes at most so many percent of the window, whatever the other settings say.",
+      description:
+        "The largest share of the window that the kept part takes, in percent, whatever the other settings are.",
       kind: { type: "integer", min: 5, max: 90 },
       default: 25,
     },
@@ -103,7 +104,7 @@ export const compactionSettings: SettingFragment = {
     },
     {
       key: "retryMaxAttempts",
-      description: "After so many attempts a summary stays as it is.",
+      description: "After this number of attempts a summary stays as it is.",
       kind: { type: "integer", min: 1, max: 1000 },
       default: 8,
     },

@@ -72,11 +72,11 @@ export function createOverflowClassifier(
 }
 
 /**
- * Tells whether an error, or a stop reason, means that a request did not fit, and what of it did not. Takes what any
+ * Decides whether an error, or a stop reason, means that a request did not fit, and which part of it. Takes what any
  * client throws, a body as text or JSON, or `{provider, status, headers, body, message, stopReason}`; never throws.
  *
- * Precision comes first: what speaks of rates, quotas, credentials, time or the output alone is excluded before any
- * wording of an overflow is looked for, because shortening a history for nothing costs more than one failed call.
+ * Precision comes first. Errors about rates, quotas, credentials, time or the output alone are excluded before any
+ * wording of an overflow is searched. Shortening a history without need costs more than one failed call.
  */
 export const classifyOverflow: OverflowClassifier = createOverflowClassifier();
 

@@ -28,7 +28,7 @@ export interface CompactInFlightOptions {
 
 const system = "You are a conversation summarizer. Be concise and factual.";
 const question =
-  "Summarize the conversation below so that it can go on without it. Keep decisions, facts, names, paths, numbers and what is still open.";
+  "Summarize the conversation below so that it can continue without it. Keep decisions, facts, names, paths, numbers and what is still open.";
 const maxOutputTokens = 2048;
 /** The question is halved so often when the summarizer itself overflows. */
 const mostHalvings = 3;
@@ -41,9 +41,9 @@ export function inFlightSplit(messageCount: number): { readonly compress: number
 }
 
 /**
- * Compacts a list of messages in the middle of a call: the older half becomes a summary, which is written by one call
- * with a prompt that is kept inside the summarizer's window. When that call fails the old messages are dropped for a
- * note, with the event `guard.summary-failed`. Four messages and fewer stay as they are.
+ * Compacts a list of messages during a call: the older half becomes a summary. One call writes it, with a prompt that
+ * fits the summarizer's window. When that call fails the old messages are dropped for a note, with the event
+ * `guard.summary-failed`. Four messages and fewer stay as they are.
  */
 export function compactInFlight(options: CompactInFlightOptions): CompactMessages {
   return async ({ messages, targetTokens, signal }) => {

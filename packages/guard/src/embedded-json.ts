@@ -6,12 +6,12 @@ export interface TakenApart {
 
 /** A body that is longer is an HTML page or an echoed prompt; what matters stands at its ends. */
 export const longestText = 65_536;
-/** So many opening brackets are tried, so that a text of brackets costs no square. */
+/** How many opening brackets are tried, so that a text of brackets does not cost quadratic time. */
 const mostStarts = 32;
 
 /**
- * Finds the JSON values in an error text: the body an SDK puts behind the status, the events of a stream, the lines of
- * NDJSON, and the dictionaries that Python clients print.
+ * Finds the JSON values in an error text: the body that an SDK puts behind the status, events of a stream, lines of
+ * NDJSON, and dictionaries of Python clients.
  */
 export function takeApart(text: string): TakenApart {
   const short = text.length > longestText ? `${text.slice(0, longestText / 2)} ${text.slice(-4096)}` : text;

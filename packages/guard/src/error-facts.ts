@@ -110,7 +110,7 @@ function visit(value: unknown, depth: number, open: OpenFacts): void {
   }
 }
 
-/** Of a wrapper around several attempts only the last one tells what happened. */
+/** Of a wrapper around several attempts, only the last one counts. */
 function visitLastAttempt(value: object, depth: number, open: OpenFacts): boolean {
   const errors = readProperty(value, "errors");
   const last = readProperty(value, "lastError") ?? (Array.isArray(errors) ? (errors.at(-1) as unknown) : undefined);
@@ -119,7 +119,7 @@ function visitLastAttempt(value: object, depth: number, open: OpenFacts): boolea
   return true;
 }
 
-/** A stream that was begun with status 200 tells of its failure in a choice; what else is there is the answer. */
+/** A stream that started with status 200 reports its failure in a choice; everything else is the answer. */
 function visitChoices(choices: unknown, depth: number, open: OpenFacts): void {
   if (!Array.isArray(choices)) return;
   for (const choice of choices.slice(0, 8)) {

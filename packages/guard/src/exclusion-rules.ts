@@ -1,7 +1,7 @@
 import { linearExpression, type LinearExpression } from "@throughline/core/internal";
 import type { FailureCategory } from "./overflow.ts";
 
-/** Something that is no overflow although it may speak of tokens, context and limits. */
+/** An error that is not an overflow although it may mention tokens, context and limits. */
 export interface ExclusionRule {
   readonly id: string;
   readonly category: FailureCategory;

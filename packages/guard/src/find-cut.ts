@@ -3,7 +3,7 @@ import { isFields } from "./message-slots.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The place nearest to `wanted`, first towards the beginning, where a list may be cut: at a message of the user or the
+ * The place nearest to `wanted`, first towards the start, where a list may be cut. It is a message of the user or the
  * assistant, with every call answered on its own side. Null when there is none between `least` and the end.
  */
 export function findCut(messages: readonly unknown[], wanted: number, least: number): number | null {

@@ -1,8 +1,8 @@
 const known = new WeakMap<object, string>();
 
 /**
- * A short name for what a block or message says, by which it is found again after messages before it have come or gone:
- * 64 bits of FNV-1a over its JSON. It only tells the parts of one conversation apart and is no proof of anything.
+ * A short name for the content of a block or message: 64 bits of FNV-1a over its JSON. It finds the message again after
+ * messages before it were added or removed. It only distinguishes the parts of one conversation.
  */
 export function fingerprint(value: object): string {
   const kept = known.get(value);

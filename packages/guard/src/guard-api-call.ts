@@ -42,8 +42,8 @@ const replyTokens = 8096;
  * The guard of claw0's third lesson, in three stages: the call as it is; tool results over 30 % of the limit cut to
  * their head; the older half summarized. Then CONTEXT_OVERFLOW.
  *
- * Other than there, an error is an overflow only when it is one, a tool result keeps its call, roles alternate, the
- * summary's own call cannot overflow, and a stage that changes nothing costs no call.
+ * Differences: only a real overflow counts as one, a tool result keeps its call, and roles alternate. The summary's own
+ * call cannot overflow, and a stage that changes nothing costs no call.
  */
 export async function guardApiCall<Reply>(options: GuardApiCallOptions<Reply>): Promise<Reply> {
   const { model, system, messages, create, maxTokens = 180_000 } = options;

@@ -1,8 +1,8 @@
 import type { OverflowKind } from "./overflow.ts";
 
 /**
- * What was made smaller before a request was sent, as plain JSON. The caller keeps it and gives it back with the next
- * request (`keptChanges`): the same input then gives the same bytes, which provider caches rely on, and a restart does
+ * What was made smaller before a request was sent, as plain JSON. The caller keeps it and passes it with the next
+ * request (`keptChanges`). The same input then gives the same bytes, which provider caches rely on, and a restart does
  * not overflow again.
  */
 export interface GuardChange {
@@ -17,11 +17,11 @@ export interface GuardChange {
   readonly afterBytes: number;
   /** Where in the message; absent for changes that concern all of it. */
   readonly path?: readonly (string | number)[];
-  /** For the history: so many messages of the request, from its beginning, are no longer in it as they were. */
+  /** For the history: how many messages of the request, from its start, were replaced. */
   readonly leftOutMessages?: number;
   /**
-   * For a history that a model's thinking was bound to: so many messages, the first of this fingerprint, were replaced for
-   * one call. Absent where the model binds nothing.
+   * For a history that a model's thinking was bound to: how many messages were replaced for one call; the first has
+   * this fingerprint. Absent where the model binds nothing.
    */
   readonly instead?: { readonly messages: number; readonly first: string };
   /** For thinking: fingerprints of the blocks that were taken out. */

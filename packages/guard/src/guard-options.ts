@@ -26,7 +26,7 @@ export interface GuardedRequest {
   readonly maxOutputTokens: number | null;
 }
 
-/** What a call is told, and how it hands over what has arrived. */
+/** What a call gets, and how it returns what has arrived. */
 export interface CallContext {
   /** From 0. */
   readonly attempt: number;

@@ -220,7 +220,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     return this.#isAborted() ? "aborted" : "failed";
   }
 
-  /** Of an unreadable refusal of a large request the provider's count tells, or, without one, shorter results do: once. */
+  /** Examines an unreadable refusal of a large request once: by the provider's count, or else with shorter results. */
   async #probed(error: unknown, found: OverflowClassification): Promise<OverflowClassification> {
     if (this.#hasProbed || this.#isAborted() || !mayBeOverflow(error, found, this.estimate, this.#window)) return found;
     this.#hasProbed = true;

@@ -51,7 +51,7 @@ function stated(field: keyof ModelLimits, value: number | null): ModelLimits {
   return value === null || value < 64 || value > 1e9 ? {} : { [field]: value };
 }
 
-/** Reads kept limits; null when they are none, so that the caller can say that it starts anew. */
+/** Reads stored limits; null if they are invalid, so that the caller can report that it starts again. */
 export function readLimits(value: unknown): LearnedLimits | null {
   if (!isFields(value) || value["v"] !== 1 || !isFields(value["models"])) return null;
   const isRead = Object.values(value["models"]).every(

@@ -1,7 +1,7 @@
 /**
  * The words of overflow messages, as sources of regular expressions over `plainText`. Rules combine the classes, so a
- * wording that nobody has seen is recognized when its words are known. `tools/overflow-recall.ts` measures what is
- * lost when the words of one provider are taken away.
+ * wording that nobody has seen is recognized when its words are known. `tools/overflow-recall.ts` measures what is lost
+ * when the words of one provider are removed.
  */
 export interface Lexicon {
   /** The window of the model. */
@@ -95,8 +95,8 @@ export const lexicon: Lexicon = {
 };
 
 /**
- * Fills the slots of a rule: `{window}` becomes the alternatives of that class, `#` a number, `~` a gap in a clause, which a full stop
- * ends and the dot in a path does not.
+ * Fills the slots of a rule: `{window}` becomes the alternatives of that class, `#` a number, `~` a gap in a clause. A
+ * full stop ends the gap, the dot in a path does not.
  */
 export function fillSlots(template: string, words: Lexicon): string {
   return template

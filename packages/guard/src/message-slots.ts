@@ -34,8 +34,8 @@ export function isFields(value: unknown): value is Fields {
 }
 
 /**
- * The texts of all tool results, by the structure of the messages: Anthropic's `tool_result` blocks, the `tool`
- * messages of chat completions and Ollama, `function_call_output` items of Responses, and the record format's
+ * The texts of all tool results, by the structure of the messages. These are Anthropic's `tool_result` blocks, the
+ * `tool` messages of chat completions and Ollama, `function_call_output` items of Responses, and the record format's
  * `toolResult` messages.
  */
 export function findResults(messages: readonly unknown[]): ResultSlot[] {

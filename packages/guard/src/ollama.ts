@@ -2,8 +2,8 @@ import type { ContextEstimate } from "@throughline/tokens";
 import { isFields } from "./message-slots.ts";
 
 /**
- * Fields for every request to Ollama: without them the server drops the oldest messages of a prompt that is too long,
- * and half of what is left, and answers as if nothing had happened. Servers that do not know them ignore them.
+ * Fields for every request to Ollama. Without them the server drops the oldest messages of a prompt that is too long,
+ * and half of the rest, and answers without an error. Servers that do not know them ignore them.
  */
 export const ollamaRequestFields: { readonly truncate: false; readonly shift: false } = {
   truncate: false,

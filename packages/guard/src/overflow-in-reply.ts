@@ -4,7 +4,7 @@ import type { ReplyFacts } from "./read-reply.ts";
 
 const windowStop = { stopReason: "model_context_window_exceeded" };
 
-/** The overflow that a reply of status 200 tells of; null when it tells of none. */
+/** The overflow that a reply of status 200 reports; null if it reports none. */
 export function overflowInReply(
   { error, stopReason, outputTokens, promptTokens }: ReplyFacts,
   windowTokens: number | null,

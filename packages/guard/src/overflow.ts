@@ -1,7 +1,7 @@
 /**
- * What does not fit, because each has a cure of its own: the prompt (`input`), the prompt together with the output
- * budget (`io`), the bytes of the request, one item of it, or a rate limit smaller than the request (`ceiling`), which
- * nothing the guard does can cure.
+ * What does not fit; each kind has its own remedy. `input` is the prompt, `io` the prompt together with the output
+ * budget, `bytes` the size of the request, `item` one part of it. `ceiling` is a rate limit smaller than the request,
+ * for which the guard has no remedy.
  */
 export type OverflowKind = "input" | "io" | "bytes" | "item" | "ceiling";
 

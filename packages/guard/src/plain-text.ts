@@ -4,8 +4,8 @@ import { linearExpression } from "@throughline/core/internal";
 const mostCharacters = 8_000;
 
 /**
- * An error text or code in the one spelling that the rules read: lower case, words apart, numbers without separators,
- * the names of the output budget as `outputbudget`, without links and without what it quotes from the prompt.
+ * An error text or code in the spelling that the rules read: lower case, separate words, numbers without separators,
+ * and `outputbudget` for every name of the output budget. Links and quotes from the prompt are removed.
  */
 export function plainText(text: string): string {
   const short = text.length > mostCharacters ? `${text.slice(0, 6000)}\n${text.slice(-2000)}` : text;

@@ -25,7 +25,7 @@ export class RemedyLadder {
     this.#maxRetries = maxRetries;
   }
 
-  /** The next one for a kind that may be tried after so many calls; null when there is none. */
+  /** The next remedy for a kind that may be tried after this number of calls; null if there is none. */
   next(kind: OverflowKind, calls: number): Remedy | null {
     const remedy = nextRemedy(kind, this.#worked.union(this.#idle));
     if (remedy === null) return null;
@@ -52,7 +52,7 @@ export class RemedyLadder {
   }
 
   /**
-   * A request was refused. Without sizes nothing tells how much shorter tool results would do, so that once they were
+   * A request was refused. Without sizes it is unknown how much shorter tool results must be, so after they were
    * shortened the history comes next.
    */
   refused(hasSizes: boolean): void {

@@ -9,9 +9,9 @@ import type { GuardedRequest, GuardRequest } from "./guard-options.ts";
 import type { OverflowKind } from "./overflow.ts";
 
 /**
- * What system, tools and messages may have at most so that a full answer fits and estimates may be a little off: a
- * tenth of the window is left, or the answer and 2 % if that is more. 200,000 tokens leave 180,000. Of an estimate that is
- * less sure up to 15 % more is left, so that what is cut by it need not be cut twice.
+ * The most tokens of system, tools and messages, so that a full answer fits and estimates may be slightly wrong. A
+ * tenth of the window stays free, or the answer and 2 % if that is more. 200,000 tokens leave 180,000. Of an estimate
+ * that is less sure up to 15 % more is left, so that what is cut by it need not be cut twice.
  *
  * @param sureShare the estimate over its upper bound
  */
@@ -50,7 +50,7 @@ export interface SizeGauge {
   isSmaller(before: CountedRequest, after: CountedRequest): boolean;
   /** A provider said how many tokens the request has. */
   correct(estimate: ContextEstimate, observedTokens: number): void;
-  /** A provider refused the request without saying why it is too large: it has at least so many tokens. */
+  /** A provider refused the request without saying why it is too large: it has at least this number of tokens. */
   assume(estimate: ContextEstimate, leastTokens: number): void;
 }
 

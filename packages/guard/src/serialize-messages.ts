@@ -2,7 +2,7 @@ import { isFields } from "./message-slots.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Of each tool result so many characters reach the summarizer. */
+/** How many characters of each tool result reach the summarizer. */
 const previewCharacters = 500;
 
 /** Messages of any provider as plain text for a summarizer, which must read them and not continue them. */

@@ -50,7 +50,7 @@ function isThinking(block: unknown): block is object {
   return isFields(block) && thinkingTypes.has(block["type"]);
 }
 
-/** What tells later calls which thinking went; null when none did. */
+/** The record for later calls of which thinking was removed; null if none was. */
 export function thinkingChange(
   before: readonly unknown[],
   after: readonly unknown[],
@@ -71,9 +71,9 @@ export function thinkingChange(
 }
 
 /**
- * Leaves thinking out again as earlier calls did. Where they replaced the beginning of the history for themselves alone,
- * which shows in its first message being the same, all that was thought before and in reply to it goes as well: no later
- * call says again what it is bound to.
+ * Leaves thinking out again as earlier calls did. If they replaced the start of the history for themselves alone, its
+ * first message is still the same. Then the thinking before it and in reply to it is removed too, because no later call
+ * repeats what it is bound to.
  */
 export function reapplyThinking(messages: readonly unknown[], changes: readonly GuardChange[]): readonly unknown[] {
   const gone = new Set(changes.flatMap(({ what, blocks }) => (what === "thinking" ? (blocks ?? []) : [])));

@@ -19,7 +19,7 @@ export interface BuildContextOptions {
   readonly fromCheckpoint?: boolean;
 }
 
-/** What a model would be told, before the rules of its provider are applied. */
+/** What a model would be sent, before the rules of its provider are applied. */
 export interface Context {
   /** The record it ends with; null when it is empty. */
   readonly headId: string | null;
@@ -96,7 +96,7 @@ function refuseNewer(records: readonly StoredRecord[], path: readonly StoredReco
   const kind = throughlineKind(found.record);
   throw new ThroughlineError(
     "RECORD_FROM_NEWER_VERSION",
-    `record ${found.id} is of a kind or version this build cannot read: ${kind}`,
+    `record ${found.id} has a type or version that this version of Throughline cannot read: ${kind}`,
     {
       details: { recordId: found.id, seq: found.seq, kind },
     },
@@ -125,7 +125,7 @@ function lastModel(path: readonly StoredRecord[]): Context["model"] {
   return null;
 }
 
-/** The model a record sets or was written by; null when it tells none. */
+/** The model that a record sets or was written by; null if it names none. */
 export function modelOf({ type, record }: StoredRecord): Context["model"] {
   if (type === "model_change") {
     const { provider, modelId } = record;

@@ -93,7 +93,7 @@ export class CallHistory {
     else (this.openSites ??= new Queue()).push(site);
   }
 
-  /** The first open call of the span. A reply that was made anew after it failed has the better claim. */
+  /** The first open call of the span. A reply that was repeated after a failure has priority. */
   takeOpen(span: number): CallSite | null {
     if (span !== this.span) return null;
     const { openSite } = this;

@@ -11,8 +11,8 @@ export function isFailedReply({ stopReason, isContinued }: NeutralAssistant): bo
 }
 
 /**
- * What is sent of a reply that was broken off and that the next message asks to be continued: its text blocks without what
- * they were signed with, and without white space at the end. Thinking cannot be sent back unsigned, and no call is half made.
+ * What is sent of an interrupted reply that the next message asks to continue: its text blocks without signatures, and
+ * without white space at the end. Thinking cannot be sent unsigned, and a partial call is left out.
  */
 function continuedText(content: readonly NeutralBlock[]): readonly NeutralBlock[] {
   const blocks = content.flatMap((block) =>

@@ -92,7 +92,7 @@ export function isMessageLike(stored: StoredRecord): boolean {
 /** A reset carries the talk over, nothing that other programs put into it. */
 const resetKeeps: ReadonlySet<string> = new Set(["user", "assistant", "toolResult", "redacted"]);
 
-/** Tells which messages were written when something before them read otherwise than it does now. */
+/** Finds the messages that were written when an earlier one was sent in another form than now. */
 export class PrefixChange {
   private beforeSeq = 0;
   private beforeMs = 0;

@@ -61,8 +61,8 @@ export interface StepList {
 }
 
 /**
- * Takes those steps apart that pairing has to look at: an id that occurs twice, a reply that another one may be part of,
- * and, until the next user message, everything behind a reply that is no step.
+ * Selects the steps that pairing must check: an id that occurs twice, and a reply that another one may belong to. After
+ * a reply that is not a step, they are all steps until the next user message.
  */
 export function splitDoubtfulSteps(given: readonly ReplayItem[]): StepList {
   const { steps, doubtful } = claims(given);

@@ -76,18 +76,15 @@ export interface HistoryWork {
 }
 
 /**
- * Creates a history for one provider. A next record of the same branch costs what it is itself; a compaction, an edit,
- * another branch, a moved cut, or a record that reaches back costs a build of the whole.
+ * Creates a history for one provider. A next record of the same branch costs only itself. A compaction, an edit,
+ * another branch, a moved cut, or a record that changes earlier ones builds the whole again.
  *
  * @param target the name of the provider's format, or a target of `/targets`
  * @throws {ThroughlineError} INPUT_INVALID for a target or an option that is not known
  * @example
- * const history = createHistory("anthropic", { limit: { maxTokens, countTokens, recorded: cut }, truncate: { maxChars } });
- * history.append(records);
- * const { messages, system } = history.render();
- * // sent: what was shortened in it stays so, and this is recorded with the call
- * history.markSent();
- * const { cut, truncations } = history.context();
+ * const history = createHistory("anthropic", { limit: { maxTokens, countTokens, recorded: cut }, truncate: { maxChars }
+ * }); history.append(records); const { messages, system } = history.render(); // sent: what was shortened in it stays
+ * so, and this is recorded with the call history.markSent(); const { cut, truncations } = history.context();
  */
 export function createHistory<Name extends TargetName>(
   target: Name,

@@ -10,9 +10,9 @@ import type { NeutralMessage } from "./neutral-message.ts";
 const changingTypes: ReadonlySet<string> = new Set(["compaction", "reset", "context_edit"]);
 const changingKinds: ReadonlySet<string | null> = new Set(["edit", "redaction", "note"]);
 
-/** A context that a plain next record is added to, and that is built anew for every other one. */
+/** A context to which a plain next record is added, and which is built again for every other one. */
 export class GrowingContext {
-  /** Grows whenever the context was built anew: nothing made of the one before holds. */
+  /** Grows whenever the context was built again: nothing derived from the earlier one is valid. */
   generation = 0;
   /** Records that were looked at, for tests that count. */
   recordsRead = 0;

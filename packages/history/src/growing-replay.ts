@@ -163,7 +163,7 @@ interface Settled<Message> {
   readonly log: RepairLog;
   readonly pairing: CallPairing;
   readonly assembly: TurnAssembly;
-  /** Ids under which a further call or result would change it. */
+  /** Ids under which another call or result would change it. */
   readonly undecided: Set<string>;
   turnCount: number;
   readonly messages: Message[];

@@ -66,7 +66,7 @@ export class GrowingWindow {
     this.state = null;
   }
 
-  /** What was given last was sent, and with it the model was told of all records up to a seq. */
+  /** The last result was sent, and with it the model got all records up to a seq. */
   markSent(toSeq: number): void {
     this.sentToSeq = Math.max(toSeq, this.sentToSeq ?? 0);
     const { state } = this;

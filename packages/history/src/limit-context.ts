@@ -11,8 +11,8 @@ export interface LimitedContext extends Context {
 
 /**
  * Leaves the oldest messages out. The cut lies before a user message, or inside the newest turn before a reply, whose
- * request then stays. Where it lies follows from the messages up to the one that met the limit, so two calls with the
- * same limit have the same beginning until the limit is met again. A summary always stays.
+ * request then stays. Its place depends only on the messages up to the one that reached the limit. So two calls with
+ * the same limit have the same start until the limit is reached again. A summary always stays.
  */
 export function limitContext(context: Context, limit: ContextLimit): LimitedContext {
   assertKnownOptions<ContextLimit>("limitContext", limit, limitTable, "limit");

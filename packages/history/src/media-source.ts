@@ -53,7 +53,7 @@ function takeDataUrl(data: string): { readonly stated: string | null; readonly b
 
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** With its padding, on one line, in the usual alphabet; null for what is no base64. */
+/** With its padding, on one line, in the usual alphabet; null for invalid base64. */
 function plainBase64(data: string): string | null {
   if (data.length % 4 === 0 && base64.test(data)) return data;
   const bare = withoutPadding(data.replace(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/"));
@@ -75,7 +75,7 @@ function plainType(mediaType: unknown): string | null {
   return type === "" ? null : type;
 }
 
-/** The type of an image by how it begins; null for what is none of the four that are known so. */
+/** The type of an image by its first bytes; null if it is none of the four known types. */
 export function imageTypeOf(data: string): string | null {
   if (data.startsWith("iVBORw0KGgo")) return "image/png";
   if (data.startsWith("/9j/")) return "image/jpeg";

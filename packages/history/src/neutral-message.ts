@@ -40,7 +40,7 @@ export interface NeutralToolCall {
   readonly signature?: string;
 }
 
-/** Where a message comes from, so that whatever is done to it later can be told by its record. */
+/** Where a message comes from, so that each later change to it can be reported by its record. */
 interface Provenance {
   readonly recordId: string;
   readonly seq: number;

@@ -5,9 +5,9 @@ import { callIdsOf } from "./replay-item.ts";
 import type { AssistantItem, CallSite, ReplayItem, ResultItem, StepItem } from "./replay-item.ts";
 
 /**
- * Gives every result to the call it answers, by occurrence and not by id alone: first among the calls it stands with;
- * then, when it stands elsewhere, to the one unanswered call that bears its id. Calls stored twice are taken out.
- * One pass, and one over what is left: no step looks through the calls of an id again.
+ * Assigns every result to the call that it answers, by place and not by id alone. It looks first among the calls beside
+ * the result, then for the one unanswered call with its id. Calls stored twice are taken out. One pass, and one over
+ * what is left: no step looks through the calls of an id again.
  */
 export class CallPairing {
   private readonly orphanResults: "drop" | "text";
@@ -57,7 +57,7 @@ export class CallPairing {
   /**
    * Ends a settled beginning.
    *
-   * @param undecided gets the ids under which a further call or result would change what was decided about the items
+   * @param undecided gets the ids under which another call or result would change the decision about the items
    */
   settle(items: readonly ReplayItem[], undecided: Set<string>): void {
     for (const { callId } of this.strays) undecided.add(callId);
@@ -190,7 +190,9 @@ export class CallPairing {
     if (!home.owner.isFailed) this.report("result-moved", item, null, home.owner.recordId);
   }
 
-  /** The model went on without the result: what it was told then must not change under what it said since. */
+  /**
+   * The model continued without the result: the earlier part of the request must not change under its later messages.
+   */
   private isTooLate(home: CallSite, item: ResultItem): boolean {
     let low = 0;
     let high = this.replies.length;

@@ -45,7 +45,7 @@ export function planRewind(
   };
 }
 
-/** Takes the last turns back, the requests included; null when there are not so many. */
+/** Takes the last turns back, including their requests; null if there are fewer turns. */
 export function planUndo(records: readonly StoredRecord[], headId: string | null, turns: number = 1): TurnPlan | null {
   const requests = pathOf(records, headId).filter(isRequest);
   const request = requests.at(-turns);

@@ -166,7 +166,7 @@ export function renderAnthropic(context: Context, options: AnthropicRenderOption
   return { ...rendering, canThink: opensWithThinking(rendering.messages) };
 }
 
-/** Claude up to 4.5 goes on from its own words; of a model without a known version that cannot be said. */
+/** Claude up to 4.5 continues its own text; for a model of an unknown version this is uncertain. */
 function takesPrefill(modelId: string | null): boolean {
   const version = /claude-(?:[a-z]{1,20}-)?(\d{1,9})(?:[.-](\d{1,2})(?!\d))?/.exec(modelId ?? "");
   if (version === null) return false;

@@ -17,7 +17,7 @@ export interface OllamaMessage {
   readonly tool_calls?: {
     readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
   }[];
-  /** Results are told apart by the tool's name and their order. */
+  /** Results are distinguished by the tool's name and their order. */
   readonly tool_name?: string;
 }
 

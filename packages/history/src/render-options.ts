@@ -14,8 +14,8 @@ export interface RenderOptions {
   /** What becomes of a result whose call is not in the history. @default "drop" */
   readonly orphanResults?: "drop" | "text";
   /**
-   * What becomes of an assistant message at the end: it stays, for the model to go on from or for a prompt to follow; it
-   * goes; or a short user message follows it.
+   * How to handle an assistant message at the end. It stays, for the model to continue or for a prompt to follow; it is
+   * removed; or a short user message follows it.
    * @default "continue" where the provider or some of its models refuse such an end, else "keep"
    */
   readonly trailingAssistant?: TrailingAssistant;

@@ -10,9 +10,9 @@ export interface RenderTextOptions {
 }
 
 /**
- * The context as plain text, for people and for summarisers: `[User]: …`, `[Assistant]: …`. Every line after the
- * first of a message is indented, so a `[` at the beginning of a line is always the beginning of a message, whatever
- * the content says. Control characters are kept; whoever writes to a terminal makes them safe.
+ * The context as plain text, for people and for summarizers: `[User]: …`, `[Assistant]: …`. Every line after the first
+ * of a message is indented, so a `[` at the beginning of a line is always the beginning of a message, whatever the
+ * content says. Control characters are kept; whoever writes to a terminal makes them safe.
  */
 export function renderText(context: Context, options: RenderTextOptions = {}): string {
   return [...renderTextPieces(context, options)].join("");
@@ -53,7 +53,7 @@ function sections(message: NeutralMessage, options: RenderTextOptions): readonly
     case "custom":
       return [[message.customType === null ? "Note" : `Note ${quoted(message.customType)}`, plain(message.content)]];
     case "compactionSummary":
-      return [["Summary of what was said before", plain(message.content)]];
+      return [["Summary of the earlier messages", plain(message.content)]];
     case "branchSummary":
       return [["Summary of another branch", plain(message.content)]];
     case "redacted":

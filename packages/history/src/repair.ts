@@ -61,7 +61,7 @@ export type RepairRule =
 /** One change, told by the record it was made to. Long texts are shortened: the record holds the whole. */
 export interface Repair {
   readonly rule: RepairRule;
-  /** The record it speaks of; for what was made up, the record that made it necessary. */
+  /** The record that it concerns; for an added message, the record that made it necessary. */
   readonly recordId: string;
   readonly before: string | null;
   readonly after: string | null;

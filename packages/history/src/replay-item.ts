@@ -34,7 +34,7 @@ export interface AssistantItem {
   readonly stopReason: string | null;
   /** As they are in the log. */
   blocks: readonly AssistantItemBlock[];
-  /** Without calls that turn out to be stored twice. Each pairing writes it anew. */
+  /** Without calls that turn out to be stored twice. Each pairing sets it again. */
   kept: readonly AssistantItemBlock[];
 }
 
@@ -46,7 +46,7 @@ export interface CallSite {
   readonly call: NeutralToolCall;
   readonly signature: string | null;
   readonly owner: AssistantItem;
-  /** Each pairing writes it anew. */
+  /** Each pairing sets it again. */
   result: ResultItem | null;
 }
 
@@ -58,7 +58,7 @@ export interface ResultItem {
   readonly toolName: string | null;
   readonly isError: boolean;
   content: readonly ReplayUserBlock[];
-  /** Shown as user text where it stands, and why. Each pairing writes it anew. */
+  /** Shown as user text where it stands, and why. Each pairing sets it again. */
   shownAs: "orphan" | "late" | null;
 }
 
@@ -73,7 +73,7 @@ export interface StepItem {
   readonly reply: NeutralAssistant;
   /** In the order they came in. */
   readonly results: readonly NeutralToolResult[];
-  /** The user messages before it. Each pairing writes it anew. */
+  /** The user messages before it. Each pairing sets it again. */
   turn: number;
 }
 

@@ -14,7 +14,7 @@ export interface ProviderRules {
   /** Whether an image, or a file, may be a link that the provider follows. */
   readonly imageLinks: boolean;
   readonly fileLinks: boolean;
-  /** Whether results stand in the order of their calls, because nothing else tells them apart. */
+  /** Whether results stand in the order of their calls, because nothing else distinguishes them. */
   readonly resultsInCallOrder: boolean;
   /** Whether a tool result may hold images: always, not in an error, or never; elsewhere they follow the results. */
   readonly resultImages: "inside" | "inside-unless-error" | "after";

@@ -17,7 +17,7 @@ export interface TruncateOptions {
   readonly maxChars?: number;
   /** Decisions of earlier calls. They count before the limit, whatever it is now. @default none */
   readonly recorded?: readonly Truncation[];
-  /** The last seq of which a model was told. @default none was */
+  /** The last seq that was sent to a model. @default none */
   readonly sentToSeq?: number | null;
 }
 
@@ -38,8 +38,8 @@ export interface TruncatedContext extends Context {
 const tailShare = 0.4;
 
 /**
- * Shortens long tool results in the middle. A result that was shortened once is shortened in the same way ever after, to
- * the byte; one that was sent whole and is shortened now unbinds the thinking that was written after it.
+ * Shortens long tool results in the middle. A result that was shortened once is always shortened in the same way, to
+ * the byte. A result that was sent whole and is shortened now unbinds the thinking after it.
  */
 export function truncateResults(context: Context, options: TruncateOptions = {}): TruncatedContext {
   assertKnownOptions<TruncateOptions>("truncateResults", options, truncateTable);
@@ -57,7 +57,7 @@ export class ResultTruncation {
   private readonly known: ReadonlyMap<string, Truncation>;
   private unboundToSeq = 0;
 
-  /** @param lastSeq of the messages there are: the reply to what was sent comes after what the model was told */
+  /** @param lastSeq of the messages there are: the reply to a request comes after the messages of the request */
   constructor({ maxChars = Infinity, recorded = [], sentToSeq = null }: TruncateOptions, lastSeq: number) {
     this.maxChars = maxChars;
     this.sentToSeq = sentToSeq;

@@ -19,8 +19,8 @@ export interface ValidateAnthropicOptions {
 }
 
 /**
- * Reads messages as strictly as the API does, from the rules and not from what the rendering does: it shares nothing
- * with it, so that one cannot hide the other's mistakes.
+ * Checks messages as strictly as the API does, by the API's rules. It shares no code with the rendering, so that one
+ * cannot hide the other's mistakes.
  */
 export function validateAnthropic(
   messages: readonly unknown[],

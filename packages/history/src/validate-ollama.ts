@@ -17,7 +17,7 @@ export function validateOllama(messages: readonly unknown[]): readonly Violation
 class OllamaCheck extends ViolationList {
   /** Names of calls not answered yet, in order. */
   private open: string[] = [];
-  /** So many of them have their result. */
+  /** How many of them have their result. */
   private answered = 0;
 
   message(message: unknown, index: number): void {

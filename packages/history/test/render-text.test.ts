@@ -38,7 +38,7 @@ describe("renderText", () => {
       compaction("r1", "so far"),
     ];
     expect(textOf(sketches).split("\n\n")).toEqual([
-      "[Summary of what was said before]: so far",
+      "[Summary of the earlier messages]: so far",
       "[User]: [image image/png]\n  [block of type future]",
       "[Summary of another branch]: elsewhere",
       "[Note ext.note]: fyi",

@@ -27,7 +27,7 @@ describe("a conversation that begins with the summary of another program", () =>
       ]);
       await talk(session, script, { turns: 8 });
       expect(await session.compact()).toMatchObject({ kind: "compacted" });
-      expect(asked[0]?.text).toContain("[Summary of what was said before]: Never paint quay 7 red.");
+      expect(asked[0]?.text).toContain("[Summary of the earlier messages]: Never paint quay 7 red.");
       expect(asked[0]?.text).not.toContain(prefix);
       // What the user wants is taken from the user's own words.
       expect(JSON.stringify((await session.messages()).messages)).not.toContain("The user's wishes: Never paint");

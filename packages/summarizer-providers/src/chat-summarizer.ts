@@ -83,10 +83,10 @@ const mostShrinks = 2;
 const leastTokens = 500;
 
 /**
- * A summarizer that asks a model. A conversation too long for the model's window is summarized part by part, each on
- * top of the parts before; a part that turns out too long after all is made smaller, and nothing is left out for it.
- * @throws {ThroughlineError} from `summarize`: ABORTED by the caller's signal, SUMMARY_REJECTED for a text that cannot stand
- * for the conversation, SUMMARY_FAILED after the deadline; else the model's own error
+ * A summarizer that calls a model. A conversation too long for the model's window is summarized part by part, each on
+ * top of the parts before. A part that is still too long is split, and nothing is left out.
+ * @throws {ThroughlineError} from `summarize`: ABORTED by the caller's signal, SUMMARY_REJECTED for a text that cannot
+ * stand for the conversation, SUMMARY_FAILED after the deadline; else the model's own error
  */
 export function createChatSummarizer(options: ChatSummarizerOptions): Summarizer {
   assertKnownOptions<ChatSummarizerOptions>("createChatSummarizer", options, table);
@@ -153,7 +153,7 @@ class SummaryRun {
     let previous = this.#request.previousSummary;
     // A summary that would fill the window is conversation like the rest of it.
     if (previous !== null && windowTokens !== null && this.#countText(previous) > windowTokens * answerShare) {
-      rest = [{ speaker: "Summary of what was said before", text: previous }, ...rest];
+      rest = [{ speaker: "Summary of the earlier messages", text: previous }, ...rest];
       previous = null;
     }
     let most = this.#mostInput(windowTokens, mostOutput, previous, rest);

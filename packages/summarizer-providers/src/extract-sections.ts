@@ -6,7 +6,7 @@ const requestChars = 240;
 const newestRequestChars = 800;
 const lastWordsChars = 600;
 
-/** What can be taken from a conversation by its form alone, newest last. */
+/** What rules can extract from a conversation without a model, newest last. */
 export function extractSections(segments: readonly Segment[]): SummarySections {
   const sections = emptySections();
   const requests = segments.filter((segment) => isUser(segment) && segment.text.trim() !== "");
@@ -27,7 +27,7 @@ export function extractSections(segments: readonly Segment[]): SummarySections {
 const decision =
   /\b(?:decided|agreed|we(?:'ll| will)|let's|going with|go with|chose|chosen|instead of|settled on|rejected|ruled out|must(?: not)?|never|always|don't|do not|should(?: not|n't)|only use|prefer)\b/i;
 
-/** The sentences that settle something; of the assistant only those that speak of settling. */
+/** The sentences that decide something; of the assistant only those that mention a decision. */
 function decisionsIn(segments: readonly Segment[]): readonly string[] {
   const settled = /\b(?:decided|agreed|going with|chose|chosen|settled on|rejected|ruled out)\b/i;
   return segments.flatMap((segment) => {

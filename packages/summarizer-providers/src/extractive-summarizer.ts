@@ -45,7 +45,7 @@ export function createExtractiveSummarizer(options: ExtractiveSummarizerOptions 
   };
 }
 
-/** What the assistant said last, and what was open, holds until something newer is said. */
+/** The assistant's last message, and the open items, hold until a newer message. */
 const passing = /^(?:The assistant (?:said last|asked): |Not answered yet: )/;
 
 function mergeSections(before: SummarySections, after: SummarySections): SummarySections {
@@ -62,7 +62,7 @@ function mergeSections(before: SummarySections, after: SummarySections): Summary
   return { ...merged, state: merged.state.filter((item) => !isOutdated(item, merged.state)) };
 }
 
-/** A file that was changed need not be said to have been read. */
+/** A changed file is not listed as read. */
 function isOutdated(item: string, state: readonly string[]): boolean {
   return item.startsWith("Read: ") && state.includes(item.replace("Read: ", "Changed: "));
 }

@@ -10,8 +10,8 @@ import {
 const shares: Readonly<Record<SectionName, number>> = { topics: 0.35, decisions: 0.2, state: 0.3, open: 0.15 };
 
 /**
- * The sections in so many tokens: of each the newest items, and of the topics the first, which says what it is all
- * about. What is left out is counted.
+ * The sections within a number of tokens: the newest items of each, and the first topic, which names the subject. What
+ * is left out is counted.
  */
 export function fitSections(
   sections: SummarySections,

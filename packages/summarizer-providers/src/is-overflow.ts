@@ -9,8 +9,8 @@ const wordings = linearExpression(
 const notThis = /rate limit|tokens per (?:minute|day)|quota|per-minute|TPM/i;
 
 /**
- * Whether an error says that the request was too long, in the words of the three providers and most servers beside
- * them. Who has the guard's classifier gives that instead: it knows more, and tells more apart.
+ * Whether an error means that the request was too long, in the words of the three providers and most other servers.
+ * Callers with the guard's classifier pass that instead, because it recognizes more.
  */
 export function saysOverflow(error: unknown): boolean {
   if (typeof error !== "object" || error === null) return false;

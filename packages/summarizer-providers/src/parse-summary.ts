@@ -129,7 +129,7 @@ function readSections(text: string): { readonly sections: SummarySections; reado
   return { sections, isStructured };
 }
 
-/** A further line of an item goes on with it. */
+/** Another line of an item continues it. */
 function addLine(items: string[], line: string): void {
   const item = line.replace(/^\s*(?:[-*•]|\d{1,2}[.)])\s+/, "").trim();
   if (item === "") return;

@@ -33,7 +33,7 @@ export const summarizerSettings: SettingFragment = {
     },
     {
       key: "ollamaFailureThreshold",
-      description: "After so many failures in a row a summary model, whichever it is, is left out for a while.",
+      description: "After this number of failures in a row, a summary model of any provider is skipped for a while.",
       kind: { type: "integer", min: 1, max: 1000 },
       default: 3,
     },

@@ -47,8 +47,9 @@ const table: OptionTable<SummarizerChainOptions> = {
 /**
  * The first summary that can be used, of whoever gives it: `source` of the reply says who did. A text that fails the
  * audit is a failure like any other, for the breaker too.
- * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARIZER_PAUSED when nobody was asked, because every one is out,
- *   with `retryInMs` of the first that is tried again; SUMMARY_FAILED when nobody gave one, with every attempt in its details
+ * @throws {ThroughlineError} from `summarize`: ABORTED; SUMMARIZER_PAUSED if every summarizer is paused, with
+ * `retryInMs` of the first that is tried again; SUMMARY_FAILED if none gave a summary, with every attempt in its
+ * details
  */
 export function createSummarizerChain(options: SummarizerChainOptions): Summarizer {
   assertKnownOptions<SummarizerChainOptions>("createSummarizerChain", options, table);

@@ -42,7 +42,7 @@ export interface CalibratedFactor {
 
 /** In smaller steps the overhead of a message, which is not the vocabulary's, is too large a part. */
 const smallestTokens = 300;
-/** The prior counts as so many observations, so that the first few do not decide. */
+/** The prior counts as this number of observations, so that the first few do not decide. */
 const priorWeight = 8;
 /** Older ones are forgotten: providers change tokenizers under a name. */
 const mostRatios = 64;
@@ -55,9 +55,9 @@ const leastOverhead = -30;
 const mostOverhead = 90;
 
 /**
- * Takes an observation in. A large step tells of the tokenizer, when both sides are large: where little was counted and
- * much observed, a system prompt or the tools changed. A small one tells what a message costs beside its text. What is
- * mostly images says nothing of either.
+ * Takes an observation in. A large step shows the error of the tokenizer, if both sides are large. If little was
+ * counted and much observed, the system prompt or the tools changed. A small step shows what a message costs beside its
+ * text. What is mostly images says nothing of either.
  */
 export function observe(calibration: Calibration, { counter, counted, observedTokens }: Observation): Calibration {
   const { bareTokens, fixedTokens, messages } = counted;
@@ -137,7 +137,7 @@ function calibrationKey(counter: TokenCounter): string {
   return `${canonicalModelId(counter.model.modelId)} ${counter.version}`;
 }
 
-/** Reads a kept calibration; null when it is none, so that the caller can say that it starts anew. */
+/** Reads a stored calibration; null if it is invalid, so that the caller can report that it starts again. */
 export function readCalibration(value: unknown): Calibration | null {
   if (!isFields(value) || value["v"] !== 1 || !isFields(value["ratios"])) return null;
   const ratios = readValues(value["ratios"], isRatio);

@@ -22,9 +22,9 @@ const classOfRole: ReadonlyMap<unknown, MessageClass> = new Map([
 ]);
 
 /**
- * Splits a total by what was counted of each part. Where system prompt and tools are not at hand (`system` undefined
- * and no tools) but the total was measured with them, what the messages do not account for is the system's.
- * Counts every message: for display, not for every turn.
+ * Splits a total by what was counted of each part. If the system prompt and the tools are missing here (`system`
+ * undefined and no tools) but the total was measured with them, the rest beside the messages counts as system. Counts
+ * every message: for display, not for every turn.
  */
 export function breakDown(
   request: EstimatedRequest,

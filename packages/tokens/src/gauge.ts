@@ -6,7 +6,7 @@ export interface Gauge {
   readonly source: EstimateSource;
   readonly lowTokens: number;
   readonly highTokens: number;
-  /** Null when it is not known; then nothing is said in percent and no threshold is crossed. */
+  /** Null if unknown; then there is no percentage and no threshold is crossed. */
   readonly windowTokens: number | null;
   /** For decisions: over 100 when the window is exceeded. */
   readonly percent: number | null;

@@ -1,8 +1,8 @@
 /**
- * Tokens of a text by the kind of its characters, for when no vocabulary can be loaded. One pass, no tables: a word
- * costs a token for every five letters begun, what goes on for longer than any word one for two, a run of digits one
- * for three, a run of signs one for two, blank space one unless it is the single space before a word, a letter of
- * another alphabet half a token, and everything from the ideographs on a whole one.
+ * Tokens of a text by the kind of its characters, for when no vocabulary can be loaded. One pass, no tables. A word
+ * costs a token for every five letters or part of them. A run longer than any word costs one for two letters, digits
+ * one for three, signs one for two. Blank space costs one, unless it is the single space before a word. A letter of
+ * another alphabet costs half a token, everything from the ideographs on a whole one.
  */
 export function countByCharacterKind(text: string): number {
   let tokens = 0;

@@ -7,8 +7,8 @@ export interface MessageParts {
 }
 
 /**
- * Something whose tokens are asked for: a plain text, a record or a stored record, a message in the roles of the
- * record format, a neutral message of a context, or a message in the wire shape of a provider.
+ * Something whose tokens can be counted. It is a plain text, a record, a stored record, a message with the roles of the
+ * record format, a neutral message, or a message in a provider's wire format.
  */
 export type Countable = string | object;
 
@@ -32,9 +32,9 @@ const sentRoles: ReadonlySet<string> = new Set([
 const failedStopReasons: ReadonlySet<unknown> = new Set(["aborted", "error"]);
 
 /**
- * What a model is shown of a message; null when it is shown nothing: records that add nothing to a context, commands
- * excluded from it, and replies that were aborted or failed. `details`, usage, ids, times and signatures are never
- * part of it.
+ * The part of a message that a model sees. Null if it sees nothing: for records that add nothing to a context, commands
+ * excluded from it, and replies that were aborted or failed. `details`, usage, ids, times and signatures are never part
+ * of it.
  */
 export function messageParts(message: Countable): MessageParts | null {
   if (typeof message === "string") return { texts: [message], media: [] };

@@ -46,14 +46,14 @@ export function freshTokens(occupancy: Occupancy | null, model: ModelName): numb
 /** A measured size and how much of a list of messages it covers. */
 export interface Actual {
   readonly tokens: number;
-  /** So many messages from the beginning are in `tokens`. */
+  /** How many messages from the start are in `tokens`. */
   readonly coversMessages: number;
 }
 
 /**
- * The last measured size that still holds for a context of `@throughline/history`: of the newest reply of this model
- * that states one, unless what stands before it was compacted, edited or redacted after it was written. Looks back
- * from the end and stops at the first reply that decides.
+ * The last measured size that is still valid for a context of `@throughline/history`. It is that of the newest reply of
+ * this model that states one, unless an earlier record was compacted, edited or redacted later. Looks back from the end
+ * and stops at the first reply that decides.
  */
 export function lastActual(messages: readonly Countable[], model: ModelName): Actual | null {
   for (let index = messages.length - 1; index >= 0; index--) {

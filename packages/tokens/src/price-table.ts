@@ -29,8 +29,8 @@ function plain(input: number, output: number, cacheRead: number | null): ModelPr
 }
 
 /**
- * Models whose price depends on something this package does not see (batch, priority, region) are listed at their
- * standard price; models whose price for long prompts is not in the source are left out.
+ * Models whose price depends on batch, priority or region are listed at their standard price, because this package does
+ * not see these. Models whose price for long prompts is not in the source are left out.
  */
 export const defaultPrices: PriceTable = {
   asOf: "2026-10-24",

@@ -14,8 +14,8 @@ export interface CountWork {
 }
 
 /**
- * Byte pair merging is worse than linear in the length of a run without a break: 200,000 times "a" takes a tokenizer
- * 42 seconds whole and milliseconds in slices of this length, which over-count ordinary text by less than 0.5 %.
+ * Byte pair merging is worse than linear in the length of a run without a break. 200,000 times "a" takes a tokenizer 42
+ * seconds as a whole, and milliseconds in slices of this length. Slices over-count ordinary text by less than 0.5 %.
  */
 const sliceChars = 1024;
 
@@ -23,13 +23,13 @@ const sliceChars = 1024;
 const runChars = 32;
 /** Of the slices of an expensive kind in one text, the first few are counted whole, */
 const countedWhole = 2;
-/** and of every so many-th after them the beginning. */
+/** and of every n-th after them the start. */
 const sampledEvery = 16;
 const sampledChars = 256;
 
 /**
- * Prose, code and tool output cost 100 to 250 microseconds a slice; what is one run without a break, or hardly ASCII,
- * up to 14,000, because no piece of it is in the vocabulary and each is merged byte by byte.
+ * Prose, code and tool output cost 100 to 250 microseconds a slice. A run without a break, or text with little ASCII,
+ * costs up to 14,000, because no piece of it is in the vocabulary and each is merged byte by byte.
  */
 type SliceKind = "plain" | "wide" | "unbroken";
 
@@ -45,8 +45,8 @@ function kindOfSlice(slice: string): SliceKind {
 }
 
 /**
- * Whether so many characters follow one another without a space between them; the pattern starts anew at each character
- * and took longer than counting the tokens. A run that long lies over one of the places that are so far apart.
+ * Whether this number of characters follow one another without a space. A pattern would start again at each character,
+ * and took longer than counting the tokens. A run of that length covers one of the places at that distance.
  */
 function mayBeUnbroken(slice: string): boolean {
   for (let place = unbrokenChars - 1; place < slice.length; place += unbrokenChars) {

@@ -18,7 +18,7 @@ export type ThresholdEvent =
   | "failed"
   /** A compaction, a reset or a new session: a new cycle begins. */
   | "new-cycle"
-  /** No size can be told: unknown window or stale measurement. */
+  /** The size is unknown: unknown window or stale measurement. */
   | "unmeasured";
 
 interface ThresholdStep {
@@ -69,7 +69,7 @@ export const freshThresholds: ThresholdState = { v: 1, phases: {} };
 
 interface Crossing {
   readonly state: ThresholdState;
-  /** The threshold to act on, in percent; null when none was crossed anew. */
+  /** The threshold to act on, in percent; null if none was crossed since the last call. */
   readonly firedPercent: number | null;
   /** Those under it that were crossed in the same step and will not fire in this cycle, highest first. */
   readonly passedPercents: readonly number[];
@@ -126,7 +126,7 @@ function phaseOf(state: ThresholdState, thresholdPercent: number): ThresholdPhas
   return state.phases[thresholdPercent] ?? "armed";
 }
 
-/** Reads a kept state; null when it is none, so that the caller can say that it starts anew. */
+/** Reads a stored state; null if it is invalid, so that the caller can report that it starts again. */
 export function readThresholds(value: unknown): ThresholdState | null {
   if (!isFields(value) || value["v"] !== 1 || !isFields(value["phases"])) return null;
   const entries = Object.entries(value["phases"]);

@@ -14,7 +14,7 @@ export interface Acknowledgement {
 
 /** Options of `appendLines`. */
 export interface AppendLinesOptions {
-  /** So many lines are one append; null: each line stands for itself. */
+  /** How many lines one append has; null: each line is an append. */
   readonly batch: number | null;
   readonly durability: Durability | null;
   /** Of the first append; undefined: any head. Each later one then expects the head its predecessor left. */
@@ -37,9 +37,9 @@ const largeLineBytes = 1024 * 1024;
  * its own, never part of a larger one: a torn file then costs one record and not a group of them. Many are under way at
  * once, in order; the store flushes once for all of them.
  *
- * A line the store refuses stops everything: those before it are in and acknowledged, none after it is applied. That is
- * why a line that can be refused for what it holds (a given id may be taken, a large line too large) goes alone, after
- * those before it and before those after it; the same holds for batches, keys and expected heads.
+ * A line the store refuses stops everything: those before it are in and acknowledged, none after it is applied. A line
+ * may be refused for its content: a given id may be in use, a large line too large. Such a line is appended alone,
+ * after those before it and before those after it. The same holds for batches, keys and expected heads.
  */
 export async function appendLines(
   store: SessionStore,

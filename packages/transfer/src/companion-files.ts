@@ -8,7 +8,7 @@ type EntryFields = Readonly<Record<string, unknown>>;
 export class CompanionFiles {
   readonly #texts = new Map<string, Promise<string | null>>();
 
-  /** What the file beside a session's own says of the session; nothing where there is none that can be read. */
+  /** What the file beside a session's own holds about the session; empty without a readable file. */
   async entryOf({ companion }: ForeignFormat, path: string, sessionId: string): Promise<EntryFields | null> {
     const place = companion?.path(path) ?? null;
     if (place === null) return null;
@@ -19,7 +19,7 @@ export class CompanionFiles {
   }
 }
 
-/** The session is worth more than what is said of it: a file that is too large, or is closed to this user, says nothing. */
+/** The session matters more than this file: one that is too large, or closed to this user, counts as empty. */
 async function readIfThere(path: string): Promise<string | null> {
   try {
     return await readSourceText(path);

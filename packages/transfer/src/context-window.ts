@@ -2,9 +2,9 @@ import { findRecordProblem } from "@throughline/core/internal";
 import { type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 
 /**
- * The oldest seq that the context at a head needs, found from the end: what is read is what is needed. Null when nothing is
- * left out, or when it takes more than a look from the end to say: records out of the order of their parents, a compaction
- * that keeps what is not before it, a window that names no model.
+ * The oldest seq that the context at a head needs, found from the end: what is read is what is needed. Null if nothing
+ * is left out, or if a look from the end cannot decide. Examples are records out of the order of their parents, a
+ * compaction that keeps records after it, and a window that names no model.
  */
 export async function contextWindow(
   store: SessionStore,

@@ -45,10 +45,10 @@ export interface CopyResult {
 
 /**
  * Copies sessions from one store to another: seq, ids, lines, entries and heads stay. Running it again copies what has
- * come since; after an interruption it resumes behind the last batch (at most 100 records and 256 KiB). Until all of a session
- * is there, its entry in the target says `copyIncomplete`. A session of the target that is another one under the
- * same key is refused, never mixed with. A session that cannot be read to its end is refused too, and the others are
- * copied: what was begun of it in the target is taken back, so that half of it never looks like the whole.
+ * come since; after an interruption it resumes behind the last batch (at most 100 records and 256 KiB). Until all of a
+ * session is there, its entry in the target says `copyIncomplete`. A session of the target that is another one under
+ * the same key is refused, never mixed with. A session that cannot be read to its end is refused too, and the others
+ * are copied. Its partial copy in the target is removed, so that a half never looks like the whole.
  */
 export async function* copySessions(
   from: SessionStore,
@@ -159,7 +159,7 @@ async function takenBack(
   return error;
 }
 
-/** What was in the target before stays, with what has come to it: how far that reaches is said. */
+/** What was in the target before stays, with the added records: a finding reports how far they reach. */
 async function brokenOff(to: SessionStore, target: SessionState, error: ThroughlineError): Promise<ThroughlineError> {
   const { lastSeq } = (await to.load(target.ref))?.head ?? target.head;
   const message = `${error.message} The target has the records up to ${lastSeq}.`;

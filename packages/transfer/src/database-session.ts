@@ -10,9 +10,9 @@ export interface DatabaseSession {
   readonly agentId: string | null;
   readonly key: string | null;
   readonly sessionId: string;
-  /** What tells it from the others of the database, whatever its id is by now. @default its id */
+  /** What distinguishes it from the others of the database, whatever its current id is. @default its id */
   readonly place?: string;
-  /** Tells apart what has the same session id. @default nothing */
+  /** Distinguishes sessions with the same id. @default nothing */
   readonly part?: string;
   readonly entry: Readonly<Record<string, unknown>> | null;
   /** Null when only the entry is there. */

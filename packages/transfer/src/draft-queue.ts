@@ -23,8 +23,8 @@ export class DraftQueue {
   }
 
   /**
-   * So many lines, fewer at the end or when they are more bytes than any append takes; none when there are no more. A
-   * batch that a bad line has cut short is given up: it was to be one.
+   * The next lines up to a number, fewer at the end or if they exceed the size of an append; none at the end. A batch
+   * with a bad line is dropped, because it is one unit.
    */
   async take(count: number, maxBytes: number): Promise<readonly DraftLine[]> {
     const isEnough = (): boolean => this.#waiting.length >= count || this.#waitingBytes > maxBytes;

@@ -22,13 +22,13 @@ import type { ExportOptions } from "./export-types.ts";
 type Line = Readonly<Record<string, unknown>>;
 
 /**
- * The context of a session as the flat lines of claw0: `user`, `assistant`, `tool_use`, `tool_result`, each with its time
- * in seconds. claw0 replays a file from its first line to its last, so the file holds what a model would be sent now: the
- * summary and the messages after it on the current branch, repaired to what Anthropic's API takes. What that leaves out
- * is reported, with the number of records for each reason.
+ * The context of a session as the flat lines of claw0: `user`, `assistant`, `tool_use`, `tool_result`, each with its
+ * time in seconds. claw0 replays a file from its first line to its last, so the file holds what a model would be sent
+ * now. This is the summary and the messages after it on the current branch, repaired for Anthropic's API. What that
+ * leaves out is reported, with the number of records for each reason.
  *
- * The header is that of claw0's first version. Its readers pass over a type they do not know; an import takes key and id
- * from it.
+ * The header is that of claw0's first version. Its readers pass over a type they do not know; an import takes key and
+ * id from it.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, RECORD_FROM_NEWER_VERSION, ABORTED
  */
 export async function* claw0Lines(

@@ -121,17 +121,18 @@ export interface ExportAllOptions extends ExportFileOptions {
   readonly namespace?: string;
   /** @default all agents */
   readonly agentId?: string;
-  /** Also what was archived, under the names OpenClaw gives to what it put aside. @default false */
+  /** Also archived sessions, under OpenClaw's names for archives. @default false */
   readonly archived?: boolean;
 }
 
 /**
- * Writes all sessions below a directory: for `jsonl` and `openclaw` as `agents/<agent>/sessions/` with a sessions.json
- * that holds every field of the entries, for `claw0` with claw0's index one folder up, for `pi` as a folder for each working
- * directory. One result a file; a session
- * that cannot be read, or has no name there, is a result with an error, and the others are written all the same. Where an
- * export was interrupted the next one goes on: a session's file with exactly the bytes it would have counts as written.
- * @throws {ThroughlineError} EXPORT_EXISTS, also of an index: an export that was complete; what was written before stays
+ * Writes all sessions below a directory. `jsonl` and `openclaw` write `agents/<agent>/sessions/` with a sessions.json
+ * that holds every field of the entries. `claw0` adds claw0's index one folder up. `pi` writes a folder for each
+ * working directory. Each file is a result. A session that cannot be read, or has no valid name there, is a result with
+ * an error; the others are written. Where an export was interrupted the next one goes on: a session's file with exactly
+ * the bytes it would have counts as written.
+ * @throws {ThroughlineError} EXPORT_EXISTS, also of an index: an export that was complete; what was written before
+ * stays
  */
 export async function* exportAll(
   store: SessionStore,
@@ -311,7 +312,7 @@ function sourceName(entry: SessionEntry): SessionFileName | null {
   return names.find(({ topicId }) => topicId !== null) ?? names[0] ?? null;
 }
 
-/** When and why a session was put aside: by us, or where it came from; whichever was later. Else its last activity. */
+/** When and why a session was archived: by us, or in its source; the later of both. Else its last activity. */
 function putAside(
   { entry, updatedAtMs }: SessionState,
   named: SessionFileName | null,

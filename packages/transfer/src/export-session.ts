@@ -135,7 +135,7 @@ function signalOf({ signal }: ExportOptions): { readonly signal?: AbortSignal } 
 /** Side records of other programs by which a reader finds the head. */
 const rowsOfLeaf: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
-/** Where a reader of the file finds the head by itself, to know when it has to be told. */
+/** The head that a reader of the file finds by itself; if it is another one, the file must name it. */
 class HeadTracker {
   lastTimestamp = "";
   /** By our rule for a line of another program: main records move it, leaf rows and rows that hang elsewhere set it. */

@@ -19,7 +19,7 @@ export interface ExportRemark {
   readonly reason: string;
   /** What it is in a word or two, the same for all of its kind; only where the format is that of another program. */
   readonly kind?: string;
-  /** How many records it speaks of. @default 1 */
+  /** How many records it concerns. @default 1 */
   readonly records?: number;
 }
 

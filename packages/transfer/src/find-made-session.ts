@@ -112,8 +112,8 @@ function mayBeOf(
 }
 
 /**
- * Whether another source of this import has the session: an index may name one file under two keys, and a program may
- * have put a copy of a transcript aside that it goes on with.
+ * Whether another source of this import has the session. An index may name one file under two keys, and a program may
+ * have archived a copy of a transcript that it continues.
  */
 function isTaken(
   registry: SourceRegistry,
@@ -165,7 +165,7 @@ async function loadMade(store: SessionStore, { ref, sessionId, path }: MadeSessi
   });
 }
 
-/** A source that has no bytes begins like every one of which none was read. */
+/** A source without bytes has the same start as every source that was not read yet. */
 async function beginnings({ open }: TranscriptSource, sizes: readonly number[]): Promise<PrefixHashes> {
   if (open !== null) return hashPrefixes(open, sizes);
   return hashPrefixes(() => Promise.resolve(nothing), sizes);

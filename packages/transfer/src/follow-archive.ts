@@ -23,8 +23,8 @@ export interface FollowedArchive {
 }
 
 /**
- * Archives a session because its source is put aside. One that was restored here after that, or in which the conversation
- * went on, stays with whoever did so.
+ * Archives a session because its source is archived. One that was restored here after that, or that continued here,
+ * stays.
  */
 export async function followArchive(archived: ArchivedSource): Promise<FollowedArchive> {
   const { store, registry, source, ref, isBegunBefore, writer } = archived;

@@ -3,7 +3,7 @@ import type { SourceFile } from "./node/source-files.ts";
 
 export interface PrefixHashes {
   readonly sizeBytes: number;
-  /** The SHA-256 of the first so many bytes, in hex; null when the source has not that many. */
+  /** The SHA-256 of the first bytes, in hex; null if the source has fewer bytes. */
   readonly sha256: (sizeBytes: number) => string | null;
 }
 

@@ -12,14 +12,14 @@ const remedies: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** A finding of the reader as an import tells it: what becomes of the line here, and what helps here. */
+/** A finding of the reader as an import reports it: how the line is handled here, and the remedy here. */
 function importFinding(finding: Finding): Finding {
   const remedy = remedies.get(finding.code) ?? finding.remedy;
   if (finding.code !== "LINE_TOO_LONG") return { ...finding, remedy };
   return { ...finding, message: `${finding.message} It stays in the source; nothing of it is in the store.`, remedy };
 }
 
-/** What was found in lines that no earlier run has read: what it has read it has also reported. */
+/** What was found in lines that no earlier run has read: an earlier run reported its own lines. */
 export function newFindings(
   findings: readonly Finding[],
   { knownLines, fromFinding }: { readonly knownLines: number; readonly fromFinding: number },

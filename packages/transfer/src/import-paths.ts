@@ -52,9 +52,9 @@ export async function* importPaths(
   }
 }
 
-/** So many transcripts are written at a time: a store that flushes once for several commits is waited for less. */
+/** How many transcripts are written at a time: a store that flushes once for several commits is faster then. */
 const lanes = 16;
-/** Of so many bytes together, or one alone, so that what is in memory stays within a few batches. */
+/** Transcripts of at most this number of bytes together, or one alone, so that memory holds a few batches only. */
 const mostBytesTogether = 2 * 1024 * 1024;
 
 /** Transcripts that may want one key, one id or one session keep their order: the first gets it, the second another. */

@@ -284,7 +284,7 @@ class ImportRun {
     const { lineCount: line } = this;
     const others = (this.receipt.continued ?? []).filter((one) => one.line !== line || one.rest === undefined);
     if (hasRecord && rest !== null) {
-      if (rest.length > maxRestBytes) throw this.changed("its last line, which had no end, goes on with white space");
+      if (rest.length > maxRestBytes) throw this.changed("its last line, which had no end, continues with white space");
       const whole = this.read(split);
       this.passOver(whole);
       this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: whole.record.id, rest }] };

@@ -15,8 +15,8 @@ export interface ImportOptions {
   /** The session's key in the store. Only for a single session. */
   readonly key?: string;
   /**
-   * Imports only the session that goes by this key in the source; with `key`, under another one: the program it came
-   * from and the one that goes on with it then never write the same session. @default every session
+   * Imports only the session with this key in the source. With `key` it gets another one here, so that the two programs
+   * never write the same session. @default every session
    */
   readonly readKey?: string;
   /** For files whose place and key name no agent. @default "main" */

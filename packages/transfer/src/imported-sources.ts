@@ -11,8 +11,8 @@ import { isSessionId } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
 
 /**
- * The marks of every source that was imported into a namespace, kept in the store but not in the sessions themselves: a
- * session that is purged takes its receipt with it, and must not come back with the next import. They lie in the entries
+ * The marks of every source that was imported into a namespace. The store keeps them outside of the sessions: a purge
+ * removes the receipt in the session, and the session must not come back with the next import. They lie in the entries
  * of sessions without records, in a namespace of their own, so that nobody's list has them.
  */
 export interface ImportedSources {

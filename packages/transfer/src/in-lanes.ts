@@ -9,7 +9,7 @@ export interface LaneClaim {
 }
 
 export interface LaneOptions<Item, Result> {
-  /** At most so many at once. */
+  /** The most at once. */
   readonly width: number;
   /** Together no more than this, unless one alone has more. */
   readonly mostWeight: number;

@@ -39,13 +39,13 @@ export async function* indexedFolder(
     yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { files, format, agentId }));
 }
 
-/** Whether a file is a transcript that was put aside, and not a copy of one that is there. */
+/** Whether a file is an archived transcript, and not a copy of an existing one. */
 export function isRenamed(name: string, files: FolderNames): boolean {
   const base = archivedFrom(name);
   return base !== null && !files.has(base);
 }
 
-/** The name of the transcript an archive was put aside from; null for what is no archive. */
+/** The name of the transcript that an archive was made from; null for any other file. */
 function archivedFrom(name: string): string | null {
   const { kind } = classifySessionFile(name);
   if (kind !== "reset-archive" && kind !== "deleted-archive") return null;

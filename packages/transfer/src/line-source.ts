@@ -7,8 +7,8 @@ const lineFeed = 0x0a;
 const chunkBytes = 256 * 1024;
 
 /**
- * Lines that lie in no file, read as if they did: an import then counts, hashes and resumes by bytes, whatever they come
- * from. The lines are asked for anew with each reading and must be the same each time, up to where they ended first.
+ * Lines that lie in no file, read as if they did: an import then counts, hashes and resumes by bytes, whatever they
+ * come from. Each read requests the lines again, and they must be the same each time, up to their first end.
  */
 export function createLineSource(path: string, sizeBytes: number, lines: () => Iterable<DatabaseLine>): SourceFile {
   return {

@@ -74,7 +74,7 @@ async function largeIndex(path: string): Promise<OpenIndex | null> {
   }
 }
 
-/** What is to be said of the entries; null when they are no whole object. */
+/** The findings about the entries; null if they are not a whole object. */
 async function survey(
   source: SourceFile,
   lastOfKey: ScratchMap,
@@ -135,7 +135,7 @@ function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined for invalid JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

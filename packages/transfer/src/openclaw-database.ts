@@ -25,9 +25,9 @@ export function isOpenclawDatabase(database: ForeignDatabase): boolean {
 }
 
 /**
- * The sessions of one agent of OpenClaw since 2026.8: each window of a key is a session, the current one under the key,
- * those before it as its archives; transcripts it keeps as archives too. The rows of the log are the lines of the files
- * before it, some of them compressed.
+ * The sessions of one agent of OpenClaw since 2026.8. Each window of a key is a session: the current one under the key,
+ * earlier ones as its archives. Transcripts that it archived are archives too. The rows of the log are the lines of the
+ * files before it, some of them compressed.
  * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED
  */
 export async function* openclawDatabase(

@@ -2,8 +2,8 @@ import { ThroughlineError } from "@throughline/core";
 import { builtinSqlite } from "@throughline/core/node";
 
 /**
- * Texts by text, in the order of the keys and outside of the heap: what must be known of a folder while it is imported
- * is as much as the folder has names, and may be more than the memory there is.
+ * A map of texts, in the order of the keys and outside of the heap. An import keeps something for every name of a
+ * folder, which may exceed the memory.
  */
 export interface ScratchMap extends Disposable {
   has(key: string): boolean;
@@ -16,7 +16,7 @@ export interface ScratchMap extends Disposable {
   startingWith(prefix: string): readonly string[];
 }
 
-/** So many are fetched at a time. */
+/** How many are fetched at a time. */
 const pageRows = 256;
 
 /** @throws {ThroughlineError} FILE_UNREADABLE, also later when there is no room for what is kept */

@@ -62,7 +62,7 @@ export class SessionWriter {
 
   /**
    * Gives the receipt that is now in the store.
-   * @throws {ThroughlineError} APPEND_CONFLICT when somebody else has gone on with the session
+   * @throws {ThroughlineError} APPEND_CONFLICT if another writer has continued the session
    */
   async write(batch: ImportBatch, receipt: ImportReceipt, lines: WrittenLines): Promise<ImportReceipt> {
     if (batch.drafts.length === 0 && lines.headAfter === lines.headBefore) return this.writeReceipt(receipt);
@@ -76,7 +76,9 @@ export class SessionWriter {
     return (this.#storedReceipt = actual);
   }
 
-  /** States from where the context at the head is, so that who goes on with the session need not read all of it. */
+  /**
+   * Stores where the context at the head starts, so that a program that continues the session need not read all of it.
+   */
   async stateWindow(headId: string | null): Promise<void> {
     const { ref, state, options } = this.#given;
     if (state === null) return;

@@ -13,9 +13,9 @@ export interface MarkedSource {
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 
 /**
- * Short texts that are the same for a source wherever its session lies, and when its program has put it aside: one of
- * its place, and one of its name where that holds a UUID, so that a directory may be moved. They say nothing of what is
- * in the source.
+ * Short texts that stay the same for a source, wherever its session lies and even if its program has archived it. One
+ * is from its place. If its name holds a UUID, another is from its name, so that a directory may be moved. They reveal
+ * nothing of the content.
  */
 export function sourceMarks({ path, agentId, askedKey }: MarkedSource): readonly string[] {
   const place = withoutArchiveEnding(path);
@@ -24,7 +24,7 @@ export function sourceMarks({ path, agentId, askedKey }: MarkedSource): readonly
   return texts.map((text) => mark(askedKey === null ? text : `${text} as ${askedKey}`));
 }
 
-/** A path without what OpenClaw puts behind the name of a transcript it puts aside: `.reset`, or that and a time. */
+/** A path without the suffix that OpenClaw adds to an archived transcript: `.reset`, or that and a time. */
 function withoutArchiveEnding(path: string): string {
   const name = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"), path.lastIndexOf("#")) + 1;
   for (const ending of [".reset", ".deleted"]) {

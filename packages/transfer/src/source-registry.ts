@@ -39,9 +39,9 @@ export interface SourceRegistry extends Disposable {
   isGone(source: MarkedSource): Promise<boolean>;
   /** Whether an import has archived the session of this source before. */
   wasArchived(path: string, agentId: string): Promise<boolean>;
-  /** To be told before a session is made. */
+  /** Call it before a session is created. */
   begin(): Promise<void>;
-  /** To be told of each session an import has made, archived or given another source. */
+  /** Call it for each session that an import has created, archived or given another source. */
   made(state: SessionState, receipt: ImportReceipt): Promise<void>;
   claim(agentId: string, sessionId: string, claim: SourceClaim): void;
   claimOf(agentId: string, sessionId: string): SourceClaim | null;

@@ -43,7 +43,7 @@ export interface TranscriptSource {
   /** The session that spawned this one, by its id in the source. Absent: none did. */
   readonly spawnedBy?: string;
   readonly isArchived: boolean;
-  /** Whether what it was put aside from is still there: then it is a session of its own. @default false */
+  /** Whether the transcript that it was archived from still exists: then it is a session of its own. @default false */
   readonly isCopy?: boolean;
   readonly archivedAt: string | null;
   readonly findings: readonly Finding[];
@@ -136,8 +136,8 @@ export function sessionIdOf(
 }
 
 /**
- * The id that the name of a file states, by the rules of an import; null when the name says nothing, so that a header
- * with another id is no contradiction.
+ * The id in the name of a file, by the rules of an import. Null if the name has none, so that a header with another id
+ * is no contradiction.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
  */
 export async function nameSessionId(path: string): Promise<string | null> {

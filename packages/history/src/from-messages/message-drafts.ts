@@ -112,7 +112,7 @@ export function replyDraft(
   return { type: "message", message };
 }
 
-/** Results are told apart by the ids of their calls: one without, or with that of another, gets one of ours. */
+/** Results belong to calls by the ids of the calls. A call without an id, or with that of another, gets one of ours. */
 function withOwnIds(content: readonly ReplyBlock[], nextCallId: () => string): readonly ReplyBlock[] {
   const used = new Set<unknown>();
   return content.map((block) => {

@@ -7,12 +7,13 @@ import { chatOrigin, recordFromCompletion, takeChatMessage } from "./openai-chat
 import { recordFromResponse, responsesOrigin, takeItems } from "./openai-responses.ts";
 
 /**
- * Turns messages for OpenAI into records to append: the inverse of `renderOpenAiChat` and of `renderOpenAiResponses`. Which
- * of the two they are is told by what only items have: a `type`, or parts called `input_…` and `output_…`.
+ * Turns messages for OpenAI into records to append: the inverse of `renderOpenAiChat` and of `renderOpenAiResponses`.
+ * Only items have a `type`, or parts called `input_…` and `output_…`, which shows which of the two they are.
  *
  * @param messages `ChatCompletionMessageParam[]` or `ResponseInputItem[]`: what a loop of one's own has kept so far
  * @param options `model` and `provider` that wrote the replies; without a model their thinking is not sent back
- * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read: `messages[3].tool_calls[0].id`
+ * @throws {ThroughlineError} INPUT_INVALID, which names the place of what cannot be read:
+ * `messages[3].tool_calls[0].id`
  * @example await session.append(recordsFromMessages(messages, { model: "gpt-5" }));
  */
 export function recordsFromMessages(

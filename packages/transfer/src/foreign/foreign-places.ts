@@ -19,9 +19,9 @@ export function openclawState(userHome: string): string {
 }
 
 /**
- * Lists the places that a directory stands for: for a state directory, every agent and the databases beside them; for an
- * agent, its database and its transcripts. OpenClaw keeps an agent's sessions in a database since 2026.8; `sessions` then
- * holds what it has not taken over, which is why the database comes first.
+ * Lists the places in a directory: for a state directory, every agent and the databases beside them; for an agent, its
+ * database and its transcripts. OpenClaw keeps an agent's sessions in a database since 2026.8; `sessions` then holds
+ * what the database lacks, so the database comes first.
  */
 export function placesAt(path: string): readonly string[] {
   const agents = basename(path) === "agents" ? path : join(path, "agents");

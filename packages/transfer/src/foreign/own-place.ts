@@ -3,7 +3,7 @@ import { isDatabaseFile } from "../node/foreign-database.ts";
 import { isFile, isInside, isSamePath } from "../node/source-files.ts";
 
 /**
- * Tells whether a path belongs to a JSON Lines store: its root, or a folder or transcript in `agents` or `namespaces`. A
+ * Whether a path belongs to a JSON Lines store: its root, or a folder or transcript in `agents` or `namespaces`. A
  * database there is one of OpenClaw's, and a folder beside them is not the store's.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE
  */

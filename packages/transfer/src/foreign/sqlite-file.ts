@@ -2,8 +2,8 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from 
 import { basename } from "node:path";
 
 /**
- * The kinds of files of SQLite: a store of ours, a database of another program, the log of a database, or a file with the
- * name of a database whose first page is damaged.
+ * The kinds of SQLite files: a store of ours, a database of another program, the log of a database, or a file named
+ * like a database with a damaged first page.
  */
 export type SqliteFile = "store" | "foreign" | "log" | "headless";
 
@@ -12,7 +12,7 @@ const storeApplicationId = 0x546c6e65;
 
 const headerBytes = 100;
 
-/** Tells which kind of SQLite file a path is; null for any other file, and for a path that cannot be read. */
+/** The kind of SQLite file at a path; null for any other file, and for a path that cannot be read. */
 export function sqliteFileOf(path: string): SqliteFile | null {
   const head = headOf(path);
   if (head === null) return null;
@@ -29,7 +29,7 @@ function isLog(head: Buffer): boolean {
   return /^(377f068[23]|d9d505f920a163d7)/.test(head.toString("hex", 0, 8));
 }
 
-/** Tells whether anything exists at a path. */
+/** Whether anything exists at a path. */
 export function fileExists(path: string): boolean {
   return existsSync(path);
 }

@@ -44,8 +44,8 @@ export async function isDatabaseFile(path: string): Promise<boolean> {
 
 /**
  * Opens a database to read. Where all of it is in its file and nobody has it open, as immutable: an ordinary read-only
- * connection would put two files beside it. Else a copy of it, in a folder of its own: whoever opens a database with a log
- * in place writes into the index of that log, `-shm`, even if only to read.
+ * connection would put two files beside it. Else a copy of it, in a folder of its own. Opening a database that has a
+ * log writes into the index of that log, `-shm`, even for reading.
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
  */
 export async function openForeignDatabase(path: string): Promise<ForeignDatabase> {
@@ -67,8 +67,8 @@ const besides = ["-wal", "-journal", "-shm"] as const;
 const mostCopies = 5;
 
 /**
- * Copies a database that its program may be writing: the file first, then its log, which has every page that came into the
- * file meanwhile. It is begun again when the log was begun anew in between, or the file was written without one.
+ * Copies a database that its program may be writing: the file first, then its log, which has every page that came into
+ * the file meanwhile. It starts again if the log was restarted in between, or the file was written without one.
  */
 async function copyDatabase(path: string, copy: string): Promise<void> {
   for (let attempt = 1; attempt <= mostCopies; attempt++) {
@@ -95,7 +95,7 @@ async function stateOf(path: string): Promise<string> {
   return header === "" ? `no log, ${journal}, ${await versionOf(path)}` : `${header}, ${journal}`;
 }
 
-/** The beginning of a log, which has two numbers that are others when it is begun anew; empty when there is none. */
+/** The start of a log, with two numbers that change when it is restarted; empty without a log. */
 async function logHeaderOf(path: string): Promise<string> {
   const log = await openSource(path).catch((error: unknown) => {
     if (hasErrorCode(error, "FILE_NOT_FOUND")) return null;

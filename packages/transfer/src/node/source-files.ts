@@ -117,7 +117,7 @@ export async function isSamePath(path: string, other: string): Promise<boolean> 
   return (await isInside(path, other)) && (await isInside(other, path));
 }
 
-/** Whether there is a file of that name, and no link. What is wrong with it is said by whoever opens it. */
+/** Whether a file of that name exists, and is not a link. Opening it reports any other problem. */
 export async function isFile(path: string): Promise<boolean> {
   try {
     return (await linkStat(path)).isFile();

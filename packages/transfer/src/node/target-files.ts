@@ -19,9 +19,9 @@ export async function assertNoFile(path: string): Promise<void> {
 }
 
 /**
- * Writes a new file: under a temporary name first, then, complete and on the disk, under its own, which is taken in one
- * step that fails when anybody else took it. Mode 0600; directories that are missing are made with 0700, and taken away
- * again when the file cannot be written.
+ * Writes a new file under a temporary name first. Then, complete and flushed, it gets its own name in one step, which
+ * fails if the name is in use. Mode 0600; missing directories are created with 0700, and removed again if the file
+ * cannot be written.
  * @throws {ThroughlineError} EXPORT_EXISTS, STORE_READ_ONLY, STORE_FULL, FILE_UNREADABLE, and what the chunks throw
  */
 export async function writeNewFile(
@@ -120,9 +120,9 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Makes a folder and those it is in, with mode 0700, and gives the ones that were not there, the innermost first.
- * Step by step, because a recursive mkdir of Node's says ENOENT where the disk is read-only, and never ends where the
- * system says ENOENT of a folder that cannot be made, as in /proc.
+ * Makes a folder and those it is in, with mode 0700, and gives the ones that were not there, the innermost first. Step
+ * by step, because Node's recursive mkdir reports ENOENT on a read-only disk. It never ends where the system reports
+ * ENOENT for a folder that cannot be created, as in /proc.
  * @throws what the system says of the first folder that cannot be made
  */
 async function makeFolder(path: string): Promise<readonly string[]> {
