@@ -100,8 +100,12 @@ export function proseOfSource(path: string, text: string): readonly ProsePiece[]
   walkSyntax(program, (node) => {
     if (!isSyntaxNode(node)) return;
     const literal = literalText(node as Readonly<Record<string, unknown>>);
-    if (literal !== null && isProse(literal))
-      pieces.push({ kind: "message", line: lineOf(node.start), text: plainText(literal) });
+    if (literal === null || !isProse(literal)) return;
+    const line = lineOf(node.start);
+    // A message with a table is a page of its own.
+    if (/^\s*\|/m.test(literal))
+      pieces.push(...proseOfMarkdown(literal).map((piece) => ({ ...piece, line: line + piece.line - 1 })));
+    else pieces.push({ kind: "message", line, text: plainText(literal) });
   });
   return pieces;
 }

@@ -64,7 +64,7 @@ export interface SdkRun {
   readonly isRecovered: boolean;
 }
 
-/** Sends prompts to the Claude Agent SDK and keeps what is said in a session. */
+/** Sends prompts to the Claude Agent SDK and stores the conversation in a session. */
 export interface SdkConversation {
   /**
    * One run: resumes the SDK's session when there is one, keeps everything said in ours, and stores the id that comes

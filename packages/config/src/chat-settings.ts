@@ -90,7 +90,7 @@ export const chatSettings: SettingTable = {
     },
     {
       key: "newResets",
-      description: "Whether /new resets the current session, as OpenClaw does, in place of making a further one.",
+      description: "Whether /new resets the current session, as OpenClaw does, instead of creating another one.",
       kind: { type: "boolean" },
       environment: [{ name: "THROUGHLINE_NEW_RESETS" }],
       flag: null,

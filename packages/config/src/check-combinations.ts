@@ -44,7 +44,7 @@ const checks: readonly Check[] = [
   resets,
 ];
 
-/** Whoever writes a time believes that sessions begin anew then. */
+/** A written time implies that sessions reset then. */
 function resets(settings: SettingSet): void {
   const mode = String(settings.value("session.reset.mode"));
   for (const [key, modes] of [

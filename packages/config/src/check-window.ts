@@ -10,8 +10,8 @@ import type { SettingSet } from "./setting-set.ts";
 const area = "session.compaction";
 
 /**
- * What a window of so many tokens leaves of the settings; null for one that is not known yet. The packages that use them
- * do the same when they meet the window, and tell it in their events: the values stay as they were written, because
+ * The settings within a window of this size, in tokens; null for a window that is not known yet. The packages that use
+ * them do the same once they know the window, and report it in their events. The values stay as written, because
  * another model has another window.
  * @throws {ThroughlineError} CONFIG_INVALID for what no window of that size could follow
  */

@@ -58,7 +58,7 @@ export const cliSettings: SettingTable = {
     },
     {
       key: "logLevel",
-      description: "How much is said on stderr; debug adds the details of an error.",
+      description: "How much is printed on stderr; debug adds the details of an error.",
       kind: { type: "choice", choices: ["debug", "info", "warn", "error"] },
       environment: [{ name: "THROUGHLINE_LOG_LEVEL" }],
       flag: "--log-level",

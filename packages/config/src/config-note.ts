@@ -1,6 +1,6 @@
 import type { SettingValue } from "@throughline/core/internal";
 
-/** Something that was taken otherwise than it was written: to be told to whoever wrote it. */
+/** A value that is used in another way than it was written: the user should see it. */
 export interface ConfigNote {
   /**
    * `alias`: another word for a setting. `repaired`: another value is used, because the one given could have no effect.

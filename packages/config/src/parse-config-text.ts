@@ -19,10 +19,10 @@ export interface ConfigMember {
 const mostDepth = 64;
 
 /**
- * Reads JSON as people write it: comments, a comma after the last member, keys without quotes and single quotes are taken
- * too, since the programs whose configuration comes here take them. A key that stands twice is refused: one of them would
- * be ignored without a word. What is wrong is told by its line; the text itself is not repeated, for it may hold keys of
- * providers.
+ * Reads JSON as people write it. It also accepts comments, a comma after the last member, keys without quotes and
+ * single quotes, because the programs that used these files accept them. A key that stands twice is refused: one of
+ * them would be ignored without a word. An error names the line and does not repeat the text, because it may hold keys
+ * of providers.
  * @throws {ThroughlineError} CONFIG_INVALID with `details.line`
  */
 export function parseConfigText(text: string, name: string): ConfigNode {
@@ -70,7 +70,7 @@ class ConfigParser {
     const number = wholeNumber.exec(this.#text.slice(this.#at, this.#at + 400))?.[0];
     if (number !== undefined) {
       this.#at += number.length;
-      if (!this.#isWordEnd()) throw this.#wrong("a number goes on with letters");
+      if (!this.#isWordEnd()) throw this.#wrong("a number is followed by letters");
       return { type: "scalar", value: Number(number), line };
     }
     const word = this.#word();

@@ -56,7 +56,7 @@ export interface SessionSettings {
   readonly maxOutputTokens: number | null;
   /** Null: everything may be sent. */
   readonly sendPolicy: SendPolicy | null;
-  /** When sessions begin anew by themselves. */
+  /** When sessions reset by themselves. */
   readonly reset: ResetPolicy;
   /** Of OpenClaw's functions. */
   readonly cacheTtlMs: number;

@@ -84,7 +84,7 @@ export const guardSettings: SettingFragment = {
     {
       key: "resultPercent",
       description:
-        "How long one tool result may stay, in percent of the window at four characters a token; null: by the size of the window, and all of them together at most half of it.",
+        "The largest size of one tool result, in percent of the window at four characters a token. Without it, the size of the window decides, and all results together take at most half of it.",
       kind: { type: "integer", min: 1, max: 100 },
       default: null,
     },
@@ -122,7 +122,7 @@ export const turnSettings: SettingFragment = {
     {
       key: "restore",
       description:
-        "What happens when an older history does not fit into the model's window: compact summarizes it before the first answer; cut leaves the oldest turns out of requests, without a model. The session keeps all of it.",
+        "What happens if an older history does not fit into the model's window. With compact, it is summarized before the first answer. With cut, requests leave out the oldest turns, without a model. The session keeps all of it.",
       kind: { type: "choice", choices: ["compact", "cut"] },
       default: "compact",
     },

@@ -25,9 +25,9 @@ export interface StorePlace {
 const agentFolder = /^(.*)[/\\]agents[/\\]([^/\\]+)[/\\]sessions[/\\]?$/s;
 
 /**
- * The store of `session.store` and `session.storePath`. A path is used as given, with two exceptions: the folder of one
- * agent's sessions stands for the whole tree it is in, and a folder that is inherited from is never written to, since the
- * program it belongs to goes on using it.
+ * The store of `session.store` and `session.storePath`. A path is used as given, with two exceptions. The folder of one
+ * agent's sessions stands for the whole tree around it. An inherited folder is never written to, because its program
+ * still uses it.
  */
 export function storePlace({ store, storePath, home, inheritsFrom }: StorePlaceOptions): StorePlace {
   const place = (url: string, agentId: string | null = null): StorePlace => ({ url, agentId, isElsewhere: false });

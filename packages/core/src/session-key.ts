@@ -31,7 +31,7 @@ export interface SessionKeySuffix {
   readonly id: string;
 }
 
-/** The parts of a session key, by its form. */
+/** The parts of a session key, by their form. */
 export type ParsedSessionKey =
   | {
       readonly form: "agent";

@@ -54,7 +54,7 @@ export interface FormatSample {
   readonly isWhole: boolean;
 }
 
-/** What a reader is told of the file it reads. */
+/** What a reader gets about the file that it reads. */
 export interface ForeignReaderOptions {
   /** Named in findings, and part of what some programs say of a session. */
   readonly path?: string | null;

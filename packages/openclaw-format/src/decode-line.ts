@@ -29,7 +29,7 @@ export interface ReadableLine {
   readonly hasReplacements: boolean;
 }
 
-/** A line as text that can be parsed, whatever its bytes; what was done to it is said. */
+/** A line as text that can be parsed, whatever its bytes, and the changes to it. */
 export function readableLine(source: RecordSource): ReadableLine {
   if (typeof source === "string") return { text: source, hasByteOrderMark: false, hasReplacements: false };
   const decoded = lenientDecoder.decode(source);

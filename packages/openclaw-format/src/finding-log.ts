@@ -1,6 +1,6 @@
 import { createFinding, type Finding, type FindingCode, type FindingPlace } from "@throughline/core";
 
-/** Of one code so many are kept each; the rest is counted, so that a file of garbage does not fill the memory. */
+/** How many findings of each code are kept; the rest is counted, so that a file of garbage does not fill the memory. */
 const maxPerCode = 1000;
 
 /** Collects what a reader finds, within bounds. */
@@ -19,7 +19,7 @@ export class FindingLog {
     if (count <= maxPerCode) this.findings.push(createFinding(code, message, { ...this.where, ...place }));
   }
 
-  /** For what is said once a file. */
+  /** For findings that are reported once for each file. */
   addOnce(code: FindingCode, message: string, place: FindingPlace): void {
     if (!this.counts.has(code)) this.add(code, message, place);
   }

@@ -115,8 +115,8 @@ const plainEnvelope = new RegExp(
 );
 
 /**
- * The envelope that most lines carry, where the text from one place to its last but `behind` characters is one: `seq`, and
- * of `batch`, `at` and `crc` those there are, written as `attachEnvelope` writes them. Null for any other.
+ * The envelope of most lines, if the text from one place to its last but `behind` characters is one. It has `seq`, and
+ * optionally `batch`, `at` and `crc`, written as `attachEnvelope` writes them. Null for any other.
  */
 export function readPlainEnvelope(text: string, from: number, behind: number = 0): LineEnvelope | null {
   plainEnvelope.lastIndex = from;

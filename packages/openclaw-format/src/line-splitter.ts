@@ -10,7 +10,7 @@ export interface SplitLine {
 }
 
 interface LineSplitterOptions {
-  /** Of a longer line only so many bytes are kept, so that memory stays bounded. @default 16 MiB */
+  /** How many bytes of a longer line are kept, so that memory stays bounded. @default 16 MiB */
   readonly maxLineBytes?: number;
   /** Where the first chunk lies in the file. @default 0 */
   readonly byteOffset?: number;

@@ -10,15 +10,15 @@ interface StrangeTranscript {
   readonly endsInReturns: boolean;
 }
 
-/** So many lines at most are looked at; other programs begin with notes of their own. */
+/** The most lines that are read; other programs start with notes of their own. */
 const mostLines = 20;
 
 const otherProgram = "Import it: `throughline import FILE`. Only lines of ours are checked; the file was not changed.";
 
 /**
- * Tells by the first bytes of a file, some kilobytes or more, that it is a transcript and not one of ours: of a program
- * whose lines are others, or with line ends that are none. Read as ours, such a file would be one torn line, or thousands
- * of records of which no context is made. Null for everything else.
+ * Recognizes, by its first kilobytes, a transcript that is not one of ours: another program's, or one with unusual line
+ * ends. Read as ours, such a file would be one torn line, or thousands of records of which no context is made. Null for
+ * everything else.
  */
 export function strangeTranscript(beginning: Uint8Array): StrangeTranscript | null {
   const text = new TextDecoder().decode(beginning);

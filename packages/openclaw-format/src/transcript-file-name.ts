@@ -3,7 +3,7 @@ import { isAgentId, isSessionId } from "@throughline/core/internal";
 /** What a file in a sessions directory is, by its name. */
 type SessionFileKind =
   | "transcript"
-  /** Put aside by a reset or a deletion: a session that ended. */
+  /** Archived by a reset or a deletion: a session that ended. */
   | "reset-archive"
   | "deleted-archive"
   | "index"
@@ -22,7 +22,7 @@ export interface SessionFileName {
   /** For transcripts and archives; null when the name holds no usable id. */
   readonly sessionId: string | null;
   readonly topicId: string | null;
-  /** When an archive was put aside, ISO 8601; null when the name does not say. */
+  /** When an archive was made, ISO 8601; null if the name has no time. */
   readonly archivedAt: string | null;
   /** True for pi's names, which put the time before the id. */
   readonly isPiName: boolean;

@@ -106,8 +106,8 @@ interface ResolvedSessionFile {
 }
 
 /**
- * The transcript an entry means. Whatever path the entry states, only its last name counts, inside the sessions
- * directory; a name that is none (`..`, a NUL, not a transcript) falls back to the session's id.
+ * The transcript that an entry names. Only the last name of the entry's path counts, inside the sessions directory. An
+ * invalid name (`..`, a NUL, not a transcript) falls back to the session's id.
  * @throws {ThroughlineError} SESSION_ID_INVALID when both the path and the id are unusable
  */
 export function resolveSessionFile(
@@ -142,7 +142,7 @@ function isPlainFileName(name: string): boolean {
   );
 }
 
-/** Joins with single slashes. Parts after the first never begin anew. */
+/** Joins with single slashes. Parts after the first are never absolute. */
 export function joinPath(first: string, ...parts: readonly string[]): string {
   let path = first;
   for (const part of parts) {

@@ -49,8 +49,8 @@ export interface TranscriptLine {
   /** The record's timestamp as a number; null when it is no time. */
   readonly tsMs: number | null;
   /**
-   * The head after this line: a main record moves it, a `leaf` row or a rewind of ours sets it, and so does a row of
-   * another program that hangs elsewhere.
+   * The head after this line. A main record moves it. A `leaf` row or a rewind of ours sets it, and so does another
+   * program's row with another parent.
    */
   readonly headId: string | null;
   /** The line is a side record, and set the head all the same. */
@@ -74,8 +74,8 @@ export interface TranscriptReader {
 }
 
 /**
- * A reader for transcripts of every version (absent, 1, 2, 3, 4) and for the flat records of the tutorials, mixed as
- * they may be: each line is judged by itself. The same lines give the same records, ids included, in every process;
+ * A reader for transcripts of every version (absent, 1, 2, 3, 4) and for the flat records of the tutorials, also mixed
+ * in one file. It judges each line by itself. The same lines give the same records, ids included, in every process;
  * what was read of the first lines never changes by lines that follow.
  */
 export function createTranscriptReader(options: TranscriptReaderOptions = {}): TranscriptReader {
@@ -249,8 +249,8 @@ class TranscriptMachine implements TranscriptReader {
   }
 
   /**
-   * Whether a side record says where the head is. pi goes on from the last row of a file, whatever it is: who moves to
-   * another branch and then names the session or sets a label leaves nothing else behind that would say so.
+   * Whether a side record sets the head. pi continues from the last row of a file, whatever it is. After a move to
+   * another branch, a new name or label may be the only row that shows the move.
    */
   private followSide(record: SessionRecord, isForeign: boolean): boolean {
     const { id, parentId, type } = record;

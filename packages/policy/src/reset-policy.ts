@@ -14,7 +14,7 @@ export interface ResetRule {
 /** Conversations a rule can be made for. */
 export type ResetType = "direct" | "group" | "channel" | "thread";
 
-/** When sessions begin anew, by type and by channel. */
+/** When sessions reset, by type and by channel. */
 export interface ResetPolicy {
   readonly rule: ResetRule;
   readonly byType: Readonly<Partial<Record<ResetType, ResetRule>>>;

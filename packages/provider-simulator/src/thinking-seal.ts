@@ -31,8 +31,8 @@ export function hashTexts(texts: readonly string[]): string {
 }
 
 /**
- * Seals carry what they bind and are authenticated, so a conversation goes on against a second simulator with the same
- * key: a provider's memory does not end with one of its processes either.
+ * Seals carry what they bind and are authenticated. So a conversation can continue with a second simulator that has the
+ * same key, as a provider's memory does not end with one of its processes.
  */
 export function createThinkingSeals(key: string): ThinkingSeals {
   const authenticate = (payload: string): string => createHmac("sha256", key).update(payload).digest("base64url");

@@ -96,9 +96,9 @@ CREATE INDEX sessions_bases ON ${schema}.sessions USING gin (base_nos) WHERE bas
 
 /**
  * A record is kept as columns and \`rest\`: the text of its line from its timestamp on, which does not depend on the
- * head. \`form\` is null for a record of ours. It is 0 if \`rest\` is the whole imported line, and 1 or 2 if \`source\`
- * is the imported line, text or bytes. Under a codec \`coded\` stands in place of \`rest\`. What is larger than 256 KB
- * lies in \`payloads\` under its SHA-256.
+ * head. Column \`form\` is null for a record of ours. It is 0 if \`rest\` is the whole imported line, and 1 or 2 if
+ * \`source\` is the imported line, text or bytes. Under a codec \`coded\` stands in place of \`rest\`. What is larger
+ * than 256 KB lies in \`payloads\` under its SHA-256.
  */
 const records = (schema: string, { partitions }: SchemaOptions): string => `
 CREATE TABLE ${schema}.records (

@@ -23,7 +23,7 @@ type Line = Readonly<Record<string, unknown>>;
 
 /**
  * The context of a session as the flat lines of claw0: `user`, `assistant`, `tool_use`, `tool_result`, each with its
- * time in seconds. claw0 replays a file from its first line to its last, so the file holds what a model would be sent
+ * time in seconds. As claw0 replays a file from its first line to its last, the file holds what a model would be sent
  * now. This is the summary and the messages after it on the current branch, repaired for Anthropic's API. What that
  * leaves out is reported, with the number of records for each reason.
  *

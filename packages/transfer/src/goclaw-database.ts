@@ -15,9 +15,9 @@ export function isGoclawDatabase(database: ForeignDatabase): boolean {
 }
 
 /**
- * The sessions of GoClaw's database, in any of its three shapes: rows with columns, as it ships and as its first
- * document shows, or records as JSON, as its second document shows. Its sessions table may well be empty: whatever key
- * a message has is a session, and the rows that have none are one too.
+ * The sessions of GoClaw's database, in any of its three shapes. These are rows with columns, as it ships and as its
+ * first document shows, or records as JSON, as its second document shows. Its sessions table may well be empty:
+ * whatever key a message has is a session, and the rows that have none are one too.
  */
 export async function* goclawDatabase(database: ForeignDatabase): AsyncGenerator<FoundSource> {
   const oddities = findOddities(database);

@@ -4,10 +4,10 @@ import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 const longestPath = 4096;
 
 /**
- * The names that lead from the root to a path, by the path's text alone. `..` is taken out as text is: it can lead up to
- * the root and no further.
+ * The names that lead from the root to a path, by the path's text alone. `..` is taken out as text is: it can lead up
+ * to the root and no further.
  * @param roots the root as it was given and as it really is; an absolute path may begin with either
- * @throws {WorkspaceToolRefusal} for what is no path, and for what lies outside
+ * @throws {WorkspaceToolRefusal} for an invalid path, and for a path outside
  */
 export function namesBelow(path: string, roots: readonly string[]): readonly string[] {
   if (path === "") throw new WorkspaceToolRefusal("arguments", 'The path is empty; "." is the workspace itself.');

@@ -10,8 +10,8 @@ interface EpisodePart {
 }
 
 /**
- * What was said and done between one wish of the user and the next: what is asked for later stands rarely in the record
- * that is asked with, and nearly always near it.
+ * The messages between one request of the user and the next. A searched fact is rarely in the record that matches the
+ * words, and nearly always near it.
  */
 export interface Episode {
   readonly ref: SessionRef;

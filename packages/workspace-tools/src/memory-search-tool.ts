@@ -91,7 +91,7 @@ const usualHits = 5;
 const mostHits = 20;
 const mostQueryLength = 2000;
 const mostNamesLength = 400;
-/** The scorer sees so many passages: the best by words, then the newest. */
+/** How many passages the scorer sees: the best by words, then the newest. */
 const mostScored = 400;
 
 /**

@@ -23,7 +23,7 @@ export function writtenNames(root: string, paths: readonly string[]): NameRules[
   });
 }
 
-/** What lies below an allowed name is asked anew: `.github/.env` is not allowed with `.github`. */
+/** Names below an allowed name are checked again: `.github/.env` is not allowed with `.github`. */
 export function isHidden(names: readonly string[], use: PlaceUse, rules: NameRules): boolean {
   return hasHiddenName(names.slice(allowedDepth(names, rules)), use);
 }

@@ -4,7 +4,7 @@ const mostMatches = 2000;
 
 /**
  * What each text names that the others name less, the most telling first: files and identifiers are what somebody who
- * comes back to a place needs from it. At most so many characters for each text.
+ * comes back to a place needs from it. At most a number of characters for each text.
  */
 export function namedThings(texts: readonly string[], mostLength: number): readonly (readonly string[])[] {
   const counts = texts.map((text) => countThings(text));

@@ -26,10 +26,10 @@ const lengthWeight = 0.75;
 const pairWeight = 0.5;
 
 /**
- * Passages that have words in common with a question, best first, by BM25: rare words count more than common ones, and a
- * passage need not hold them all. Identifiers and paths count in their parts, and once more as a whole; words that follow
- * each other as in the question count beyond that, which tells `agent-session.ts` from a text about sessions of agents.
- * Passages that answer equally well stay in the order in which they were given.
+ * Passages with words of a question, best first, by BM25. Rare words count more than common ones, and a passage need
+ * not hold them all. Identifiers and paths count in their parts, and once more as a whole. Words in the order of the
+ * question count more, which distinguishes `agent-session.ts` from a text about sessions of agents. Passages that
+ * answer equally well stay in the order in which they were given.
  */
 export function rankPassages<Passage extends RankablePassage>(
   passages: readonly Passage[],
@@ -113,7 +113,7 @@ function add(counts: Map<string, number>, key: string, weight: number): void {
   counts.set(key, (counts.get(key) ?? 0) + weight);
 }
 
-/** The fewer hold it, the more it tells. */
+/** The fewer passages hold it, the more it counts. */
 function weigh(held: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
   const holders = new Map<string, number>();
   for (const each of held) for (const key of each.keys()) add(holders, key, 1);

@@ -41,7 +41,7 @@ export function createReadTool({ folder, limits }: Workspace): AgentTool {
   });
 }
 
-/** What was left out is said after what was read, where it cannot be taken for the file's own. */
+/** A note after the text states what was left out, where it cannot be confused with the file's text. */
 function withNotes(
   { text, lineCount, isAtEnd, cutBytes, isLossy }: ReadLines,
   path: string,

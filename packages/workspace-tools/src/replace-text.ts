@@ -72,7 +72,7 @@ function linesAt(text: string, places: readonly number[]): readonly number[] {
   return lines;
 }
 
-/** What is nearly there is the commonest mistake, and told it is soon mended. */
+/** A text that nearly matches is the most common mistake, and a hint lets the model correct it. */
 function hint(text: string, oldText: string): string {
   const squeezed = (one: string): string => one.replace(/\s+/g, " ").trim();
   const wanted = squeezed(oldText);

@@ -10,8 +10,8 @@ export interface TextPassage {
 const usualLength = 700;
 
 /**
- * A text in passages of whole lines. A line that is longer than a passage is cut, so that no passage is; blank lines at
- * the ends are left out, and a passage that would begin with a heading begins there.
+ * A text in passages of whole lines. A line that is longer than a passage is cut, so that no passage is longer. Blank
+ * lines at the ends are left out. A heading starts a new passage once the current one has a quarter of the length.
  */
 export function splitPassages(text: string, mostLength: number = usualLength): readonly TextPassage[] {
   const passages: TextPassage[] = [];

@@ -6,12 +6,12 @@ const sameShare = 0.9;
 const mostCompared = 4000;
 /** Shorter texts have their words in common by chance. */
 const fewestPairs = 8;
-/** So many places are looked at, whatever they say. */
+/** How many places are compared, whatever their content. */
 const mostLookedAt = 200;
 
 /**
- * The first of an order, at most so many, without those that say the same as one before: five places that are all one
- * tell less than one and four others.
+ * The first places of an order, up to a number, without those that repeat an earlier one. Five equal places are worth
+ * less than one and four others.
  */
 export function withoutCopies<Found>(
   inOrder: readonly Found[],

@@ -50,7 +50,7 @@ export interface WorkspaceFolder {
   openFile(place: Place): Promise<OpenedFile>;
   /** What stands at a place; null when nothing does. */
   stateOf(place: Place): Promise<FileState | null>;
-  /** The entries of a folder in the order of their names, at most so many, and whether there are more. */
+  /** The entries of a folder in the order of their names, up to a number, and whether there are more. */
   list(place: Place, most: number): Promise<{ readonly entries: readonly FolderEntry[]; readonly isWhole: boolean }>;
   /**
    * Puts a file with this content there in one step, so that nobody ever reads half of it. Missing folders are made.
@@ -350,7 +350,7 @@ async function replaceFile(
   }
 }
 
-/** So many entries are looked at before a folder is said to hold more; sorting needs them all at once. */
+/** How many entries are read before a folder counts as larger; sorting needs all of them at once. */
 const mostLookedAt = 20_000;
 
 async function listEntries(

@@ -18,8 +18,8 @@ export interface SessionWork {
 }
 
 /**
- * Opens the session that a command names, with the model that would answer in it, for work between its turns: a turn that
- * is running is waited for. What happens is told on stderr, except events that the command's own output repeats: `reported`.
+ * Opens the session that a command names, with the model that would answer in it, for work between its turns: it waits
+ * for a running turn. Events are printed on stderr, except those that the command's own output repeats: `reported`.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, SESSION_BUSY, and what opening throws
  */
 export async function inSession(

@@ -8,7 +8,7 @@ const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR"]);
 const denied: ReadonlySet<unknown> = new Set(["EACCES", "EPERM"]);
 
 /**
- * Tells whether something exists at an absolute path. A path that this user may not look at throws: taken for absent, an
+ * Whether something exists at an absolute path. A path that this user may not read throws: if it counted as absent, an
  * empty store would be created beside a full one.
  * @throws {ThroughlineError} FILE_UNREADABLE
  */
@@ -22,7 +22,7 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Tells whether a folder exists at an absolute path. @throws {ThroughlineError} FILE_UNREADABLE */
+/** Whether a folder exists at an absolute path. @throws {ThroughlineError} FILE_UNREADABLE */
 export function isFolder(path: string): boolean {
   return isThere(path) && statSync(path).isDirectory();
 }

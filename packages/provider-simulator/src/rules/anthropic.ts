@@ -142,8 +142,8 @@ const breakpoints: Rule<AnthropicRequest> = ({ body }) => {
 };
 
 /**
- * The Messages API's rules. Stricter than the live service in one point: results of parallel calls must stand in one
- * message, because consecutive user messages are joined by the service today but by none of its resellers.
+ * The Messages API's rules. They are stricter than the live service in one point: results of parallel calls must stand
+ * in one message. The service joins consecutive user messages today, but none of its resellers does.
  */
 export function checkAnthropic(request: AnthropicRequest): Violation | null {
   return firstViolation(request, [

@@ -94,7 +94,7 @@ const abilities: Rule<OllamaRequest> = ({ body, model }) => {
   return thinks && !model.capabilities.includes("thinking") ? refuse(`"${name}" does not support thinking`) : null;
 };
 
-/** Ollama's rules: types only. Roles, order and pairing are left to the model's template, so nothing is said of them. */
+/** Ollama's rules: types only. Roles, order and pairing are left to the model's template, so they are not checked. */
 export function checkOllama(request: OllamaRequest): Violation | null {
   return firstViolation(request, [fields, modelName, numbers, abilities]);
 }

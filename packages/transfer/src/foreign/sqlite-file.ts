@@ -2,8 +2,8 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readSync } from 
 import { basename } from "node:path";
 
 /**
- * The kinds of SQLite files: a store of ours, a database of another program, the log of a database, or a file named
- * like a database with a damaged first page.
+ * The kinds of SQLite files: a store of ours, another program's database, the log of a database, or a database with a
+ * damaged first page.
  */
 export type SqliteFile = "store" | "foreign" | "log" | "headless";
 
