@@ -27,6 +27,7 @@ function stepsOf(testFilters: readonly string[]): readonly Step[] {
     tool("errors"),
     tool("requirements"),
     tool("expressions"),
+    tool("words"),
     { name: "exports", command: process.execPath, args: ["tools/public-exports.ts"] },
     // Forced: an incremental check does not notice that the compiler options themselves have changed.
     { name: "types", command: "tsc", args: ["-b", "--force"] },

@@ -122,7 +122,7 @@ export const turnSettings: SettingFragment = {
     {
       key: "restore",
       description:
-        "What happens if an older history does not fit into the model's window. With compact, it is summarized before the first answer. With cut, requests leave out the oldest turns, without a model. The session keeps all of it.",
+        "What happens if an older history does not fit into the window: compact summarizes it before the first answer, cut leaves the oldest turns out of requests. The session keeps all of it.",
       kind: { type: "choice", choices: ["compact", "cut"] },
       default: "compact",
     },
