@@ -11,7 +11,7 @@ import type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserB
 /** A content of Gemini's generateContent. */
 export interface GeminiContent {
   readonly role: "user" | "model";
-  readonly parts: readonly GeminiPart[];
+  readonly parts: GeminiPart[];
 }
 
 type GeminiPart = GeminiPartData & {
