@@ -1,7 +1,7 @@
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { exploreCrashes } from "../packages/store-jsonl/test/crash-explorer.ts";
-import { lifeOfHastySessions, lifeOfSessions } from "../packages/store-jsonl/test/crash-steps.ts";
+import { lifeOfHastySessions, lifeOfPartials, lifeOfSessions } from "../packages/store-jsonl/test/crash-steps.ts";
 import { exploreForeignActs } from "../packages/store-jsonl/test/foreign-acts.ts";
 import { countFallible, liveWithFault } from "../packages/store-jsonl/test/fault-explorer.ts";
 
@@ -31,6 +31,7 @@ if (import.meta.main) {
   for (const [name, life] of [
     ["sessions", lifeOfSessions],
     ["hasty sessions", lifeOfHastySessions],
+    ["partials", lifeOfPartials],
   ] as const) {
     for (const isReopened of [false, true]) {
       const result = await exploreCrashes(life(), {

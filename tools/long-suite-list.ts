@@ -190,6 +190,15 @@ export const longSuites: readonly LongSuite[] = [
       quick: [100, 1],
     },
   ),
+  program(
+    "older-programs",
+    "an earlier commit on stores of this one, and the other way round",
+    "tools/older-programs.ts",
+    {
+      full: [],
+      quick: ["--stores", "jsonl"],
+    },
+  ),
   program("kill-import", "imports and copies killed while they write", "tools/kill-import.ts", {
     full: [100],
     quick: [2],

@@ -1,6 +1,7 @@
 import type { RouteDefinition } from "./http/route.ts";
 import { eventRoutes } from "./routes/event-routes.ts";
 import { lifeCycleRoutes } from "./routes/life-cycle-routes.ts";
+import { partialRoutes } from "./routes/partial-routes.ts";
 import { recordRoutes } from "./routes/record-routes.ts";
 import { searchRoutes } from "./routes/search-routes.ts";
 import { sessionRoutes } from "./routes/session-routes.ts";
@@ -12,6 +13,7 @@ export const apiRoutes: readonly RouteDefinition[] = [
   ...sessionRoutes,
   ...recordRoutes,
   ...lifeCycleRoutes,
+  ...partialRoutes,
   ...searchRoutes,
   ...eventRoutes,
 ];

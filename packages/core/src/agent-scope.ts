@@ -2,7 +2,7 @@ import { assertAgentId, assertNamespace, quote } from "./session-id.ts";
 import { parseSessionKey } from "./session-key.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { ListQuery, SessionStore } from "./session-store.ts";
-import type { SearchQuery } from "./store-facets.ts";
+import type { PartialsFacet, SearchQuery } from "./store-facets.ts";
 import { readWindow } from "./read-window.ts";
 import { refused } from "./refused.ts";
 
@@ -39,7 +39,7 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
     if (isOther || (query.namespace ?? namespace) !== namespace) throw outside(agentId, { ...query });
     return { ...query, agentId, namespace };
   };
-  const { search, watch, fork } = store;
+  const { search, watch, fork, partials } = store;
   return {
     capabilities: Object.freeze({ ...store.capabilities, maintenance: false }),
     ...(search === undefined
@@ -56,6 +56,7 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
               : { sharers: async (ref, seqs) => (await fork.sharers?.(inScope(ref), seqs)) ?? [] }),
           },
         }),
+    ...(partials === undefined ? {} : { partials: scopedPartials(partials, inScope) }),
     // Async: a refusal is a rejection like every other, and not thrown past the caller's `catch`.
     append: async (ref, drafts, given) => store.append(inScope(ref), drafts, given),
     read: (ref, given) => store.read(inScope(ref), given),
@@ -73,6 +74,14 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
     redact: async (ref, ids, given) => store.redact(inScope(ref), ids, given),
     close: () => store.close(),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+function scopedPartials(partials: PartialsFacet, inScope: (ref: SessionRef) => SessionRef): PartialsFacet {
+  return {
+    write: async (ref, partial) => partials.write(inScope(ref), partial),
+    read: async (ref) => partials.read(inScope(ref)),
+    remove: async (ref, fence) => partials.remove(inScope(ref), fence),
   };
 }
 

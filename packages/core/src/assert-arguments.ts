@@ -39,7 +39,7 @@ export function assertSignal(signal: AbortSignal | undefined): void {
 }
 
 /** By what they are called in a message. @throws {ThroughlineError} INPUT_INVALID */
-function assertObjects(objects: Readonly<Record<string, unknown>>): void {
+export function assertObjects(objects: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(objects)) {
     if (typeof value === "object" && value !== null) continue;
     throw refused("INPUT_INVALID", `${name} is an object, not ${quote(value)}.`, { argument: name });

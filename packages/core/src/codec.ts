@@ -3,9 +3,9 @@ export interface CodecContext {
   readonly namespace: string;
   readonly agentId: string;
   readonly sessionId: string;
-  /** The record's id; for an entry the session's key. */
+  /** The record's id; for an entry the session's key; for a partial the id of its turn. */
   readonly id: string;
-  readonly part: "record" | "source" | "entry" | "blob";
+  readonly part: "record" | "source" | "entry" | "blob" | "partial";
 }
 
 /**

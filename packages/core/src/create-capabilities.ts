@@ -6,7 +6,7 @@ interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabiliti
   /** @default the strongest of `durabilities` */
   readonly defaultDurability?: StoreCapabilities["defaultDurability"];
   /** The facets the store has. @default none */
-  readonly facets?: Partial<Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance">>;
+  readonly facets?: Partial<Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials">>;
   /** @default `defaultStoreLimits` */
   readonly limits?: Partial<StoreLimits> | undefined;
 }
@@ -37,6 +37,7 @@ export function createCapabilities(options: CapabilityOptions): StoreCapabilitie
     watch: facets.watch ?? false,
     fork: facets.fork ?? false,
     maintenance: facets.maintenance ?? false,
+    partials: facets.partials ?? false,
     limits,
     idempotency: defaultIdempotency,
   });

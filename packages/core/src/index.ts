@@ -99,6 +99,8 @@ export type { Durability, StoreCapabilities, StoreLimits } from "./store-capabil
 export type {
   ForkFacet,
   MaintenanceFacet,
+  PartialReply,
+  PartialsFacet,
   RebuiltFile,
   SearchFacet,
   SearchHit,

@@ -38,6 +38,9 @@ export interface RowCoder {
   redactRecord(place: PayloadPlace, row: RecordRow, info: RedactionInfo): RecordRow | null;
   encodeEntry(place: PayloadPlace, entry: SessionEntry): KeptPayload;
   decodeEntry(place: PayloadPlace, kept: KeptPayload): SessionEntry;
+  /** The open reply of a turn, as JSON. */
+  encodePartial(place: PayloadPlace, turnId: string, text: string): KeptPayload;
+  decodePartial(place: PayloadPlace, turnId: string, kept: KeptPayload): string;
 }
 
 export interface RedactionInfo {
@@ -53,13 +56,6 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
   const textOf = (kept: KeptPayload, owner: PayloadOwner): string => {
     if ((codec === undefined) !== (typeof kept === "string")) throw wrongCodec(codec, owner);
     return typeof kept === "string" ? kept : Buffer.from(coder.decode(kept, owner)).toString();
-  };
-  const parse = (text: string, owner: PayloadOwner): unknown => {
-    try {
-      return JSON.parse(text);
-    } catch (cause) {
-      throw wrongCodec(codec, owner, cause);
-    }
   };
   const self: RowCoder = {
     encodeRecord(place, item, { seq, storedAtMs }) {
@@ -84,7 +80,7 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
         if (payload === "head") return { ...head, role: row.role ?? null, toolName: row.toolName ?? null };
         const owner = { ...place, id: row.id, part: "record" } as const;
         const line = textOf(text, owner);
-        const stored = { ...head, record: parse(line, owner) as SessionRecord };
+        const stored = { ...head, record: parsed(line, codec, owner) as SessionRecord };
         if (payload === "record") return stored;
         if (source === null) return { ...stored, source: line, isSourceCanonical: true };
         const from = { ...owner, part: "source" } as const;
@@ -100,12 +96,22 @@ export function createRowCoder(codec: PayloadCodec | undefined): RowCoder {
     encodeEntry: (place, entry) => keep(JSON.stringify(entry), entryOwner(place)),
     decodeEntry(place, kept) {
       const owner = entryOwner(place);
-      const entry = parse(textOf(kept, owner), owner);
+      const entry = parsed(textOf(kept, owner), codec, owner);
       if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw wrongCodec(codec, owner);
       return entry as SessionEntry;
     },
+    encodePartial: (place, turnId, text) => keep(text, { ...place, id: turnId, part: "partial" }),
+    decodePartial: (place, turnId, kept) => textOf(kept, { ...place, id: turnId, part: "partial" }),
   };
   return self;
+}
+
+function parsed(text: string, codec: PayloadCodec | undefined, owner: PayloadOwner): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw wrongCodec(codec, owner, cause);
+  }
 }
 
 /** What is to be kept in place of a record, in its place; null when it is a tombstone already. */

@@ -1,7 +1,7 @@
 import type { SessionEntry } from "./session-entry.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { AppendDraft } from "./record-draft.ts";
-import type { MaintenanceFacet, ForkFacet, SearchFacet, WatchFacet } from "./store-facets.ts";
+import type { ForkFacet, MaintenanceFacet, PartialsFacet, SearchFacet, WatchFacet } from "./store-facets.ts";
 import type { Durability, StoreCapabilities } from "./store-capabilities.ts";
 import type { TurnRequest } from "./turn-lease.ts";
 import type { ReadPayload, StoredRecord, RecordPage } from "./stored-records.ts";
@@ -21,6 +21,7 @@ export interface SessionStore extends AsyncDisposable {
   readonly watch?: WatchFacet;
   readonly fork?: ForkFacet;
   readonly maintenance?: MaintenanceFacet;
+  readonly partials?: PartialsFacet;
 
   /**
    * Appends all drafts or none, and resolves once they are as durable as asked. An empty list of drafts is allowed with

@@ -32,6 +32,8 @@ export interface StoreCapabilities {
   readonly watch: boolean;
   readonly fork: boolean;
   readonly maintenance: boolean;
+  /** Absent from stores made before it was part of the contract: false. */
+  readonly partials?: boolean;
   readonly limits: StoreLimits;
   readonly idempotency: {
     /** The store remembers at least this number of keyed appends of a session … */

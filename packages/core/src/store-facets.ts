@@ -110,6 +110,54 @@ export interface SharedRecords {
   readonly seqs: readonly number[];
 }
 
+/**
+ * The reply of an open turn as far as it was shown, kept beside the log until the reply itself is appended: text and nothing
+ * else. Thinking cannot be sent back unsigned, and no call is half made.
+ */
+export interface PartialReply {
+  readonly v: 1;
+  readonly sessionId: string;
+  /** The open turn it belongs to. */
+  readonly turnId: string;
+  readonly fence: number;
+  /** Which call of the turn, from 1, and how often it was tried, from 0. */
+  readonly step: number;
+  readonly attempt: number;
+  /** The newest record of the session when the call began. */
+  readonly afterSeq: number;
+  readonly provider: string | null;
+  readonly api: string | null;
+  readonly model: string | null;
+  readonly text: string;
+  /** The writer's clock, UTC milliseconds. */
+  readonly updatedMs: number;
+}
+
+/**
+ * Keeps the open reply of a session, one at a time. A partial is not a record: lists, reads, searches, forks, copies and
+ * exports do not show it. It belongs to its turn: after the turn was closed or taken over, `read` gives null and `write` is
+ * refused. A redaction of any record of the session, a purge, a reset and archiving remove it in the same operation. It
+ * passes through the codec.
+ */
+export interface PartialsFacet {
+  /**
+   * Puts the partial in place of the one before, and resolves once it is durable at the store's default.
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SESSION_ARCHIVED, TURN_FENCED when its turn is not the open
+   *   one, RECORD_TOO_LARGE when it is larger than a record may be, CODEC_FAILED
+   */
+  write(ref: SessionRef, partial: PartialReply): Promise<void>;
+  /**
+   * The partial of the open turn; null when there is none.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND, CODEC_FAILED, STORE_CORRUPT, STORE_VERSION_UNSUPPORTED
+   */
+  read(ref: SessionRef): Promise<PartialReply | null>;
+  /**
+   * Removes the partial of the turn with this fence and of earlier turns; a partial of a later turn stays. Without a partial,
+   * or without the session, it does nothing.
+   */
+  remove(ref: SessionRef, fence: number): Promise<void>;
+}
+
 /** A derived file, and how many sessions it was made from. */
 export interface RebuiltFile {
   readonly path: string;

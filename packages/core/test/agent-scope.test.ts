@@ -1,9 +1,31 @@
 import { describe, expect, it } from "vitest";
-import { createAgentScope, hasErrorCode, sessionRef, type SessionRef, type SessionStore } from "@throughline/core";
+import {
+  createAgentScope,
+  hasErrorCode,
+  type PartialReply,
+  readWindow,
+  sessionRef,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const own = sessionRef({ key: "agent:main:main" });
 const others = sessionRef({ key: "agent:codex:main" });
+const reply: PartialReply = {
+  v: 1,
+  sessionId: "of-codex",
+  turnId: "t",
+  fence: 1,
+  step: 1,
+  attempt: 0,
+  afterSeq: 1,
+  provider: null,
+  api: null,
+  model: null,
+  text: "so far",
+  updatedMs: 1,
+};
 const hello = { type: "message", message: { role: "user", content: "hello" } };
 
 async function twoAgents(): Promise<{ readonly store: SessionStore; readonly scope: SessionStore }> {
@@ -48,6 +70,12 @@ const attempts: Readonly<Record<string, ((scope: SessionStore, ref: SessionRef) 
         scope.fork?.fork(own, { ...ref, key: "agent:codex:planted" }, { sessionId: "f" }) ?? refuse(),
       async (scope, ref) => scope.fork?.sharers?.(ref, [1]) ?? refuse(),
     ],
+    partials: [
+      async (scope, ref) => scope.partials?.write(ref, reply) ?? refuse(),
+      async (scope, ref) => scope.partials?.read(ref) ?? refuse(),
+      async (scope, ref) => scope.partials?.remove(ref, 1) ?? refuse(),
+    ],
+    readWindow: [async (scope, ref) => scope.readWindow?.(ref) ?? refuse()],
     close: "harmless",
   };
 
@@ -106,7 +134,8 @@ describe("a store scoped to one agent", () => {
     expect((await scope.load({ ...own, key: "agent:main:renamed" }))?.entry["sdkSessionId"]).toBe("sdk-main");
   });
 
-  it.each(["search", "watch", "fork"] as const)("guards the %s of a store that has one [ISO-02]", async (facet) => {
+  const guarded = ["search", "watch", "fork", "readWindow"] as const;
+  it.each(guarded)("guards the %s of a store that has one [ISO-02]", async (facet) => {
     const { store } = await twoAgents();
     const asked: unknown[] = [];
     const pages = async function* (): AsyncGenerator<never> {};
@@ -117,6 +146,7 @@ describe("a store scoped to one agent", () => {
         fork: (ref: SessionRef) => (asked.push(ref), store.load(ref)),
         sharers: (ref: SessionRef) => (asked.push(ref), Promise.resolve([])),
       },
+      readWindow: (ref: SessionRef) => (asked.push(ref), readWindow(store, ref)),
     };
     const scope = createAgentScope({ ...store, ...(facets as Partial<SessionStore>) }, { agentId: "main" });
     const rows = attempts[facet];

@@ -44,6 +44,37 @@ describe("createHandleLife", () => {
     expect(() => life.begin()).toThrow(expect.objectContaining({ code: "STORE_CLOSED", outcome: "not-applied" }));
   });
 
+  it("ends once, after what is tracked, and gives every caller the same end [API-12]", async () => {
+    const life = createHandleLife(undefined);
+    const steps: string[] = [];
+    const works = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const;
+    const first = life.track(() => works[0].promise).finally(() => steps.push("first"));
+    const ends = [1, 2].map(() =>
+      life.close(
+        () => (steps.push("release"), Promise.resolve()),
+        () => steps.push("told"),
+      ),
+    );
+    expect(ends[0]).toBe(ends[1]);
+    expect(() => life.begin()).toThrow(expect.objectContaining({ code: "STORE_CLOSED" }));
+    // What had begun may begin more, and what fails is waited for all the same.
+    const second = life.track(() => works[1].promise).catch(() => steps.push("second"));
+    works[0].resolve("done");
+    expect(await first).toBe("done");
+    works[1].reject(new Error("no"));
+    await Promise.all([second, ...ends]);
+    expect(steps[0]).toBe("told");
+    expect(steps.filter((step) => step === "release")).toHaveLength(1);
+    expect(steps.indexOf("release")).toBeGreaterThan(steps.indexOf("first"));
+  });
+
+  it("gives a release that fails to every caller of close", async () => {
+    const life = createHandleLife(undefined);
+    const failure = new Error("the disk is gone");
+    const ends = [1, 2].map(() => life.close(() => Promise.reject(failure)));
+    expect(await Promise.allSettled(ends)).toEqual(ends.map(() => ({ status: "rejected", reason: failure })));
+  });
+
   it("tells the listener of every event although it throws", () => {
     const heard: string[] = [];
     const life = createHandleLife(({ name }) => {

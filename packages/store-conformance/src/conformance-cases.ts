@@ -21,6 +21,8 @@ import { manifestCases } from "./cases/manifest.ts";
 import { modelCases } from "./cases/model.ts";
 import { moveCases, removeCases } from "./cases/move.ts";
 import { optionCases } from "./cases/options.ts";
+import { partialRemovalCases } from "./cases/partial-removals.ts";
+import { partialCases } from "./cases/partials.ts";
 import { redactCases } from "./cases/redact.ts";
 import { refusalCases } from "./cases/refusals.ts";
 import { searchCases } from "./cases/search.ts";
@@ -70,6 +72,8 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...searchCases,
   ...forkCases,
   ...watchCases,
+  ...partialCases,
+  ...partialRemovalCases,
   ...maintenanceCases,
   ...modelCases,
 ];

@@ -118,6 +118,7 @@ export function delegate(inner: SessionStore, members: Partial<SessionStore>): S
     ...(inner.search === undefined ? {} : { search: inner.search }),
     ...(inner.fork === undefined ? {} : { fork: inner.fork }),
     ...(inner.watch === undefined ? {} : { watch: inner.watch }),
+    ...(inner.partials === undefined ? {} : { partials: inner.partials }),
     close: () => inner.close(),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
     ...members,

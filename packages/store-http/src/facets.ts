@@ -1,8 +1,10 @@
 import type * as core from "@throughline/core";
 import {
+  assertFence,
   assertRef,
   assertStoreOptions,
   forkBound,
+  preparePartial,
   readSearchQuery,
   refused,
   sessionNotFound,
@@ -76,5 +78,40 @@ export function createForkFacet(
         return { ref: at, sessionId, seqs: shared };
       });
     },
+  };
+}
+
+export function createPartialsFacet(
+  connection: Connection,
+  { limits }: Pick<core.StoreCapabilities, "limits">,
+  write: <Result>(work: () => Promise<Result>) => Promise<Result>,
+): core.PartialsFacet {
+  return {
+    write: (ref, given) =>
+      write(async () => {
+        const { partial } = preparePartial(given, limits);
+        assertRef(ref);
+        if (!isAddressable(ref)) throw sessionNotFound(ref);
+        await connection.ask(sessionRequest(ref, "/partial", { method: "PUT", body: partial }), { isWrite: true });
+      }),
+    read: (ref) =>
+      write(async () => {
+        assertRef(ref);
+        if (!isAddressable(ref)) throw sessionNotFound(ref);
+        const request = sessionRequest(ref, "/partial");
+        const { body } = await connection.ask<{ readonly partial: core.PartialReply | null }>(request, {
+          isWrite: false,
+        });
+        return body.partial;
+      }),
+    remove: (ref, fence) =>
+      write(async () => {
+        assertFence(fence);
+        assertRef(ref);
+        if (!isAddressable(ref)) return;
+        await connection.ask(sessionRequest(ref, "/partial", { method: "DELETE", query: { fence } }), {
+          isWrite: true,
+        });
+      }),
   };
 }

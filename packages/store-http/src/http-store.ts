@@ -26,7 +26,7 @@ import {
 } from "@throughline/core/internal";
 import { isAddressable } from "./addressable.ts";
 import { sessionRequest, type Connection } from "./connection.ts";
-import { createForkFacet, createSearchFacet } from "./facets.ts";
+import { createForkFacet, createPartialsFacet, createSearchFacet } from "./facets.ts";
 import { watchSession } from "./watch-session.ts";
 import { appendBody, appendResultOf, boundMs, recordOf, stateOf } from "./wire.ts";
 import type { WireAppend, WireRecord, WireSession } from "./wire.ts";
@@ -59,11 +59,11 @@ export class HttpStore implements core.SessionStore {
   readonly search?: core.SearchFacet;
   readonly watch?: core.WatchFacet;
   readonly fork?: core.ForkFacet;
+  readonly partials?: core.PartialsFacet;
   readonly #parts: HttpStoreParts;
   readonly #connection: Connection;
   readonly #life: HandleLife;
   readonly #told = new Set<string>();
-  readonly #writes = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
 
   constructor(parts: HttpStoreParts) {
@@ -77,6 +77,7 @@ export class HttpStore implements core.SessionStore {
     const context = { connection, clock, random, begin, closing: this.#closing.signal };
     if (capabilities.search) this.search = createSearchFacet(connection, begin);
     if (capabilities.fork) this.fork = createForkFacet(connection, begin, write, (event) => this.#life.announce(event));
+    if (capabilities.partials === true) this.partials = createPartialsFacet(connection, capabilities, write);
     if (capabilities.watch) this.watch = { watch: (ref, options) => watchSession(context, ref, options) };
   }
 
@@ -261,9 +262,11 @@ export class HttpStore implements core.SessionStore {
     });
   }
 
-  async close(): Promise<void> {
-    if (this.#life.end()) this.#closing.abort();
-    await Promise.allSettled(this.#writes);
+  close(): Promise<void> {
+    return this.#life.close(
+      () => Promise.resolve(),
+      () => this.#closing.abort(),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -273,9 +276,7 @@ export class HttpStore implements core.SessionStore {
   /** Begins an operation, and lets `close` wait for it. */
   async #write<Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     this.#life.begin(signal);
-    const working = work();
-    this.#writes.add(working);
-    return working.finally(() => this.#writes.delete(working));
+    return this.#life.track(work);
   }
 
   #assertFound(ref: core.SessionRef, signal: AbortSignal | undefined): void {

@@ -22,6 +22,8 @@ export interface AgentFolder {
   /** Stands here where OpenClaw was met: then its lock files are taken too. */
   readonly openclawMark: string;
   readonly torn: string;
+  /** The open replies of sessions. */
+  readonly partials: string;
   /** Marks of files whose flush failed. */
   readonly unflushed: string;
   /** Copies that a repair made, with what it removed. */
@@ -67,6 +69,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     viewNext: `${own}/sessions-view.next.json`,
     openclawMark: `${own}/openclaw-was-here`,
     torn: `${own}/torn`,
+    partials: `${own}/partials`,
     repaired: `${own}/repaired`,
     unflushed: `${own}/unflushed`,
     sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,
@@ -99,6 +102,7 @@ export function agentFolderExists(files: Files, root: string, address: AgentAddr
     `${parent}/throughline/locks`,
     `${parent}/throughline/torn`,
     `${parent}/throughline/repaired`,
+    `${parent}/throughline/partials`,
   ]) {
     const facts = withFileErrors(path, () => files.facts(path));
     if (facts !== null) assertFolder(path, facts.kind);

@@ -15,6 +15,7 @@ import { ForeignChanges } from "./foreign-changes.ts";
 import type { FileFacts } from "./files.ts";
 import { FlushedNames } from "./flushed-names.ts";
 import { OpenTranscripts } from "./open-transcripts.ts";
+import { PartialFiles } from "./partial-files.ts";
 import { ArchivedNames } from "./archived-names.ts";
 import { EntryRedo } from "./redo.ts";
 import type { SeenSession } from "./seen-session.ts";
@@ -42,6 +43,7 @@ export class AgentSessionFiles {
   readonly index: SessionIndex;
   readonly foreign: ForeignChanges;
   readonly redo: EntryRedo;
+  readonly partials: PartialFiles;
   /** Of the transcripts. */
   readonly names: FlushedNames;
   readonly #context: StoreContext;
@@ -68,6 +70,7 @@ export class AgentSessionFiles {
     const { files, codec, clock, random } = context;
     const onFinding = (finding: Finding): void => context.emit({ name: "finding", ref: null, finding });
     this.names = new FlushedNames(files, this.folder.sessions);
+    this.partials = new PartialFiles(files, this.folder, codec);
     const unflushed = new UnflushedMarks(files, this.folder);
     this.#findings = new TranscriptFindings(this.#said, ({ ref }, finding) =>
       context.emit({ name: "finding", ref, finding }),

@@ -2,6 +2,7 @@ import type { AgentAddress, AgentFolder } from "./agent-folder.ts";
 import type { AgentPlace } from "./agent-place.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import type { HeldSession } from "./held-session.ts";
+import type { PartialFiles } from "./partial-files.ts";
 import type { SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -15,6 +16,7 @@ export interface AgentState {
   readonly log: EntriesLog;
   readonly view: SessionsView;
   readonly index: SessionIndex;
+  readonly partials: PartialFiles;
   look(row: SessionRow): SeenSession;
   /** Null when the transcript is gone. `isWhole`: with every record of it. */
   hold(row: SessionRow, isWhole?: boolean): HeldSession | null;

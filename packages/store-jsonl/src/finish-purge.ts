@@ -15,7 +15,10 @@ export function finishPurge(
       .add(row.fileName)
       .add(row.formerFileName ?? row.fileName)
       .add(activeFileName(row));
-  for (const sessionId of removed) agent.forget(sessionId);
+  for (const sessionId of removed) {
+    agent.partials.remove(sessionId, { isFlushed: true });
+    agent.forget(sessionId);
+  }
   agent.removeBytes(names);
   flushFolder(context.files, agent.folder.sessions);
   // Those of others that were cut off, and are not finished here, stay purges.

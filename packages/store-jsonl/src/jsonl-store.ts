@@ -1,7 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type * as core from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
-import { assertKnownOptions, assertMoveAction, assertSignal, beginningMs, isAgentId } from "@throughline/core/internal";
+import { assertKnownOptions, assertMoveAction, beginningMs, isAgentId } from "@throughline/core/internal";
 import * as rules from "@throughline/core/store";
 import {
   assertRedaction,
@@ -24,6 +24,7 @@ import { createMaintenance } from "./maintenance.ts";
 import { contextOf, jsonlStoreTable, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
 import { forkSession } from "./fork-session.ts";
+import { createPartials } from "./partials-facet.ts";
 import type { PageCursor } from "./record-page.ts";
 import { holdPage, type HeldPage } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
@@ -33,7 +34,7 @@ import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
-import { watchSession } from "./watch-session.ts";
+import { createWatchHub, type Followed, watchKey, watchSession } from "./watch-session.ts";
 
 /**
  * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.
@@ -54,25 +55,25 @@ class JsonlStore implements core.SessionStore {
   readonly #derived: DerivedFiles;
   readonly #listed: rules.ListedStates = new rules.ListedStates((event) => this.#context.emit(event));
   readonly #slices: Slices = createSlices();
-  readonly #underWay: Set<Promise<unknown>> = new Set();
+  readonly #life: rules.HandleLife;
   readonly watch: core.WatchFacet;
   readonly fork: core.ForkFacet = {
     fork: (ref, target, options) => this.#fork(ref, target, options),
-    sharers: (ref, seqs) => this.#track(() => (this.#begin(), sharersOf(this.#agent(ref), ref, seqs))),
+    sharers: (ref, seqs) => this.#track(() => (this.#life.begin(), sharersOf(this.#agent(ref), ref, seqs))),
   };
   readonly maintenance: core.MaintenanceFacet;
-  readonly #followers: Set<() => void> = new Set();
-  #isClosed = false;
-  #closing: Promise<void> | null = null;
+  readonly partials: core.PartialsFacet;
+  readonly #hub: rules.WatchHub<Followed>;
 
   constructor(options: JsonlStoreOptions) {
     this.#options = options;
+    this.#life = rules.createHandleLife(options.onEvent);
     this.capabilities = createCapabilities({
       name: "jsonl",
       durabilities: ["none", "process", "disk"],
       persistent: true,
       writers: "one-host",
-      facets: { watch: true, fork: true, maintenance: true },
+      facets: { watch: true, fork: true, maintenance: true, partials: true },
       limits: options.limits,
     });
     this.#context = contextOf(options, this.capabilities.limits, () => {
@@ -81,19 +82,17 @@ class JsonlStore implements core.SessionStore {
     this.#derived = new DerivedFiles(this.#context);
     this.#queues = new AppendQueues(this.#context);
     const { limits } = this.capabilities;
-    const begin = (signal?: AbortSignal): void => this.#begin(signal);
+    const { begin } = this.#life;
     const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work, true);
     const agents = (): readonly AgentSessionFiles[] =>
       namespacesIn(this.#context).flatMap((one) => this.#agentsOf({ namespace: one }));
     const rebuild = (agent: AgentSessionFiles): Promise<readonly string[]> => this.#derived.rebuild(agent);
     this.maintenance = createMaintenance({ context: this.#context, agents, rebuild, begin, track });
+    this.partials = createPartials({ limits, agentOf: (ref) => this.#agent(ref), begin, track });
+    const { files, emit } = this.#context;
+    const hub = (this.#hub = createWatchHub(files));
     this.watch = {
-      watch: (ref, how) =>
-        watchSession(
-          { agent: this.#agent(ref), limits, followers: this.#followers, begin, track, emit: this.#context.emit },
-          ref,
-          how,
-        ),
+      watch: (ref, how) => watchSession({ agent: this.#agent(ref), files, limits, hub, begin, track, emit }, ref, how),
     };
   }
 
@@ -104,7 +103,7 @@ class JsonlStore implements core.SessionStore {
   ): Promise<core.AppendResult> {
     return this.#track(async () => {
       assertStoreOptions("append", options);
-      this.#begin(options.signal);
+      this.#life.begin(options.signal);
       const agent = this.#agent(ref);
       const { ids, clock } = this.#context;
       const request = prepareAppend(drafts, options, { capabilities: this.capabilities, ids, clock });
@@ -116,7 +115,7 @@ class JsonlStore implements core.SessionStore {
       if (result.replayed) return rules.withStored(this, ref, { ...result, durability: request.durability }, options);
       for (const event of events) this.#context.emit(event);
       this.#derived.schedule(agent);
-      for (const notify of this.#followers) notify();
+      this.#hub.wake(watchKey(ref, result.head.sessionId));
       // Without a flush there is no wait in which timers and signals have their turn.
       if (flushed === null) await this.#slices.next();
       return rules.withStored(this, ref, result, options);
@@ -128,7 +127,7 @@ class JsonlStore implements core.SessionStore {
     options: core.ReadOptions<Payload> = {},
   ): AsyncGenerator<core.RecordPage<Payload>> {
     const { afterSeq, beforeSeq, limit } = readBounds(options);
-    this.#begin(options.signal);
+    this.#life.begin(options.signal);
     const { order = "ascending", payload = "record" as Payload } = options;
     const { pageRecords, pageBytes } = this.capabilities.limits;
     const step = order === "ascending" ? 1 : -1;
@@ -137,7 +136,7 @@ class JsonlStore implements core.SessionStore {
     let sessionId: string | null = null;
     let cursor: PageCursor | null = null;
     // The first look is made whatever the limit: a session that is not there is named.
-    for (let left = limit; left > 0 || sessionId === null; this.#begin(options.signal)) {
+    for (let left = limit; left > 0 || sessionId === null; this.#life.begin(options.signal)) {
       // Looked up for every page, by its id after the first: it may be moved, redacted or purged while the caller works.
       const row: SessionRow | null =
         sessionId === null ? await this.#lookUp(agent, ref, options.signal) : agent.locateId(sessionId);
@@ -167,14 +166,14 @@ class JsonlStore implements core.SessionStore {
       if (row !== null) await agent.prepare(row);
       return row;
     });
-    this.#begin(signal);
+    this.#life.begin(signal);
     return found;
   }
 
   load(ref: core.SessionRef, options: core.LoadOptions = {}): Promise<core.SessionState | null> {
     return this.#track(async () => {
       assertStoreOptions("load", options);
-      this.#begin(options.signal);
+      this.#life.begin(options.signal);
       const agent = this.#agent(ref);
       if (agent.exists) await agent.foreign.takeView();
       for (;;) {
@@ -189,7 +188,7 @@ class JsonlStore implements core.SessionStore {
   save(ref: core.SessionRef, given: core.SessionEntry, options: core.SaveOptions): Promise<core.SessionState> {
     return this.#track(async () => {
       assertStoreOptions("save", options);
-      this.#begin();
+      this.#life.begin();
       const durability = rules.writeDurability(this.capabilities, options.durability);
       const entry = rules.givenEntry(given);
       rules.assertSessionId(entry.sessionId);
@@ -208,29 +207,31 @@ class JsonlStore implements core.SessionStore {
     return this.#track(async () => {
       // Refused before any folder is looked at.
       const plan = rules.planList(query);
-      this.#begin(query.signal);
+      this.#life.begin(query.signal);
       const agents = this.#agentsOf(query);
       const prepare = async (agent: AgentSessionFiles): Promise<void> => {
         await agent.foreign.take();
         if (agent.foreign.hasFinishedPurge) this.#derived.schedule(agent);
       };
-      const goOn = (): void => this.#begin(query.signal);
+      const goOn = (): void => this.#life.begin(query.signal);
       return this.#listed.page(plan, listSource({ context: this.#context, agents, query, prepare, goOn }, plan));
     });
   }
 
   entriesMark({ namespace = "", agentId = "main" }: core.ListQuery): Promise<string | null> {
-    return this.#track(async () => (this.#begin(), entriesMark(this.#context, this.#agentAt({ namespace, agentId }))));
+    return this.#track(
+      async () => (this.#life.begin(), entriesMark(this.#context, this.#agentAt({ namespace, agentId }))),
+    );
   }
 
   async exclusively<T>(agent: core.ListQuery, work: () => Promise<T>, options: core.StoreLockOptions): Promise<T> {
-    this.#begin();
+    this.#life.begin();
     const place = this.#agentAt(lockedAgent(agent));
     return holdAgentLock({ context: this.#context, agent: place }, work, options);
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    this.#begin();
+    this.#life.begin();
     assertMoveAction(action);
     const change = (scope: ChangeContext, row: SessionRow): core.SessionState => {
       const { agent } = scope;
@@ -248,7 +249,7 @@ class JsonlStore implements core.SessionStore {
       options.purge === true ? purgeSession(scope, row) : void archiveSession(scope, row);
     return this.#track(async () => {
       assertStoreOptions("remove", options);
-      this.#begin();
+      this.#life.begin();
       const { agent } = await this.#change(ref, true, change);
       if (options.purge !== true) return;
       await agent.foreign.finishPurges();
@@ -258,7 +259,7 @@ class JsonlStore implements core.SessionStore {
 
   redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     return this.#track(async () => {
-      this.#begin();
+      this.#life.begin();
       assertRedaction(ids, options);
       const agent = this.#agent(ref);
       const result = await redactSession(this.#scope(agent, "disk"), ref, ids, options);
@@ -267,44 +268,30 @@ class JsonlStore implements core.SessionStore {
     });
   }
 
-  /** Whoever asks again waits for the same end. */
   close(): Promise<void> {
-    return (this.#closing ??= this.#close());
-  }
-
-  async #close(): Promise<void> {
-    this.#isClosed = true;
-    for (const notify of this.#followers) notify();
-    await Promise.allSettled(this.#underWay);
-    await this.#derived.close();
-    for (const agent of this.#agents.values()) await agent.close();
-    this.#context.locks.close();
+    const release = async (): Promise<void> => {
+      await this.#derived.close();
+      for (const agent of this.#agents.values()) await agent.close();
+      this.#context.locks.close();
+    };
+    return this.#life.close(release, () => this.#hub.wakeAll());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  #begin(signal?: AbortSignal): void {
-    if (this.#isClosed) throw rules.refused("STORE_CLOSED", "The store handle was closed.");
-    assertSignal(signal);
-    if (signal?.aborted === true) throw rules.abortedBefore("the operation began", signal);
-  }
-
   /** `isOnce`: work that waits for descriptors itself, or that cannot be repeated. */
   async #track<T>(work: () => Promise<T>, isOnce: boolean = false): Promise<T> {
     const { room } = this.#context;
     const leave = room.enter();
-    const running = isOnce ? work() : room.patiently(work);
-    this.#underWay.add(running);
     try {
-      return await running;
+      return await this.#life.track(() => (isOnce ? work() : room.patiently(work)));
     } catch (error) {
       // A folder nobody may look into can fail any look at it; a caller is owed the same words for each.
       const { syscall, path = this.#options.root } = error as NodeJS.ErrnoException;
       throw syscall === undefined ? error : fileError(error, path, "unknown");
     } finally {
-      this.#underWay.delete(running);
       leave();
     }
   }
@@ -371,7 +358,7 @@ class JsonlStore implements core.SessionStore {
     work: (scope: ChangeContext, row: SessionRow) => T,
   ): Promise<{ readonly agent: AgentSessionFiles; readonly result: T }> {
     return this.#track(async () => {
-      this.#begin();
+      this.#life.begin();
       const agent = this.#agent(ref);
       // What another program changed under the key the session has now cannot be told afterwards.
       if (agent.exists) await agent.foreign.takeView();
@@ -386,7 +373,7 @@ class JsonlStore implements core.SessionStore {
 
   #fork(...[ref, target, options]: Parameters<core.ForkFacet["fork"]>): Promise<core.SessionState> {
     return this.#track(async () => {
-      this.#begin();
+      this.#life.begin();
       const atSeq = forkBound(ref, target, options);
       const forked = { ref: target, sessionId: options.sessionId, atSeq };
       const agent = this.#agent(ref);

@@ -58,6 +58,8 @@ export async function redactSession(
       const present = relativesOf(agent, now);
       // A fork that was made while this waited is not locked.
       if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return null;
+      for (const each of [now, ...present.map((one) => one.row)])
+        agent.partials.remove(each.sessionId, { isFlushed: true });
       const held = replaceLost(context, agent, agent.holdExisting(now, true));
       // Before their transcripts are written anew: a field may have been set there alone.
       const before =

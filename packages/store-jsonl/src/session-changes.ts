@@ -177,8 +177,17 @@ function presentName({ context, agent }: Pick<ChangeContext, "context" | "agent"
 }
 
 function finishArchiving(scope: ChangeContext, row: SessionRow): void {
+  afterCommit(scope.agent.folder.own, () => removePartial(scope.agent, row));
   renameFile(scope, row);
   scope.context.emit({ name: "session-archived", ref: scope.agent.refOf(row), sessionId: row.sessionId });
+}
+
+/** After the commit: whoever writes one now looks at the session again when it is there. */
+function removePartial({ log, partials }: ChangeContext["agent"], { sessionId }: SessionRow): void {
+  if (!partials.has(sessionId)) return;
+  // A session that a power cut makes active again has its open reply.
+  log.flushNow();
+  partials.remove(sessionId, { isFlushed: true });
 }
 
 /** After the commit. When it fails the file goes by its former name, which the row still knows. */

@@ -5,11 +5,11 @@ import {
   type SessionEvent,
   type SessionRef,
   type StoreLimits,
-  ThroughlineError,
 } from "@throughline/core";
-import { systemClock } from "@throughline/core/node";
-import { sessionNotFound, watchBounds } from "@throughline/core/store";
+import { sessionNotFound, watchBounds, type Watched, WatchHub } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
+import { ageMsOf, timeGrainMs } from "./file-work.ts";
+import type { FileFacts, Files } from "./files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { DeliveredRecords } from "./delivered-records.ts";
 import type { PageCursor } from "./record-page.ts";
@@ -21,16 +21,55 @@ export interface WatchContext {
   readonly agent: AgentSessionFiles;
   emit(event: SessionEvent): void;
   readonly limits: StoreLimits;
-  /** Who wants to know of every append of this handle. */
-  readonly followers: Set<() => void>;
+  readonly hub: WatchHub<Followed>;
+  readonly files: Files;
   /** @throws {ThroughlineError} STORE_CLOSED */
   begin(): void;
   /** Runs work that whoever closes the store waits for. */
   track<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** So often the transcript's size and time are asked for: 2 microseconds each time, and it works on every file system. */
+/** So often transcripts are looked at: their size and time, 2 microseconds each. It works on every file system. */
 const pollMs = 25;
+const idleMs = 100;
+/** At one look; of more sessions each look takes the next ones. */
+const mostFiles = 500;
+
+/** The transcript of a session that somebody follows, as it was before it was read. */
+export interface Followed {
+  path: string;
+  facts: FileFacts | null;
+  /** Its size and time do not tell all: it is looked at again whatever they are. */
+  isUnsettled: boolean;
+}
+
+/** Names a session among those of all agents of a handle. */
+export function watchKey({ namespace, agentId }: Pick<SessionRef, "namespace" | "agentId">, sessionId: string): string {
+  return `${namespace}/${agentId}/${sessionId}`;
+}
+
+/** One poll for all sessions that a handle follows. */
+export function createWatchHub(files: Files): WatchHub<Followed> {
+  let next = 0;
+  const isChanged = ({ state }: Watched<Followed>): boolean =>
+    state.isUnsettled || !isSame(files.facts(state.path), state.facts);
+  return new WatchHub<Followed>({
+    pollMs,
+    idleMs,
+    look: (watched) => {
+      const count = Math.min(watched.length, mostFiles);
+      const from = next % watched.length;
+      next = from + count;
+      const looked = Array.from({ length: count }, (_, index) => watched[(from + index) % watched.length]);
+      return looked.filter((each) => each !== undefined && isChanged(each)) as Watched<Followed>[];
+    },
+  });
+}
+
+function isSame(one: FileFacts | null, other: FileFacts | null): boolean {
+  if (one === null || other === null) return one === other;
+  return one.identity === other.identity && one.sizeBytes === other.sizeBytes && one.modifiedNs === other.modifiedNs;
+}
 
 const toTheEnd = { beforeSeq: Infinity, left: Infinity, step: 1 } as const;
 
@@ -45,16 +84,14 @@ export async function* watchSession(
 ): AsyncGenerator<RecordPage> {
   const { afterSeq, signal } = watchBounds(options);
   scope.begin();
-  const { agent, limits, followers } = scope;
+  const { agent, limits, hub, files } = scope;
   const { pageRecords, pageBytes } = limits;
   let row = await scope.track(() => agent.locate(ref));
   scope.begin();
   if (row === null) throw sessionNotFound(ref);
   const { sessionId } = row;
-  let wake: () => void = () => undefined;
-  const notify = (): void => wake();
-  followers.add(notify);
-  signal.addEventListener("abort", notify, { once: true });
+  const state: Followed = { path: agent.folder.session(row.fileName), facts: null, isUnsettled: true };
+  const bell = hub.follow(watchKey(ref, sessionId), state, signal);
   let cursor: PageCursor | null = null;
   const given = new DeliveredRecords();
   try {
@@ -62,6 +99,9 @@ export async function* watchSession(
     if (first !== null) given.begin(first, afterSeq);
     for (let seq = afterSeq + 1; !signal.aborted;) {
       scope.begin();
+      bell.reset();
+      // Before it is read: what is written meanwhile is a change.
+      state.facts = files.facts(state.path);
       // By its id: the key may have another session by now. One that is purged has nothing more to tell.
       row = agent.locateId(sessionId);
       if (row === null) throw sessionNotFound(ref);
@@ -85,12 +125,13 @@ export async function* watchSession(
         yield { records: page.records, lastSeq: page.lastSeq };
         continue;
       }
-      const woken = new Promise<void>((resolve) => (wake = resolve));
-      await Promise.race([woken, pause(signal)]);
+      const isElsewhere = held !== null && held.path !== state.path;
+      if (isElsewhere) state.path = held.path;
+      state.isUnsettled = held === null || isElsewhere || isGrowing || isYoung(state.facts);
+      await bell.ring();
     }
   } finally {
-    followers.delete(notify);
-    signal.removeEventListener("abort", notify);
+    bell.end();
   }
 }
 
@@ -104,11 +145,7 @@ function cutFinding(path: string, { key }: SessionRef, keptSeq: number, nextSeq:
   return createFinding("RECORD_MISSING", message, { path, key });
 }
 
-async function pause(signal: AbortSignal): Promise<void> {
-  try {
-    await systemClock.sleep(pollMs, signal);
-  } catch (error) {
-    // The signal is how a watch ends.
-    if (!ThroughlineError.isInstance(error) || error.code !== "ABORTED") throw error;
-  }
+/** Another change of the file in the same moment might not show. */
+function isYoung(facts: FileFacts | null): boolean {
+  return facts === null || ageMsOf(facts) <= timeGrainMs;
 }

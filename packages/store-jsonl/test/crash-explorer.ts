@@ -12,6 +12,8 @@ export interface Step {
   readonly isVolatile?: boolean;
   /** Several appends at once: what may be there between none and all of them. */
   readonly isParallel?: boolean;
+  /** It takes open replies away before its commit: one that is gone while nothing else changed is no half change. */
+  readonly losesPartials?: boolean;
   /** The files it writes to: one it flushed is in no doubt any more, one of a volatile step is. */
   readonly files: readonly string[];
 }
@@ -124,7 +126,8 @@ export async function exploreCrashes(steps: readonly Step[], options: Exploratio
     disk.onChange = () => undefined;
     const after = await observe(disk.image());
     const mixed = step.isParallel === true || !isSafe ? between(allowed[0] ?? [], after) : [];
-    const during = [...allowed, ...mixed, after];
+    const without = step.losesPartials === true ? allowed.map(withoutPartials) : [];
+    const during = [...allowed, ...without, ...mixed, after];
     const duringTexts = during.map(textOf);
     for (const moment of moments) await check.moment(step.name, moment, duringTexts);
     isSafe = step.isVolatile !== true;
@@ -286,10 +289,24 @@ async function observeStore(store: SessionStore): Promise<Observation> {
     if (head.lastSeq !== records.length) throw new Error(`${sessionId}: lastSeq ${head.lastSeq} of ${records.length}`);
     const { updatedAt: _updatedAt, ...fields } = entry;
     const { headId, windowSeq } = head;
-    seen.push({ sessionId, rest: JSON.stringify([ref.key, archived, fields, revision, headId, windowSeq]), records });
+    const partial = (await store.partials?.read(ref)) ?? null;
+    const shown = partial === null ? [] : [partial];
+    const rest = JSON.stringify([ref.key, archived, fields, revision, headId, windowSeq, ...shown]);
+    seen.push({ sessionId, rest, records });
   }
   return seen.toSorted((one, other) => (one.sessionId < other.sessionId ? -1 : 1));
 }
+
+/** The same without open replies. */
+export function withoutPartials(observation: Observation): Observation {
+  return observation.map((session) => {
+    const rest = JSON.stringify((JSON.parse(session.rest) as unknown[]).slice(0, partialAt));
+    return { ...session, rest };
+  });
+}
+
+/** Where in `rest` a partial stands. */
+const partialAt = 6;
 
 /** Between the two: any of the new records of each session, in their order; none of them was acknowledged. */
 function between(before: Observation, after: Observation): readonly Observation[] {

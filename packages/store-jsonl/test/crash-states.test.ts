@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { crashStates, imageDigest } from "./crash-states.ts";
 import { exploreCrashes } from "./crash-explorer.ts";
-import { lifeOfHastySessions, lifeOfSessions } from "./crash-steps.ts";
+import { lifeOfHastySessions, lifeOfPartials, lifeOfSessions } from "./crash-steps.ts";
 import { countFaults } from "./fault-counts.ts";
 import { countFallible, liveWithFault } from "./fault-explorer.ts";
 import { createSimulatedDisk, systemError } from "./simulated-disk.ts";
@@ -38,6 +38,30 @@ describe("a power cut", () => {
     expect(result.problems.slice(0, 3)).toEqual([]);
     expect(result.states).toBeGreaterThanOrEqual(400);
     countFaults(context, { states: result.states });
+  });
+});
+
+describe("the partial of an open reply", () => {
+  it.for([false, true])(
+    "is after a power cut as it was acknowledged last, or as it was to be; gone where it was taken away: %s",
+    { timeout },
+    async (isReopened, context) => {
+      const statesPerMoment = isReopened ? 4 : 40;
+      const sample = { cutEveryBytes: 4, statesPerMoment, recoverEvery: 50, statesPerRecovery: 2, isReopened };
+      const result = await exploreCrashes(lifeOfPartials(), sample);
+      expect(result.problems.slice(0, 3)).toEqual([]);
+      expect(result.states).toBeGreaterThanOrEqual(200);
+      countFaults(context, { states: result.states });
+    },
+  );
+
+  it("is right, or an error that says what is known, when a call fails once", { timeout }, async () => {
+    const calls = await countFallible(lifeOfPartials());
+    const problems: string[] = [];
+    for (const code of ["EIO", "ENOSPC"] as const)
+      for (let place = 1; place <= calls; place += faultStep)
+        problems.push(...(await liveWithFault(lifeOfPartials(), { place, code })));
+    expect(problems.slice(0, 3)).toEqual([]);
   });
 });
 

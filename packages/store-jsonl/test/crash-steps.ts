@@ -1,4 +1,4 @@
-import { sessionRef, type AppendDraft, type SessionRef, type SessionStore } from "@throughline/core";
+import { sessionRef, type AppendDraft, type PartialReply, type SessionRef, type SessionStore } from "@throughline/core";
 import type { Step } from "./crash-explorer.ts";
 import { importedHeader } from "./session-fixture.ts";
 
@@ -208,6 +208,72 @@ export function lifeOfSessions(): readonly Step[] {
         ] as never);
       },
     },
+    { name: "close", files: [], run: (store) => store.close() },
+  ];
+}
+
+/** The partial of a turn of session `p1`. */
+function partial(fence: number, text: string, fields: Partial<PartialReply> = {}): PartialReply {
+  const model = { provider: "anthropic", api: null, model: null };
+  const place = { sessionId: "p1", turnId: `turn-${fence}`, fence, step: 1, attempt: 0, afterSeq: 1 };
+  return { v: 1, ...place, ...model, text, updatedMs: 1_767_323_045_006 + text.length, ...fields };
+}
+
+/** Open replies: begun, continued, begun anew, answered, and taken away with what their session goes through. */
+export function lifeOfPartials(): readonly Step[] {
+  // Run out, so that whoever opens the store after a crash may append to the session.
+  const lease = { owner: "kit", leaseUntilMs: 1 } as const;
+  const open = (fence: number): Step => ({
+    name: `open turn ${fence}`,
+    files: ["p1"],
+    run: (store) =>
+      store.append(main, [draft(`q${fence}`)], { turn: { action: "open", turnId: `turn-${fence}`, fence, ...lease } }),
+  });
+  const write = (name: string, given: PartialReply): Step => ({
+    name,
+    files: [],
+    run: async (store) => store.partials?.write(main, given),
+  });
+  return [
+    {
+      name: "save",
+      files: ["p1", "entries"],
+      run: (store) => store.save(main, { sessionId: "p1" }, { ifRevision: null }),
+    },
+    open(1),
+    write("begin a partial", partial(1, "one")),
+    write("continue it", partial(1, "one two")),
+    write("continue it with odd characters", partial(1, "one two \u{1f600} \u2028\n three")),
+    write("begin the next step", partial(1, "four", { step: 2, afterSeq: 2 })),
+    write("continue that", partial(1, "four five", { step: 2, afterSeq: 2 })),
+    {
+      name: "append the reply and close",
+      files: ["p1"],
+      run: (store) => store.append(main, [draft("answer")], { turn: { action: "close", fence: 1 } }),
+    },
+    { name: "remove it", files: [], isVolatile: true, run: async (store) => store.partials?.remove(main, 1) },
+    open(2),
+    write("begin a partial of the next turn", partial(2, "six")),
+    write("continue that one", partial(2, "six seven")),
+    {
+      name: "redact",
+      files: ["p1"],
+      losesPartials: true,
+      run: (store) => store.redact(main, ["d-q1"], { reason: "asked" }),
+    },
+    write("begin it anew", partial(2, "eight")),
+    {
+      name: "archive",
+      files: ["entries"],
+      run: (store) => store.move(main, { kind: "archive" }),
+    },
+    {
+      name: "restore",
+      files: ["entries"],
+      run: async (store) => store.move(await archivedOf(store, main.key), { kind: "restore" }),
+    },
+    write("begin it once more", partial(2, "nine")),
+    { name: "purge", files: ["entries", "p1"], run: (store) => store.remove(main, { purge: true }) },
     { name: "close", files: [], run: (store) => store.close() },
   ];
 }

@@ -1,7 +1,15 @@
 import { ThroughlineError } from "@throughline/core";
 import { crashStates } from "./crash-states.ts";
-import { observe, observedText, simulatedStore, textOf, type Observation, type Step } from "./crash-explorer.ts";
-import { createSimulatedDisk, systemError, type SimulatedDisk } from "./simulated-disk.ts";
+import {
+  observe,
+  observedText,
+  simulatedStore,
+  textOf,
+  withoutPartials,
+  type Observation,
+  type Step,
+} from "./crash-explorer.ts";
+import { createSimulatedDisk, systemError, type DiskImage, type SimulatedDisk } from "./simulated-disk.ts";
 
 /** A call that fails: the how manyth of all that can, and how. */
 export interface Fault {
@@ -48,7 +56,9 @@ export async function liveWithFault(steps: readonly Step[], fault: Fault): Promi
     const outcome = await attempt(step, store);
     const name = `${fault.code} at call ${fault.place} (${installed.failed() ?? "not yet"}), ${step.name}`;
     if (outcome !== "done") {
-      const [before, after] = [await observedText(image), await observedText(disk.image())];
+      const seen = async (of: DiskImage): Promise<string> =>
+        step.losesPartials === true ? textOf(withoutPartials(await observe(of))) : observedText(of);
+      const [before, after] = [await seen(image), await seen(disk.image())];
       if (outcome !== "not-applied" && outcome !== "unknown") problems.push(`${name}: ${outcome}`);
       else if (outcome === "not-applied" && step.isParallel !== true && after !== before)
         problems.push(`${name}: not applied, but ${after}\n  instead of ${before}`);

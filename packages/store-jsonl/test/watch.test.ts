@@ -110,7 +110,8 @@ describe("watching a session", () => {
           await new Promise((resolve) => setTimeout(resolve, 10));
       };
       if (afterSeq < 5) await until("5 m5");
-      else await new Promise((resolve) => setTimeout(resolve, 100));
+      // Nothing is given before the cut: a busy machine takes a while to begin.
+      else await new Promise((resolve) => setTimeout(resolve, 1000));
       // In one turn of the loop: the watch sees the file when it is longer than before.
       truncateSync(transcriptOf(root), sizes[2]);
       await writer.append(mainRef, ["n1", "n2", "n3", "n4"].map(userDraft));

@@ -9,6 +9,8 @@ export interface MemorySession {
   readonly rows: RecordRow[];
   readonly seqById: Map<string, number>;
   readonly remembered: RememberedAppends;
+  /** The open reply. */
+  partial: { readonly fence: number; readonly turnId: string; readonly kept: KeptPayload } | null;
 }
 
 /** What memory stores keep their sessions in. Stores over the same data hold the same sessions. */
@@ -26,12 +28,13 @@ export function createMemoryData(): MemoryData {
 }
 
 export function emptySession(frame: SessionFrame, entry: KeptPayload): MemorySession {
-  return { frame, entry, rows: [], seqById: new Map(), remembered: new RememberedAppends() };
+  return { frame, entry, rows: [], seqById: new Map(), remembered: new RememberedAppends(), partial: null };
 }
 
-/** Puts a session under the address of its frame; null takes it out and frees its id. */
+/** Puts a session under the address of its frame; null takes it out and frees its id. An archived one has no open reply. */
 export function placeSession(data: MemoryData, session: MemorySession, frame: SessionFrame | null): void {
   data.sessions.delete(sessionRefText(session.frame.ref));
+  if (frame?.ref.archiveId !== undefined) session.partial = null;
   if (frame === null) data.ids.release(session.frame);
   else data.sessions.set(sessionRefText(frame.ref), Object.assign(session, { frame }));
 }

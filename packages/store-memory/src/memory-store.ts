@@ -2,6 +2,8 @@ import type * as core from "@throughline/core";
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import {
+  assertFence,
+  assertPartialFits,
   assertRedaction,
   assertRef,
   assertStoreOptions,
@@ -10,6 +12,7 @@ import {
   createRowCoder,
   type HandleLife,
   holdLock,
+  isPartialOf,
   ListedStates,
   lockedAgent,
   pageRows,
@@ -21,17 +24,19 @@ import {
   planRemove,
   planSave,
   prepareAppend,
+  preparePartial,
   readPages,
+  readPartial,
   type RecordRow,
   refused,
   type RowCoder,
-  withStored,
   seqsIn,
   sessionNotFound,
   sessionRefText,
   sessionsBehind,
   sessionState,
   storeFactoryKinds,
+  withStored,
   writeDurability,
 } from "@throughline/core/store";
 import { createMemoryData, emptySession, placeSession, type MemoryData, type MemorySession } from "./memory-data.ts";
@@ -76,6 +81,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): core.Sessio
 /** Core decides what an operation does; here it is done. What can fail comes first, then a change that cannot. */
 class MemoryStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
+  readonly partials: core.PartialsFacet;
   readonly #data: MemoryData;
   readonly #clock: core.Clock;
   readonly #ids: core.RecordIds;
@@ -96,8 +102,14 @@ class MemoryStore implements core.SessionStore {
       durabilities: ["none"],
       writers: "one-handle",
       persistent,
+      facets: { partials: true },
       limits,
     });
+    this.partials = {
+      write: async (ref, given) => this.#writePartial(ref, given),
+      read: async (ref) => this.#readPartial(ref),
+      remove: async (ref, fence) => this.#removePartial(ref, fence),
+    };
   }
 
   async append(
@@ -223,7 +235,7 @@ class MemoryStore implements core.SessionStore {
       entryFields.length === 0 ? null : planFieldRemoval(frame, this.#entry(session), entryFields, info.redactedAtMs);
     const entry = plan === null ? session.entry : this.#coder.encodeEntry(plan.frame, plan.entry);
     for (const row of redacted) if (row !== null) rows[row.seq - 1] = row;
-    Object.assign(session, { entry, frame: plan?.frame ?? frame });
+    Object.assign(session, { entry, frame: plan?.frame ?? frame, partial: null });
     this.#life.announce(...events, ...(plan?.events ?? []));
     return { seqs };
   }
@@ -244,12 +256,36 @@ class MemoryStore implements core.SessionStore {
     return holdLock({ clock: systemClock, tryLock, timedOut }, work, options);
   }
 
-  async close(): Promise<void> {
-    this.#life.end();
+  close(): Promise<void> {
+    return this.#life.close(async () => undefined);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #writePartial(ref: core.SessionRef, given: core.PartialReply): void {
+    this.#life.begin();
+    const { partial, text } = preparePartial(given, this.capabilities.limits);
+    const session = this.#found(ref);
+    const { frame } = session;
+    assertPartialFits(frame.ref, frame.head, partial);
+    const { fence, turnId } = partial;
+    session.partial = { fence, turnId, kept: this.#coder.encodePartial(frame, turnId, text) };
+  }
+
+  #readPartial(ref: core.SessionRef): core.PartialReply | null {
+    this.#life.begin();
+    const { frame, partial } = this.#found(ref);
+    if (partial === null || !isPartialOf(frame.head, { ...partial, sessionId: frame.sessionId })) return null;
+    return readPartial(this.#coder.decodePartial(frame, partial.turnId, partial.kept), frame.ref);
+  }
+
+  #removePartial(ref: core.SessionRef, fence: number): void {
+    this.#life.begin();
+    assertFence(fence);
+    const session = this.#at(ref);
+    if (session?.partial != null && session.partial.fence <= fence) session.partial = null;
   }
 
   #at(ref: core.SessionRef): MemorySession | undefined {

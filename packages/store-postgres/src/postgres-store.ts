@@ -13,6 +13,7 @@ import {
   lockedAgent,
   prepareAppend,
   refused,
+  type WatchHub,
   withStored,
   writeDurability,
   watchBounds,
@@ -27,12 +28,13 @@ import { forkSession, sharersOf } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { openSchema } from "./open-schema.ts";
+import { createPartials } from "./partials-facet.ts";
 import { readRecords, readWindowPage } from "./read-pages.ts";
 import { redactRecords } from "./redact-records.ts";
 import { stateOf } from "./row-values.ts";
 import { createSearch } from "./search-index.ts";
 import { SessionSignals } from "./session-signals.ts";
-import { watchSession, type WatchOptions } from "./watch-session.ts";
+import { createWatchHub, watchSession, type Followed, type WatchOptions } from "./watch-session.ts";
 import { saveEntry } from "./save-entry.ts";
 import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
@@ -56,8 +58,10 @@ class PostgresSessionStore implements PostgresStore {
   readonly watch: core.WatchFacet;
   readonly search?: core.SearchFacet;
   readonly maintenance: core.MaintenanceFacet;
+  readonly partials: core.PartialsFacet;
   readonly exclusively?: NonNullable<core.SessionStore["exclusively"]>;
   readonly #signals: SessionSignals | null;
+  readonly #hub: WatchHub<Followed>;
   readonly #options: CheckedOptions;
   readonly #life: HandleLife;
   readonly #context: StoreContext;
@@ -68,9 +72,6 @@ class PostgresSessionStore implements PostgresStore {
   readonly #endPool: () => Promise<void>;
   #lockPool: ConnectionPool | null = null;
   #opening: Promise<void> | null = null;
-  #closing: Promise<void> | null = null;
-  #running = 0;
-  #whenIdle: (() => void) | null = null;
 
   constructor(options: CheckedOptions) {
     this.#options = options;
@@ -81,7 +82,7 @@ class PostgresSessionStore implements PostgresStore {
       persistent: true,
       writers: "many-hosts",
       // Under a codec there are no words to find.
-      facets: { fork: true, watch: true, maintenance: true, search: options.codec === undefined },
+      facets: { fork: true, watch: true, maintenance: true, partials: true, search: options.codec === undefined },
       limits: options.limits,
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
     });
@@ -92,7 +93,7 @@ class PostgresSessionStore implements PostgresStore {
     const { pool, listening, locking, end } = poolOf(options);
     this.#endPool = end;
     this.#context = this.#createContext(pool);
-    const { clock = systemClock, random = systemRandom, notify = true, pollMs } = options;
+    const { clock = systemClock, random = systemRandom, notify = true } = options;
     const schema = schemaOf(options);
     this.#signals =
       notify && listening !== null
@@ -107,18 +108,20 @@ class PostgresSessionStore implements PostgresStore {
       fork: (ref, target, each) => this.#write(() => forkSession(this.#context, ref, target, each)),
       sharers: (ref, seqs) => this.#write(() => sharersOf(this.#context, ref, seqs)),
     };
-    this.watch = { watch: (ref, each) => this.#watch(ref, each, pollMs) };
+    this.#hub = createWatchHub(this.#context, options.pollMs, begin);
+    this.watch = { watch: (ref, each) => this.#watch(ref, each) };
+    this.partials = createPartials(this.#context, (work) => this.#write(work));
     if (locking !== null) this.exclusively = this.#createLock(locking, begin);
     if (this.capabilities.search) this.search = createSearch(this.#context, begin);
     this.maintenance = createMaintenance(this.#context, begin, this.search);
   }
 
-  async *#watch(ref: core.SessionRef, options: WatchOptions, pollMs: number): AsyncGenerator<core.RecordPage> {
+  async *#watch(ref: core.SessionRef, options: WatchOptions): AsyncGenerator<core.RecordPage> {
     this.#life.begin();
     const bounds = watchBounds(options);
     await this.#ready();
     const check = (): void => this.#life.begin();
-    yield* watchSession(this.#context, this.#signals, ref, { ...bounds, pollMs, check });
+    yield* watchSession({ context: this.#context, signals: this.#signals, hub: this.#hub, check }, ref, bounds);
   }
 
   #write<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -167,7 +170,10 @@ class PostgresSessionStore implements PostgresStore {
       sessionIds: new SessionIdCache(10_000),
       load: (ref) => this.#load(ref, undefined),
       announce: (...events) => this.#life.announce(...events),
-      notify: (sessionNo) => this.#signals?.announce(sessionNo),
+      notify: (sessionNo) => {
+        this.#hub.wake(sessionNo);
+        this.#signals?.announce(sessionNo);
+      },
     };
   }
 
@@ -273,36 +279,23 @@ class PostgresSessionStore implements PostgresStore {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    const release = async (): Promise<void> => {
+      await this.#signals?.end();
+      this.#context.pool.end();
+      this.#lockPool?.end();
+      await this.#endPool();
+    };
+    return this.#life.close(release, () => this.#hub.wakeAll());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  async #close(): Promise<void> {
-    this.#life.end();
-    if (this.#running > 0)
-      await new Promise<void>((resolve) => {
-        this.#whenIdle = resolve;
-      });
-    await this.#signals?.end();
-    this.#context.pool.end();
-    this.#lockPool?.end();
-    await this.#endPool();
-  }
-
-  /** Counts the operation, so that closing waits for it. */
+  /** An operation that closing waits for. */
   async #during<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     this.#life.begin(signal);
-    this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      this.#running -= 1;
-      if (this.#running === 0) this.#whenIdle?.();
-    }
+    return this.#life.track(work);
   }
 
   #ready(signal?: AbortSignal): Promise<void> {

@@ -34,12 +34,31 @@ export async function redactRecords(
     });
     const redactedAtMs = await databaseNowMs(context, run);
     for (const row of rows.values()) await redactRow(context, run, { ref, session, row, reason, redactedAtMs });
+    const { sql, values } = reachedBy(session, [...rows.values()]);
+    await run(
+      `DELETE FROM ${context.schema}.partials p USING ${context.schema}.sessions s WHERE p.session_no = s.session_no AND (${sql})`,
+      values,
+    );
     if (entryFields.length === 0) return found;
     const removed = await removeFields(context, run, { session, rows, entryFields, redactedAtMs });
     return { ...found, events: [...found.events, ...removed] };
   });
   context.announce(...plan.events);
   return { seqs: plan.seqs };
+}
+
+/** A condition on sessions `s`: the one that was asked for, and those that share one of the records. */
+function reachedBy(
+  session: DatabaseRow,
+  rows: readonly DatabaseRow[],
+): { readonly sql: string; readonly values: readonly unknown[] } {
+  const sql = `s.session_no = $1 OR EXISTS (SELECT FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq) WHERE
+    s.session_no = r.no AND s.last_seq >= r.seq OR s.base_nos @> ARRAY[r.no] AND EXISTS (
+      SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq))`;
+  return {
+    sql,
+    values: [session["session_no"], rows.map((row) => row["session_no"]), rows.map((row) => row["seq"])],
+  };
 }
 
 /** Takes fields out of the entry of the session, and of those that share the records. Gives the events. */
@@ -59,14 +78,10 @@ async function removeFields(
   },
 ): Promise<readonly SessionEvent[]> {
   const { schema } = context;
-  const places = [...rows.values()];
+  const { sql, values } = reachedBy(session, [...rows.values()]);
   const reached = await run(
-    `SELECT ${stateColumns.join(", ")} FROM ${schema}.sessions s WHERE s.session_no = $1
-       OR EXISTS (SELECT FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq) WHERE
-         s.session_no = r.no AND s.last_seq >= r.seq OR s.base_nos @> ARRAY[r.no] AND EXISTS (
-           SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq))
-     ORDER BY session_no FOR UPDATE`,
-    [session["session_no"], places.map((row) => row["session_no"]), places.map((row) => row["seq"])],
+    `SELECT ${stateColumns.join(", ")} FROM ${schema}.sessions s WHERE ${sql} ORDER BY session_no FOR UPDATE`,
+    values,
   );
   const events: SessionEvent[] = [];
   for (const row of reached) {

@@ -76,6 +76,7 @@ export interface PostgresStore extends core.SessionStore {
   readonly fork: core.ForkFacet;
   readonly watch: core.WatchFacet;
   readonly maintenance: core.MaintenanceFacet;
+  readonly partials: core.PartialsFacet;
   /** The state and the records from the window's boundary on; one round trip while they fit a page. */
   readWindow(ref: core.SessionRef, options?: { readonly signal?: AbortSignal }): Promise<core.RecordWindow>;
 }

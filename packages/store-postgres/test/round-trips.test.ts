@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readWindow, ThroughlineError, type SearchFacet, type SessionRef } from "@throughline/core";
+import { readWindow, ThroughlineError, type PartialReply, type SearchFacet, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { publicMethods } from "./public-methods.ts";
@@ -33,6 +33,21 @@ async function through(pages: AsyncIterable<unknown>): Promise<number> {
   for await (const _each of pages) count += 1;
   return count;
 }
+
+const partial: PartialReply = {
+  v: 1,
+  sessionId: "one",
+  turnId: "t",
+  fence: 1,
+  step: 1,
+  attempt: 0,
+  afterSeq: 1,
+  provider: null,
+  api: null,
+  model: null,
+  text: "so far",
+  updatedMs: 1,
+};
 
 const leased = ({ lease }: Fixture): JobLease => lease ?? expect.unreachable("no lease");
 const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
@@ -70,6 +85,9 @@ const rows: readonly Row[] = [
     1,
     ({ store }) => store.append(ref, [], { turn: { action: "renew", fence: 1, ...until } }),
   ],
+  ["partials.write", 3, ({ store }) => store.partials.write(ref, partial)],
+  ["partials.read", 1, ({ store }) => store.partials.read(ref)],
+  ["partials.remove", 1, ({ store }) => store.partials.remove(ref, 1)],
   ["append, a turn that ends", 1, ({ store }) => store.append(ref, [draft], { turn: { action: "close", fence: 1 } })],
   [
     "leases.acquire",
@@ -107,7 +125,7 @@ const rows: readonly Row[] = [
   ["move", 5, ({ store }) => store.move(other, { kind: "archive" })],
   [
     "redact, after a load",
-    9,
+    10,
     async ({ store }) => {
       const { headId } = (await store.load(ref))?.head ?? { headId: null };
       return store.redact(ref, [String(headId)], { reason: "test" });

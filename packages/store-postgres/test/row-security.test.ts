@@ -2,11 +2,12 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { ThroughlineError, type SearchFacet, type SessionRef } from "@throughline/core";
+import { ThroughlineError, type PartialReply, type SearchFacet, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { publicMethods } from "./public-methods.ts";
 import { readmeGrants } from "./readme-grants.ts";
+import { attacks } from "./row-attacks.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -45,6 +46,11 @@ type Try = readonly [method: string, wanted: string, attempt: (fixture: Fixture)
 
 const until = { leaseUntilMs: 4_000_000_000_000 };
 
+function partialOf(sessionId: string): PartialReply {
+  const call = { turnId: "t", fence: 1, step: 1, attempt: 0, afterSeq: 1, provider: null, api: null, model: null };
+  return { v: 1, sessionId, ...call, text: secret, updatedMs: 1 };
+}
+
 const tries: readonly Try[] = [
   ["append", "SESSION_NOT_FOUND", ({ store }) => store.append(theirs, [say("mine")])],
   [
@@ -78,6 +84,9 @@ const tries: readonly Try[] = [
   ["read", "SESSION_NOT_FOUND", ({ store }) => all(store.read(theirs))],
   ["readWindow", "SESSION_NOT_FOUND", ({ store }) => store.readWindow(theirs)],
   ["list", "nothing", async ({ store }) => (await store.list({ agentId: "other", state: "any" })).sessions],
+  ["partials.read", "SESSION_NOT_FOUND", ({ store }) => store.partials.read(theirs)],
+  ["partials.write", "SESSION_NOT_FOUND", ({ store }) => store.partials.write(theirs, partialOf("theirs"))],
+  ["partials.remove", "nothing", ({ store }) => store.partials.remove(theirs, 1)],
   ["move", "SESSION_NOT_FOUND", ({ store }) => store.move(theirs, { kind: "archive" })],
   ["redact", "SESSION_NOT_FOUND", ({ store }) => store.redact(theirs, ["secret-1"], { reason: "mine" })],
   ["remove", "SESSION_NOT_FOUND", ({ store }) => store.remove(theirs, { purge: true })],
@@ -130,73 +139,6 @@ const tries: readonly Try[] = [
   ["close", "nothing", ({ store }) => store.close()],
 ];
 
-/** What a role might send itself: the statement, and how it ends. `$agent`'s numbers are filled in. */
-const attacks: readonly (readonly [string, string, string])[] = [
-  [
-    "shares their records with its own session",
-    "UPDATE sessions SET base_nos = ARRAY[$their], base_to_seqs = ARRAY[99], base_ids = ARRAY['x'] WHERE session_no = $own",
-    "42501",
-  ],
-  [
-    "begins a session that shares their records",
-    "INSERT INTO sessions (session_no, namespace, agent_id, key, session_id, revision, created_at_ms, updated_at_ms, base_nos, base_to_seqs, base_ids) VALUES (nextval('session_numbers'), '', 'main', 'k', 'k', 1, 0, 0, ARRAY[$their], ARRAY[99], ARRAY['x'])",
-    "42501",
-  ],
-  [
-    "takes the number of a purged session that their fork shares",
-    "UPDATE sessions SET session_no = $purged WHERE session_no = $own",
-    "42501",
-  ],
-  [
-    "takes a number that is yet to be given out",
-    "UPDATE sessions SET session_no = 1000000 WHERE session_no = $own",
-    "42501",
-  ],
-  ["gives its session to their agent", "UPDATE sessions SET agent_id = 'other' WHERE session_no = $own", "42501"],
-  [
-    "puts a record into their session",
-    "INSERT INTO records (session_no, seq, stored_at_ms, crc, bytes, message_number, side, id, type) VALUES ($their, 99, 0, 0, 0, 0, false, 'x', 'message')",
-    "42501",
-  ],
-  [
-    "moves its record into their session",
-    "UPDATE records SET session_no = $their, seq = 99 WHERE session_no = $own",
-    "42501",
-  ],
-  [
-    "takes the name of their agent",
-    "INSERT INTO agents (namespace, folded_id, agent_id) VALUES ('x', 'other', 'main')",
-    "42501",
-  ],
-  ["gives itself their agent", "INSERT INTO agent_roles (role_name, agent_id) VALUES (current_user, 'other')", "42501"],
-  ["turns its agent into theirs", "UPDATE agent_roles SET agent_id = 'other'", "0 rows"],
-  ["gives up everybody's agents", "DELETE FROM agent_roles", "0 rows"],
-  ["turns the store into another one", "UPDATE store_info SET value = 'x'", "42501"],
-  ["takes the searches' state away from all", "DELETE FROM search_state", "0 rows"],
-  [
-    "takes the number of another session",
-    "INSERT INTO sessions (session_no, namespace, agent_id, key, session_id, revision, created_at_ms, updated_at_ms) SELECT $their, '', 'main', 'k', 'k', 1, 0, 0 FROM nextval('session_numbers')",
-    "42501",
-  ],
-  [
-    "takes the number of a purged session",
-    "INSERT INTO sessions (session_no, namespace, agent_id, key, session_id, revision, created_at_ms, updated_at_ms) SELECT $purged, '', 'main', 'k', 'k', 1, 0, 0 FROM nextval('session_numbers')",
-    "42501",
-  ],
-  ["changes what is not its own in a partition", "UPDATE records_$partition SET rest = ''", "0 rows"],
-  ["deletes what is not its own in a partition", "DELETE FROM records_$partition", "0 rows"],
-  [
-    "puts a record into their session through a partition",
-    "INSERT INTO records_$partition (session_no, seq, stored_at_ms, crc, bytes, message_number, side, id, type) VALUES ($their, 99, 0, 0, 0, 0, false, 'x', 'message')",
-    "42501",
-  ],
-  ["says that everything is indexed", "UPDATE search_state SET caught_up_slot = 1000000000", "42501"],
-  ["turns row security off", "SET row_security = off; SELECT * FROM records", "42501"],
-  ["changes what is not its own", "UPDATE records SET rest = '' WHERE session_no = $their", "0 rows"],
-  ["deletes what is not its own", "DELETE FROM sessions WHERE session_no = $their", "0 rows"],
-  ["ends their lease", "UPDATE leases SET until_ms = 0 WHERE name = 'their job'", "0 rows"],
-];
-
 describe.skipIf(url === "")(
   `row-level security by agent${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
@@ -208,7 +150,7 @@ describe.skipIf(url === "")(
     async function theirState({ owner }: Fixture): Promise<unknown> {
       const { sessions } = await owner.list({ agentId: "other", state: "any", sort: "key" });
       const records = await Promise.all(sessions.map(({ ref }) => all(owner.read(ref, { payload: "source" }))));
-      return { sessions, records };
+      return { sessions, records, partial: await owner.partials.read(theirs) };
     }
 
     async function numbers({ schema }: Fixture): Promise<Readonly<Record<string, string>>> {
@@ -235,7 +177,9 @@ describe.skipIf(url === "")(
       await owner.append(theirs, [{ ...say(`${secret} ${"x".repeat(300_000)}`), id: "secret-1" }, say(secret)], {
         idempotencyKey: "k",
         entry: { model: secret },
+        turn: { action: "open", turnId: "t", owner: "node", fence: 1, ...until },
       });
+      await owner.partials.write(theirs, partialOf("theirs"));
       const gone = { ...theirs, key: "agent:other:gone" };
       await owner.save(gone, { sessionId: "gone" }, { ifRevision: null });
       await owner.append(gone, [say(secret)]);
@@ -252,6 +196,7 @@ describe.skipIf(url === "")(
       const store = createPostgresStore({ url: roleUrl.href, schema, migrate: false, pollMs: 50, notify: false });
       fixture = { schema, folder, owner, store, roleUrl: roleUrl.href, lease: lease ?? expect.unreachable("no lease") };
       before = await theirState(fixture);
+      expect(before).toMatchObject({ partial: { text: secret } });
     });
 
     afterAll(async () => {
@@ -269,6 +214,12 @@ describe.skipIf(url === "")(
       ];
       await store.append(own, [say("needle")], { idempotencyKey: "own", entry: { label: "plain" } });
       await store.save(two, { sessionId: "two" }, { ifRevision: null });
+      await store.append(two, [say("asked")], {
+        turn: { action: "open", turnId: "t", owner: "me", fence: 1, ...until },
+      });
+      await store.partials.write(two, partialOf("two"));
+      expect(await store.partials.read(two)).toEqual(partialOf("two"));
+      await store.partials.remove(two, 1);
       await store.fork.fork(own, fork, { sessionId: "fork" });
       await store.append(fork, [say("in the fork")]);
       await store.fork.fork(fork, { ...own, key: "agent:main:fork-of-fork" }, { sessionId: "fork-of-fork" });

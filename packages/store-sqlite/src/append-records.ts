@@ -47,6 +47,7 @@ export function appendRecords(
   if (isIdIndexed) known.forget();
   else known.put(row);
   context.announce(...plan.events);
+  context.grew(session.session);
   if (request.options.return === undefined) return plan.result;
   const stored = plan.linked.map((item, index) => {
     const kept = coded[index]?.row ?? { bytes: lineBytes(item), crc: crc32(item.text) };

@@ -47,6 +47,7 @@ export function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: 
   const isBegunAnew = !stuck.has("index") && search?.takesOutWhole(connection, row) === true;
   if (isBegunAnew && !search.beginAnew(connection)) return false;
   giveToForks(context, row);
+  context.partials.drop(connection, row.session);
   markPurged(connection, row);
   // Mostly there is not more than that.
   deleteSlice(context, row.session);

@@ -31,6 +31,7 @@ export function redactSession(
     redactRecord(context, session, { owner, seq }, info);
     for (const sharer of statements.sharersOf.all(owner.session, seq)) reached.set(sharer.session, sharer);
   }
+  for (const each of reached.keys()) context.partials.drop(context.connection, each);
   if (entryFields.length > 0) for (const each of reached.keys()) removeFields(context, each, entryFields);
   context.announce(...events);
   return { seqs };

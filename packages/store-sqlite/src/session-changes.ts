@@ -108,8 +108,10 @@ export function assertNewIds(
 }
 
 /** Gives a session another address. */
-function place({ connection: { statements } }: WriteContext, row: SessionRow, { ref }: SessionFrame): SessionRow {
+function place({ connection, partials }: WriteContext, row: SessionRow, { ref }: SessionFrame): SessionRow {
+  const { statements } = connection;
   const placed = { ...row, key: ref.key, archived: ref.archiveId === undefined ? 0 : 1 };
+  if (placed.archived === 1) partials.drop(connection, row.session);
   if (placed.key !== row.key || placed.archived !== row.archived)
     statements.moveSession.run(placed.key, placed.archived, row.session);
   return placed;

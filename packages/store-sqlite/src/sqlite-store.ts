@@ -28,6 +28,8 @@ import { defaultDriver, type SqliteDriver } from "./sqlite-driver.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { catchUpSlice, isFarBehind } from "./record-ids.ts";
+import { PartialRows } from "./partial-rows.ts";
+import { createPartials } from "./partials-facet.ts";
 import { PurgeKeeper } from "./purge-keeper.ts";
 import { redactSession } from "./redact-session.ts";
 import { StoreSearch } from "./search-facet.ts";
@@ -61,7 +63,7 @@ export function sqliteCapabilities({
     defaultDurability,
     persistent: true,
     writers: "one-host",
-    facets: { search: hasSearch, watch: true, fork: true, maintenance: true },
+    facets: { search: hasSearch, watch: true, fork: true, maintenance: true, partials: true },
     limits,
   });
 }
@@ -73,6 +75,7 @@ class SqliteStore implements core.SessionStore {
   readonly watch: core.WatchFacet;
   readonly fork: core.ForkFacet;
   readonly maintenance: core.MaintenanceFacet;
+  readonly partials: core.PartialsFacet;
   readonly entriesMark: () => Promise<string>;
   declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
@@ -100,6 +103,7 @@ class SqliteStore implements core.SessionStore {
         rows: createRowCoder(codec),
         isCoded: codec !== undefined,
         search,
+        partials: new PartialRows(),
         clock,
         ids: options.ids ?? systemRecordIds,
         random: options.random ?? systemRandom,
@@ -111,6 +115,7 @@ class SqliteStore implements core.SessionStore {
     );
     this.#listed = new ListedStates((event) => this.#handle.life.announce(event));
     this.watch = createWatch(this.#handle);
+    this.partials = createPartials(this.#handle, this.#durability(undefined));
     this.fork = createFork(this.#handle);
     this.maintenance = createMaintenance(this.#handle, open);
     this.entriesMark = createEntriesMark(this.#handle);
@@ -186,7 +191,7 @@ class SqliteStore implements core.SessionStore {
     this.#handle.life.begin();
     const durability = this.#durability(options.durability);
     const own = givenEntry(entry);
-    return this.#handle.write((context) => saveEntry(context, ref, own, options), { durability });
+    return this.#scrubbed(this.#handle.write((context) => saveEntry(context, ref, own, options), { durability }));
   }
 
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
@@ -196,14 +201,15 @@ class SqliteStore implements core.SessionStore {
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
-    return this.#handle.write((context) => moveSession(context, ref, action), durable);
+    return this.#scrubbed(this.#handle.write((context) => moveSession(context, ref, action), durable));
   }
 
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     assertStoreOptions("remove", options);
     this.#handle.life.begin();
-    if (options.purge === true) await this.#purges.purge(ref);
-    else await this.#handle.write((context) => archiveSession(context, ref), durable);
+    if (options.purge === true)
+      await this.#purges.purge(ref).finally(() => this.#handle.context.partials.takeDropped());
+    else await this.#scrubbed(this.#handle.write((context) => archiveSession(context, ref), durable));
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
@@ -224,6 +230,13 @@ class SqliteStore implements core.SessionStore {
     await this.#handle.read(() => null, options?.signal);
     const { path, clock } = this.#handle.context;
     return holdAgentLock({ path, clock, driver: this.#driver, ...address }, work, options);
+  }
+
+  /** A session that was archived has lost its open reply, which must not stay in the log of SQLite. */
+  async #scrubbed<Result>(work: Promise<Result>): Promise<Result> {
+    const result = await work;
+    if (this.#handle.context.partials.takeDropped()) await this.#handle.remove(() => undefined, durable);
+    return result;
   }
 
   close(): Promise<void> {

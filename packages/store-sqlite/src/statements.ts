@@ -101,6 +101,8 @@ export interface Statements {
   readonly beginRead: Statement<[]>;
   /** Another number whenever another connection has committed. */
   readonly dataVersion: Statement<[], number>;
+  /** The last seqs of sessions, by a JSON array of their numbers. */
+  readonly lastSeqs: Statement<[numbers: string], { readonly session: Session; readonly lastSeq: number }>;
   readonly commit: Statement<[]>;
   /** How long the log is, without changing anything. */
   readonly logState: Statement<[], LogRow>;
@@ -252,6 +254,8 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
     "SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND session_id = ? AND archived = 1",
   // What is left of a purged one is no session.
   findSession: `SELECT * FROM store_sessions WHERE session = ? AND namespace <> '${purgedNamespace}'`,
+  lastSeqs: `SELECT session, last_seq AS lastSeq FROM store_sessions
+    WHERE session IN (SELECT value FROM json_each(?)) AND namespace <> '${purgedNamespace}'`,
   findIds:
     "SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE",
   findAgent: "SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1",

@@ -1,7 +1,9 @@
 import type { RowCoder } from "@throughline/core/store";
 import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
 import type { Connection } from "./open-connection.ts";
+import type { PartialRows } from "./partial-rows.ts";
 import type { SearchIndex } from "./search-index.ts";
+import type { Session } from "./statements.ts";
 
 /** What every part of one store handle works with. */
 export interface StoreContext {
@@ -11,6 +13,7 @@ export interface StoreContext {
   readonly isCoded: boolean;
   /** Null under a codec: what is coded is not searched. */
   readonly search: SearchIndex | null;
+  readonly partials: PartialRows;
   readonly clock: Clock;
   readonly ids: RecordIds;
   readonly random: RandomSource;
@@ -23,4 +26,6 @@ export interface StoreContext {
 export interface WriteContext extends StoreContext {
   readonly connection: Connection;
   announce(...events: readonly SessionEvent[]): void;
+  /** Notes that a session has more records: once it is committed, whoever follows it hears of it. */
+  grew(session: Session): void;
 }

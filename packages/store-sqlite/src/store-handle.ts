@@ -8,7 +8,7 @@ import { isUnreadable, recoverStore } from "./recover-store.ts";
 import { isBusy, isFailedFlush, nativeCode, storeError } from "./sqlite-errors.ts";
 import { fileSystemOf } from "./store-file.ts";
 import type { StoreContext, WriteContext } from "./store-context.ts";
-import { WriteQueue, type WriteOptions } from "./write-queue.ts";
+import { WriteQueue, type Commit, type WriteOptions } from "./write-queue.ts";
 
 /** What is there once the file is open. */
 interface Opened {
@@ -17,8 +17,8 @@ interface Opened {
   readonly log: LogKeeper;
 }
 
-/** Called with the connection that has committed; null when the handle closes. */
-export type Follower = (connection: Connection | null) => void;
+/** Called with the connection that has committed, and what; null when the handle closes. */
+export type Follower = (connection: Connection | null, commit: Commit) => void;
 
 /** The life of one handle: opened by the first operation, closed once. Waits for other processes without stopping this one. */
 export class StoreHandle {
@@ -26,12 +26,10 @@ export class StoreHandle {
   readonly life: HandleLife;
   readonly #options: OpenOptions;
   readonly #followers = new Set<Follower>();
-  readonly #removing = new Set<Promise<unknown>>();
   /** What is let go of when the database is closed. */
   readonly #held: (() => void)[] = [];
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
-  #closing: Promise<void> | null = null;
 
   constructor(context: StoreContext, options: OpenOptions, life: HandleLife) {
     this.context = context;
@@ -75,17 +73,12 @@ export class StoreHandle {
     options: WriteOptions,
     goOn?: (context: WriteContext) => boolean,
   ): Promise<Result> {
-    const removing = this.write(run, options).then(async (result) => {
+    return this.life.track(async () => {
+      const result = await this.write(run, options);
       if (goOn !== undefined) await this.#removeRest(goOn);
       await this.#scrub();
       return result;
     });
-    this.#removing.add(removing);
-    try {
-      return await removing;
-    } finally {
-      this.#removing.delete(removing);
-    }
   }
 
   async #removeRest(goOn: (context: WriteContext) => boolean): Promise<void> {
@@ -134,19 +127,22 @@ export class StoreHandle {
 
   /** `stop` ends what still works on the handle. */
   close(stop: () => Promise<void>): Promise<void> {
-    this.#closing ??= this.#close(stop).finally(() => this.#held.splice(0).forEach((release) => release()));
-    return this.#closing;
+    const release = async (): Promise<void> => {
+      try {
+        await stop();
+        await this.#closeFile();
+      } finally {
+        for (const each of this.#held.splice(0)) each();
+      }
+    };
+    return this.life.close(release, () => this.#notify(null, { events: [], grown: new Set() }));
   }
 
-  async #close(stop: () => Promise<void>): Promise<void> {
-    this.life.end();
-    this.#notify(null);
-    await stop();
+  async #closeFile(): Promise<void> {
     const opened = await this.#opening?.catch(() => null);
     if (opened === undefined || opened === null) return;
     const { connection, writes, log } = opened;
     await writes.drain();
-    await Promise.allSettled(this.#removing);
     log.stop();
     try {
       // A handle that wrote nothing has nothing to tidy up.
@@ -171,11 +167,11 @@ export class StoreHandle {
         tell: (finding) => this.tell(finding),
         fail: () => writes.flushFailed(),
       });
-      const writes: WriteQueue = new WriteQueue(this.context, connection, (events) => {
+      const writes: WriteQueue = new WriteQueue(this.context, connection, (commit) => {
         log.committed(connection);
-        if (events.length === 0) return;
-        this.life.announce(...events);
-        this.#notify(connection);
+        if (commit.events.length === 0) return;
+        this.life.announce(...commit.events);
+        this.#notify(connection, commit);
       });
       return { connection, writes, log };
     }).catch((error: unknown) => {
@@ -233,7 +229,7 @@ export class StoreHandle {
     this.life.announce({ name: "finding", ref: null, finding });
   }
 
-  #notify(connection: Connection | null): void {
-    for (const follower of this.#followers) follower(connection);
+  #notify(connection: Connection | null, commit: Commit): void {
+    for (const follower of this.#followers) follower(connection, commit);
   }
 }

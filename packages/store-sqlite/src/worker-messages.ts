@@ -18,6 +18,9 @@ export type WorkerMethod =
   | "fork.fork"
   | "fork.sharers"
   | "watch.watch"
+  | "partials.write"
+  | "partials.read"
+  | "partials.remove"
   | "maintenance.verify"
   | "maintenance.repair"
   | "maintenance.backup";

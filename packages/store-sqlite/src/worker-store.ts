@@ -49,17 +49,13 @@ export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core
   const life = createHandleLife(onEvent);
   const link = createWorkerLink(sent, (event) => life.announce(event));
   const capabilities = sqliteCapabilities({ ...sent, hasSearch: true });
-  let closing: Promise<void> | null = null;
   /** Checked here: what cannot be sent to another thread would fail on the way. */
   const begun = (method?: StoreMethodName, asked?: unknown): WorkerLink => {
     life.begin();
     if (method !== undefined) assertStoreOptions(method, asked);
     return link;
   };
-  const close = (): Promise<void> => {
-    if (life.end()) closing = link.end();
-    return closing ?? Promise.resolve();
-  };
+  const close = (): Promise<void> => life.close(() => link.end());
   const facets = {
     search: {
       search: (query) => begun("search", query).stream<core.SearchHit>("search.search", [query]),
@@ -72,6 +68,11 @@ export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core
       fork: async (ref, target, asked) =>
         begun("fork", asked).call<core.SessionState>("fork.fork", [ref, target, asked]),
       sharers: async (ref, seqs) => begun().call<readonly core.SharedRecords[]>("fork.sharers", [ref, seqs]),
+    },
+    partials: {
+      write: async (ref, partial) => begun().call<void>("partials.write", [ref, partial]),
+      read: async (ref) => begun().call<core.PartialReply | null>("partials.read", [ref]),
+      remove: async (ref, fence) => begun().call<void>("partials.remove", [ref, fence]),
     },
     maintenance: {
       verify: (asked = {}) => begun("verify", asked).stream<core.Finding>("maintenance.verify", [asked]),

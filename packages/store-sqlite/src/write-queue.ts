@@ -2,6 +2,7 @@ import { abortedBefore, refused } from "@throughline/core/store";
 import { ThroughlineError, type Durability, type SessionEvent } from "@throughline/core";
 import type { Connection } from "./open-connection.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
+import type { Session } from "./statements.ts";
 import { lockHolder } from "./store-file.ts";
 import type { StoreContext, WriteContext } from "./store-context.ts";
 import { UnflushedLog } from "./unflushed-log.ts";
@@ -37,6 +38,13 @@ const spinAttempts = 6;
 const napMs = 0.05;
 const napCell = new Int32Array(new SharedArrayBuffer(4));
 
+/** What a transaction did. */
+export interface Commit {
+  readonly events: readonly SessionEvent[];
+  /** The sessions that may have more records. */
+  readonly grown: ReadonlySet<Session>;
+}
+
 /**
  * The writes of one handle. Jobs that arrive in one turn of the event loop share one IMMEDIATE transaction. A job that
  * may be refused after its first change gets a savepoint, so that it undoes no other. Begin to commit is one
@@ -45,10 +53,12 @@ const napCell = new Int32Array(new SharedArrayBuffer(4));
 export class WriteQueue {
   readonly #context: StoreContext;
   readonly #connection: Connection;
-  readonly #committed: (events: readonly SessionEvent[]) => void;
+  readonly #committed: (commit: Commit) => void;
   readonly #writeContext: WriteContext;
   /** What the jobs of this transaction have announced. */
   #announced: SessionEvent[] = [];
+  /** The sessions to which they have appended, or tried to. */
+  #grown: Set<Session> = new Set();
   #jobs: Job[] = [];
   /** How many of the next jobs get a transaction of their own. */
   #alone = 0;
@@ -56,12 +66,17 @@ export class WriteQueue {
   #work: Promise<void> | null = null;
   readonly #unflushed: UnflushedLog;
 
-  constructor(context: StoreContext, connection: Connection, committed: (events: readonly SessionEvent[]) => void) {
+  constructor(context: StoreContext, connection: Connection, committed: (commit: Commit) => void) {
     this.#context = context;
     this.#connection = connection;
     this.#committed = committed;
     this.#unflushed = new UnflushedLog(context.path, connection);
-    this.#writeContext = { ...context, connection, announce: (...events) => this.#announced.push(...events) };
+    this.#writeContext = {
+      ...context,
+      connection,
+      announce: (...events) => this.#announced.push(...events),
+      grew: (session) => this.#grown.add(session),
+    };
   }
 
   /** True while a flush has failed and what it was to write is not on the disk yet. */
@@ -152,6 +167,7 @@ export class WriteQueue {
     /** For the jobs that have run: the callbacks that report the outcome of each, once the transaction is committed. */
     const settle: (() => void)[] = [];
     this.#announced = [];
+    this.#grown = new Set();
     for (const job of group) {
       if (settle.length > 0 && this.#context.clock.nowMs() - startedMs >= maxGroupMs) break;
       try {
@@ -169,7 +185,7 @@ export class WriteQueue {
     const failure = this.#commit(hasFailed);
     if (failure === null) for (const each of settle) each();
     else for (const job of done) job.reject(failure);
-    if (failure === null) this.#committed(this.#announced);
+    if (failure === null) this.#committed({ events: this.#announced, grown: this.#grown });
   }
 
   /** Runs one job and gives what settles it. A refusal undoes the job alone; throws when the whole transaction is lost. */

@@ -1,4 +1,4 @@
-import type { RecordSource, SessionRecord, SourcedRecord } from "@throughline/core";
+import { sourceFormatOf, type RecordSource, type SessionRecord, type SourcedRecord } from "@throughline/core";
 import { isKnownRecordType } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
 
@@ -12,7 +12,7 @@ export class UnknownRows {
 
   /** The line of the record in the export. */
   lineOf({ record, source, isSourceCanonical }: SourcedRecord): RecordSource {
-    if (!isSourceCanonical && !isKnownRecordType(record.type)) {
+    if (!isSourceCanonical && !isKnownRecordType(record.type) && sourceFormatOf(record) === null) {
       if (!isLinked(source, record)) this.#above.set(record.id, this.linked(record.parentId));
       return source;
     }

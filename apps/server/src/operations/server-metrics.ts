@@ -86,6 +86,7 @@ function countedStore(store: SessionStore, timed: Timed): SessionStore {
     ...(store.search === undefined ? {} : { search: store.search }),
     ...(store.watch === undefined ? {} : { watch: store.watch }),
     ...(store.fork === undefined ? {} : { fork: store.fork }),
+    ...(store.partials === undefined ? {} : { partials: store.partials }),
     ...(store.maintenance === undefined ? {} : { maintenance: store.maintenance }),
     ...(readWindow === undefined
       ? {}

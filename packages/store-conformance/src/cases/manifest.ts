@@ -46,8 +46,8 @@ export const manifestCases: readonly ConformanceCase[] = [
     id: "manifest/facets",
     demand: "a facet exists exactly when it is declared",
     async run({ store }) {
-      for (const facet of ["search", "watch", "fork", "maintenance"] as const) {
-        assert.equal(store[facet] !== undefined, store.capabilities[facet], `the facet ${facet}`);
+      for (const facet of ["search", "watch", "fork", "maintenance", "partials"] as const) {
+        assert.equal(store[facet] !== undefined, store.capabilities[facet] ?? false, `the facet ${facet}`);
       }
     },
   },

@@ -23,6 +23,7 @@ import { pagingMutants } from "./paging-mutants.ts";
 import { refusalMutants } from "./refusal-mutants.ts";
 import { isolationMutants, listMutants } from "./place-mutants.ts";
 import { headMutants as outlineMutants, storedMutants } from "./stored-mutants.ts";
+import { partialMutants } from "./partial-mutants.ts";
 import { textCopyMutants } from "./text-copy-mutants.ts";
 import { windowMutants } from "./window-mutants.ts";
 
@@ -46,6 +47,7 @@ export const mutants: readonly Mutant[] = [
   ...moveMutants,
   ...redactMutants,
   ...textCopyMutants,
+  ...partialMutants,
   ...sourceMutants,
   ...limitMutants,
   ...refusalMutants,

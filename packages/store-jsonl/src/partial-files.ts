@@ -1,0 +1,189 @@
+import type { CodecContext, PartialReply, SessionRef } from "@throughline/core";
+import { readPartial, type KeptPartial } from "@throughline/core/store";
+import type { AgentFolder } from "./agent-folder.ts";
+import {
+  appendAll,
+  fileError,
+  flushFolder,
+  makeFolders,
+  openIfThere,
+  readWhole,
+  replaceFile,
+  withFileErrors,
+} from "./file-work.ts";
+import type { Files } from "./files.ts";
+import type { LineCodec } from "./stored-line.ts";
+
+/** Whose partial a file holds. */
+export interface PartialOwner {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+}
+
+/** What this handle has written to a file last. */
+interface Written {
+  readonly partial: PartialReply;
+  readonly identity: string;
+  readonly sizeBytes: number;
+}
+
+/**
+ * The open replies of an agent's sessions: one file a session and fence. The first line holds the partial as it was then, each
+ * further line what was added to its text. The fence in the name makes locks needless: a turn that was taken over writes to a
+ * file that nobody reads any more. A line counts once its line feed is there.
+ */
+export class PartialFiles {
+  readonly #files: Files;
+  readonly #folder: AgentFolder;
+  readonly #codec: LineCodec;
+  readonly #written = new Map<string, Written>();
+
+  constructor(files: Files, folder: AgentFolder, codec: LineCodec) {
+    this.#files = files;
+    this.#folder = folder;
+    this.#codec = codec;
+  }
+
+  /** Appends the new text, or replaces the file. Resolves when it is on the disk. @throws {ThroughlineError} CODEC_FAILED */
+  async write(owner: PartialOwner, kept: KeptPartial): Promise<void> {
+    const { partial } = kept;
+    const name = fileNameOf(owner.sessionId, partial.fence);
+    const path = `${this.#folder.partials}/${name}`;
+    const before = this.#written.get(owner.sessionId) ?? null;
+    this.#written.delete(owner.sessionId);
+    const added =
+      before === null || !isContinued(before.partial, partial) ? null : partial.text.slice(before.partial.text.length);
+    const line = this.#line(
+      owner,
+      partial,
+      added === null ? kept.text : JSON.stringify({ text: added, at: partial.updatedMs }),
+    );
+    const appended = added === null || before === null ? null : await this.#append(path, before, line);
+    const written = appended ?? this.#replace(name, this.#line(owner, partial, kept.text));
+    this.#written.set(owner.sessionId, { partial, ...written });
+  }
+
+  /**
+   * The partial of a fence; null when there is none.
+   * @throws {ThroughlineError} CODEC_FAILED, STORE_CORRUPT, STORE_VERSION_UNSUPPORTED
+   */
+  read(owner: PartialOwner, { fence, turnId }: Pick<PartialReply, "fence" | "turnId">): PartialReply | null {
+    const bytes = readWhole(this.#files, `${this.#folder.partials}/${fileNameOf(owner.sessionId, fence)}`);
+    if (bytes === null) return null;
+    // What follows the last line feed was never acknowledged.
+    const [first, ...others] = Buffer.from(bytes).toString().split("\n").slice(0, -1);
+    if (first === undefined) return null;
+    const begun = readPartial(this.#plain(owner, turnId, first), owner.ref);
+    let { text, updatedMs } = begun;
+    for (const line of others) {
+      const added = addedBy(this.#plain(owner, turnId, line));
+      if (added === null) break;
+      text += added.text;
+      updatedMs = added.at;
+    }
+    return { ...begun, text, updatedMs };
+  }
+
+  has(sessionId: string): boolean {
+    return this.#namesOf(sessionId, Infinity).length > 0;
+  }
+
+  /** Removes the files of a session, up to a fence; durably where `isFlushed`. */
+  remove(
+    sessionId: string,
+    { toFence = Infinity, isFlushed }: { readonly toFence?: number; readonly isFlushed: boolean },
+  ): void {
+    this.#written.delete(sessionId);
+    const files = this.#files;
+    const { partials } = this.#folder;
+    const names = this.#namesOf(sessionId, toFence);
+    withFileErrors(partials, () => {
+      for (const name of names) files.remove(`${partials}/${name}`);
+      if (isFlushed && names.length > 0) flushFolder(files, partials);
+    });
+  }
+
+  #namesOf(sessionId: string, toFence: number): readonly string[] {
+    const files = this.#files;
+    const { partials } = this.#folder;
+    const names = withFileErrors(partials, () => (files.facts(partials) === null ? [] : files.names(partials)));
+    return names.filter((name) => {
+      const fence = fenceIn(name, sessionId);
+      return fence !== null && fence <= toFence;
+    });
+  }
+
+  /** Null when another writer has changed the file: the caller then replaces it. */
+  async #append(path: string, before: Written, line: string): Promise<Omit<Written, "partial"> | null> {
+    const files = this.#files;
+    const handle = openIfThere(files, path, "append");
+    if (handle === null) return null;
+    try {
+      const { identity, sizeBytes } = files.factsOf(handle);
+      if (identity !== before.identity || sizeBytes !== before.sizeBytes) return null;
+      const bytes = Buffer.from(line);
+      appendAll(files, handle, bytes, sizeBytes, path);
+      await files.flush(handle);
+      return { identity, sizeBytes: sizeBytes + bytes.length };
+    } catch (error) {
+      throw fileError(error, path, "unknown");
+    } finally {
+      files.close(handle);
+    }
+  }
+
+  #replace(name: string, line: string): Omit<Written, "partial"> {
+    const { partials } = this.#folder;
+    const files = this.#files;
+    if (files.facts(partials) === null) makeFolders(files, partials);
+    const path = `${partials}/${name}`;
+    replaceFile(files, `${path}.tmp`, path, (append) => append(Buffer.from(line)));
+    const facts = withFileErrors(path, () => files.facts(path));
+    return { identity: facts?.identity ?? "", sizeBytes: facts?.sizeBytes ?? 0 };
+  }
+
+  #line({ ref, sessionId }: PartialOwner, { turnId }: Pick<PartialReply, "turnId">, text: string): string {
+    if (!this.#codec.isCoded) return `${text}\n`;
+    const coded = this.#codec.coder.encode(text, { ref, sessionId, id: turnId, part });
+    return `${Buffer.from(coded).toString("base64")}\n`;
+  }
+
+  #plain({ ref, sessionId }: PartialOwner, turnId: string, line: string): string {
+    if (!this.#codec.isCoded) return line;
+    const coded = new Uint8Array(Buffer.from(line, "base64"));
+    return Buffer.from(this.#codec.coder.decode(coded, { ref, sessionId, id: turnId, part })).toString();
+  }
+}
+
+const part: CodecContext["part"] = "partial";
+
+function fileNameOf(sessionId: string, fence: number): string {
+  return `${sessionId}.${fence}.jsonl`;
+}
+
+/**
+ * The fence in the name of a file of this session, also of one that a killed process has not finished; null for any other
+ * name. A session id may itself end in a number.
+ */
+function fenceIn(name: string, sessionId: string): number | null {
+  if (!name.startsWith(`${sessionId}.`)) return null;
+  const found = /^(\d{1,16})\.jsonl(?:\.tmp)?$/.exec(name.slice(sessionId.length + 1));
+  return found === null ? null : Number(found[1]);
+}
+
+/** Whether a partial only adds to the text of another. */
+function isContinued(before: PartialReply, partial: PartialReply): boolean {
+  const { text, updatedMs: _updatedMs, ...rest } = partial;
+  const { text: textBefore, updatedMs: _before, ...restBefore } = before;
+  return text.startsWith(textBefore) && JSON.stringify(rest) === JSON.stringify(restBefore);
+}
+
+/** The text that a further line adds; null for a damaged line. */
+function addedBy(line: string): { readonly text: string; readonly at: number } | null {
+  try {
+    const { text, at } = JSON.parse(line) as { readonly text?: unknown; readonly at?: unknown };
+    return typeof text === "string" && typeof at === "number" ? { text, at } : null;
+  } catch {
+    return null;
+  }
+}

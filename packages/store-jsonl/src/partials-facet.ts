@@ -1,0 +1,72 @@
+import type { PartialReply, PartialsFacet, SessionRef, StoreLimits } from "@throughline/core";
+import { assertFence, assertPartialFits, isPartialOf, preparePartial } from "@throughline/core/store";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
+import { locateSession } from "./session-access.ts";
+
+export interface PartialsContext {
+  readonly limits: StoreLimits;
+  readonly agentOf: (ref: SessionRef) => AgentSessionFiles;
+  /** @throws {ThroughlineError} STORE_CLOSED */
+  readonly begin: () => void;
+  /** Runs work that closing waits for. */
+  readonly track: <Result>(work: () => Promise<Result>) => Promise<Result>;
+}
+
+/** Keeps the open reply of a session in files beside the transcripts. */
+export function createPartials({ limits, agentOf, begin, track }: PartialsContext): PartialsFacet {
+  /** One write of a session at a time: what is added is added to what is there. */
+  const writing = new Map<string, Promise<void>>();
+  const inTurn = (key: string, work: () => Promise<void>): Promise<void> => {
+    const done = (writing.get(key) ?? Promise.resolve()).then(work);
+    const settled = done
+      .catch(() => undefined)
+      .finally(() => {
+        if (writing.get(key) === settled) writing.delete(key);
+      });
+    writing.set(key, settled);
+    return done;
+  };
+  return {
+    write: (ref, given) =>
+      track(async () => {
+        begin();
+        const kept = preparePartial(given, limits);
+        const agent = agentOf(ref);
+        await inTurn(`${ref.namespace}/${ref.agentId}/${kept.partial.sessionId}`, async () => {
+          await assertOpen(agent, ref, kept.partial);
+          await agent.partials.write({ ref, sessionId: kept.partial.sessionId }, kept);
+          // Archived, reset or taken over meanwhile: whoever did that may have looked before this was there.
+          await assertOpen(agent, ref, kept.partial).catch((error: unknown) => {
+            agent.partials.remove(kept.partial.sessionId, { toFence: kept.partial.fence, isFlushed: true });
+            throw error;
+          });
+        });
+      }),
+    read: (ref) =>
+      track(async () => {
+        begin();
+        const agent = agentOf(ref);
+        const row = await locateSession(agent, ref, true);
+        if (row.isArchived) return null;
+        // Without its transcript a session has no turn.
+        const head = agent.hold(row)?.transcript.head;
+        if (head?.turn == null) return null;
+        const found = agent.partials.read({ ref, sessionId: row.sessionId }, head.turn);
+        return found !== null && isPartialOf(head, found) ? found : null;
+      }),
+    remove: (ref, fence) =>
+      track(async () => {
+        begin();
+        assertFence(fence);
+        const agent = agentOf(ref);
+        const row = agent.exists ? await agent.locate(ref) : null;
+        if (row !== null) agent.partials.remove(row.sessionId, { toFence: fence, isFlushed: false });
+      }),
+  };
+}
+
+/** @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED, TURN_FENCED */
+async function assertOpen(agent: AgentSessionFiles, ref: SessionRef, partial: PartialReply): Promise<void> {
+  const row = await locateSession(agent, ref, false);
+  assertPartialFits(ref, agent.holdExisting(row).transcript.head, partial);
+}

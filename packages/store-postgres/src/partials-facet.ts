@@ -1,0 +1,110 @@
+import type { PartialReply, PartialsFacet, SessionRef } from "@throughline/core";
+import {
+  assertFence,
+  assertPartialFits,
+  isPartialOf,
+  type KeptPartial,
+  type PayloadOwner,
+  preparePartial,
+  readPartial,
+  refused,
+  sessionNotFound,
+} from "@throughline/core/store";
+import { addressOf } from "./append-records.ts";
+import { headOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { stateColumns } from "./save-function.ts";
+import type { StoreContext } from "./store-context.ts";
+
+const isAddressed = "t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4";
+const columns = stateColumns.filter((column) => !column.startsWith("entry")).map((column) => `t.${column}`);
+
+/** `write`: runs work that closing the store waits for, on an open schema. */
+export function createPartials(
+  context: StoreContext,
+  write: <Result>(work: () => Promise<Result>) => Promise<Result>,
+): PartialsFacet {
+  return {
+    write: (ref, given) =>
+      write(async () => {
+        const kept = preparePartial(given, context.limits);
+        await writePartial(context, ref, kept);
+      }),
+    read: (ref) => write(() => readKept(context, ref)),
+    remove: (ref, fence) =>
+      write(async () => {
+        assertFence(fence);
+        const address = addressOf(ref);
+        if (address === null) return;
+        await context.pool.run(
+          `DELETE FROM ${context.schema}.partials p USING ${context.schema}.sessions t
+           WHERE p.session_no = t.session_no AND ${isAddressed} AND p.fence <= $5`,
+          [...address, fence],
+        );
+      }),
+  };
+}
+
+/**
+ * The row of the session is held until the commit: whoever archives or redacts it meanwhile waits, and then removes this
+ * partial as well.
+ */
+async function writePartial(context: StoreContext, ref: SessionRef, { partial, text }: KeptPartial): Promise<void> {
+  const address = addressOf(ref);
+  if (address === null) throw sessionNotFound(ref);
+  const { schema, rows } = context;
+  const coded = rows.isCoded ? rows.coder.encode(text, ownerOf(ref, partial)) : null;
+  const [row] = await context.pool.transaction((run) =>
+    run(
+      `WITH t AS (SELECT * FROM ${schema}.sessions t WHERE ${isAddressed} FOR SHARE),
+       w AS (
+         INSERT INTO ${schema}.partials (session_no, fence, turn_id, content, coded)
+         SELECT t.session_no, $5, $6, $8, $9 FROM t
+           WHERE t.archive_id = '' AND t.session_id = $7 AND t.fence = $5 AND t.turn_id = $6
+         ON CONFLICT (session_no) DO UPDATE
+           SET fence = excluded.fence, turn_id = excluded.turn_id, content = excluded.content, coded = excluded.coded
+         RETURNING session_no
+       )
+       SELECT ${columns.join(", ")}, EXISTS (SELECT FROM w) AS is_written FROM t`,
+      [...address, partial.fence, partial.turnId, partial.sessionId, rows.isCoded ? null : text, coded],
+    ),
+  );
+  if (row === undefined) throw sessionNotFound(ref);
+  if (row["is_written"] === true) return;
+  assertPartialFits(ref, headOf(row), partial);
+  throw refused("INTERNAL", "The database refused a partial reply that the contract allows.", { ...ref });
+}
+
+async function readKept(context: StoreContext, ref: SessionRef): Promise<PartialReply | null> {
+  const address = addressOf(ref);
+  if (address === null) throw sessionNotFound(ref);
+  const [row] = await context.pool.run(
+    `SELECT ${columns.join(", ")}, p.fence AS partial_fence, p.turn_id AS partial_turn_id, p.content, p.coded
+     FROM ${context.schema}.sessions t LEFT JOIN ${context.schema}.partials p ON p.session_no = t.session_no WHERE ${isAddressed}`,
+    address,
+    { isRead: true },
+  );
+  if (row === undefined) throw sessionNotFound(ref);
+  const turnId = textOrNull(row["partial_turn_id"]);
+  if (turnId === null || row["archive_id"] !== "") return null;
+  const kept = { sessionId: String(row["session_id"]), turnId, fence: Number(row["partial_fence"]) };
+  if (!isPartialOf(headOf(row), kept)) return null;
+  return readPartial(plainText(context, ref, row, kept), ref);
+}
+
+function plainText(
+  { rows }: StoreContext,
+  ref: SessionRef,
+  { content, coded }: DatabaseRow,
+  kept: Pick<PartialReply, "sessionId" | "turnId">,
+): string {
+  if (rows.isCoded && coded instanceof Uint8Array)
+    return Buffer.from(rows.coder.decode(coded, ownerOf(ref, kept))).toString();
+  if (!rows.isCoded && typeof content === "string") return content;
+  throw refused("CODEC_FAILED", "The partial reply cannot be read with the codec the store was opened with.", {
+    ...ref,
+  });
+}
+
+function ownerOf(ref: SessionRef, { sessionId, turnId }: Pick<PartialReply, "sessionId" | "turnId">): PayloadOwner {
+  return { ref, sessionId, id: turnId, part: "partial" };
+}

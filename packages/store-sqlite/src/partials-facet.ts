@@ -1,0 +1,52 @@
+import type { Durability, PartialsFacet } from "@throughline/core";
+import { assertFence, assertPartialFits, isPartialOf, preparePartial, readPartial } from "@throughline/core/store";
+import { inOneSnapshot } from "./one-snapshot.ts";
+import { findSession, foundSession, frameOf, placeOf } from "./session-rows.ts";
+import type { StoreHandle } from "./store-handle.ts";
+
+/** Keeps the open reply of a session in a row of its own, whole. */
+export function createPartials(handle: StoreHandle, durability: Durability): PartialsFacet {
+  const { context } = handle;
+  return {
+    async write(ref, given) {
+      handle.life.begin();
+      const { partial, text } = preparePartial(given, context.limits);
+      await handle.write(
+        ({ connection, rows, partials }) => {
+          const row = foundSession(connection.statements, ref);
+          const place = placeOf(row);
+          assertPartialFits(place.ref, frameOf(row).head, partial);
+          partials.write(connection, row.session, partial, rows.encodePartial(place, partial.turnId, text));
+        },
+        { durability },
+      );
+    },
+    read: async (ref) =>
+      handle.read((connection) =>
+        inOneSnapshot(connection, () => {
+          const row = foundSession(connection.statements, ref);
+          const found = context.partials.find(connection, row.session);
+          const { head, sessionId } = frameOf(row);
+          if (found === undefined || !isPartialOf(head, { ...found, sessionId })) return null;
+          const place = placeOf(row);
+          return readPartial(context.rows.decodePartial(place, found.turnId, found.partial), place.ref);
+        }),
+      ),
+    async remove(ref, fence) {
+      assertFence(fence);
+      const isThere = await handle.read((connection) => {
+        const row = findSession(connection.statements, ref);
+        return row !== undefined && context.partials.find(connection, row.session) !== undefined;
+      });
+      if (!isThere) return;
+      // What a power cut brings back is stale by then: its reply is in the log.
+      await handle.write(
+        ({ connection, partials }) => {
+          const row = findSession(connection.statements, ref);
+          if (row !== undefined) partials.deleteTo(connection, row.session, fence);
+        },
+        { durability: "process" },
+      );
+    },
+  };
+}
