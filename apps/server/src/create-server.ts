@@ -5,7 +5,7 @@ import { apiRoutes } from "./api-routes.ts";
 import { createHub } from "./events/hub.ts";
 import { createOpenStreams } from "./events/open-streams.ts";
 import { answerClientError } from "./http/client-errors.ts";
-import { answerRequest } from "./http/front.ts";
+import { answerRequest } from "./http/answer-request.ts";
 import { createRouteTable } from "./http/match-route.ts";
 import { createCursorSeal } from "./http/seal-cursor.ts";
 import { createFindings } from "./operations/findings.ts";

@@ -1,5 +1,5 @@
 import { type AgentTool, defineTool } from "@throughline/core";
-import { readyToPassOn } from "./pass-on.ts";
+import { prepareSend } from "./send-message.ts";
 import type { SessionToolContext } from "./session-tool-context.ts";
 import { filledText, quote, refusing, SessionToolRefusal } from "./tool-refusal.ts";
 
@@ -27,12 +27,12 @@ export function createSendTool(context: SessionToolContext): AgentTool {
         const target = await sessions.find(filledText("session", args.session, 512));
         if (target.ref.key === sessions.own.key)
           throw new SessionToolRefusal("arguments", "This is that session; it need not be sent anything.");
-        const passOn = await readyToPassOn(context, sessions, call, {
+        const sendMessage = await prepareSend(context, sessions, call, {
           tool: "sessions_send",
           keyPrefix: "send",
           target: () => ({ key: target.ref.key, entry: target.entry }),
         });
-        const reply = await passOn(target.ref, text);
+        const reply = await sendMessage(target.ref, text);
         const { key } = target.ref;
         return {
           content: reply === null ? `Sent to ${quote(key)}.` : `${quote(key)} answered:\n${reply}`,

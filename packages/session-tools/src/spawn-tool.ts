@@ -1,6 +1,6 @@
 import { type AgentTool, defineTool, hasErrorCode, type SessionState, spawnSession } from "@throughline/core";
 import { childSessionKey } from "@throughline/core/internal";
-import { noSession, readyToPassOn, type SendTarget } from "./pass-on.ts";
+import { noSession, prepareSend, type SendTarget } from "./send-message.ts";
 import { sessionRow } from "./session-row.ts";
 import type { SessionToolContext } from "./session-tool-context.ts";
 import { filledText, quote, refusing, SessionToolRefusal, type RefusalReason } from "./tool-refusal.ts";
@@ -28,7 +28,7 @@ export function createSpawnTool(context: SessionToolContext): AgentTool {
         const task = args.task === undefined ? null : filledText("task", args.task, limits.messageLength);
         const label = args.label === undefined ? null : filledText("label", args.label, 120);
         const by = { tool: "sessions_spawn", keyPrefix: "spawn", target: childOf };
-        const passOn = task === null ? null : await readyToPassOn(context, sessions, call, by);
+        const sendMessage = task === null ? null : await prepareSend(context, sessions, call, by);
         // A model may use the id of a call again, for another task: that is another call.
         const occasion = JSON.stringify([call.callId, task, label]);
         const child = await spawned(context, sessions, label, occasion);
@@ -38,9 +38,9 @@ export function createSpawnTool(context: SessionToolContext): AgentTool {
           const content = `This call started ${quote(key)} before; it is archived by now.`;
           return { content, details: { ...row, isAnswered: false } };
         }
-        if (task === null || passOn === null)
+        if (task === null || sendMessage === null)
           return { content: `Started ${quote(key)}.`, details: { ...row, isAnswered: false } };
-        const reply = await passOn(child.ref, task);
+        const reply = await sendMessage(child.ref, task);
         const answer = reply === null ? "It has its task." : `It answered:\n${reply}`;
         return { content: `Started ${quote(key)}. ${answer}`, details: { ...row, isAnswered: reply !== null } };
       }),

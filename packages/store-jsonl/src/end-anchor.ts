@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { ageMsOf, readRange } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
-import { nap } from "./nap.ts";
+import { pauseShortly } from "./short-pause.ts";
 
 const sizeBytes = 256;
 
@@ -58,7 +58,7 @@ export function pastWrite(anchor: EndAnchor | null, files: Files, handle: number
   let now = facts;
   for (let naps = 0; naps < maxNaps && anchor?.isTouched(now) === true; naps++) {
     if (Math.abs(ageMsOf(now)) >= writingMs) break;
-    nap();
+    pauseShortly();
     now = files.factsOf(handle);
   }
   return now;

@@ -5,7 +5,7 @@ import { quote } from "@throughline/core/store";
 import { folderOf, isMissing, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { describeLockHolder, describeProcess } from "./lock-holder.ts";
-import { nap } from "./nap.ts";
+import { pauseShortly } from "./short-pause.ts";
 import { openclawLocks, ownerOf, unknownOwnerGraceMs } from "./openclaw-lock.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 
@@ -241,8 +241,8 @@ async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wai
     // from here on: behind a holder that is stuck each of a line is refused at its own deadline, not one after another.
     const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
     if (waitedMs > wait.timeoutMs) throw lockedError(busy.path, waitedMs, wait.files);
-    // Most holders are done within a write: a short nap is cheaper than giving the processor away.
-    if (naps++ < maxNaps) nap();
+    // Most holders are done within a write: a short pause is cheaper than giving the processor away.
+    if (naps++ < maxNaps) pauseShortly();
     else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
     wait.meanwhile?.();
     const next = attempt(shared, work, wait);

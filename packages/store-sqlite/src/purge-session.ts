@@ -1,7 +1,7 @@
 import type { SessionRef } from "@throughline/core";
 import { planRemove } from "@throughline/core/store";
 import { settleChildren } from "./child-index.ts";
-import { giveToForks } from "./give-to-forks.ts";
+import { copyToForks } from "./copy-to-forks.ts";
 import { deleteOldIndexSlice, hasOldIndex } from "./index-anew.ts";
 import type { Connection } from "./open-connection.ts";
 import { dropPayloads } from "./record-rows.ts";
@@ -46,7 +46,7 @@ export function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: 
   // Where no other index can be put aside, the words are taken out with the records.
   const isBegunAnew = !stuck.has("index") && search?.takesOutWhole(connection, row) === true;
   if (isBegunAnew && !search.beginAnew(connection)) return false;
-  giveToForks(context, row);
+  copyToForks(context, row);
   context.partials.drop(connection, row.session);
   markPurged(connection, row);
   // Mostly there is not more than that.

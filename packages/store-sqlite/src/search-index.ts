@@ -2,7 +2,7 @@ import type { SessionRecord } from "@throughline/core";
 import { searchIndexText, searchText } from "@throughline/core/store";
 import { toolWord } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
-import { beginIndexAnew, deleteOldIndex } from "./index-anew.ts";
+import { beginIndexRebuild, deleteOldIndex } from "./rebuild-index.ts";
 import type { Connection } from "./open-connection.ts";
 import type { Session, SessionRow } from "./statements.ts";
 
@@ -180,7 +180,7 @@ export class SearchIndex {
   beginAnew(connection: Connection): boolean {
     const { state, setState } = this.#statements(connection);
     const { changes } = currentState(state);
-    if (!beginIndexAnew(connection)) return false;
+    if (!beginIndexRebuild(connection)) return false;
     setState.run(0, searchRules, changes + 1);
     return true;
   }

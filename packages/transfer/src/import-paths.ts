@@ -4,7 +4,7 @@ import { findSources } from "./find-sources.ts";
 import type { FoundSource, OtherSource } from "./found-source.ts";
 import { importTranscript, type ImportPlaces } from "./import-transcript.ts";
 import type { ImportOptions, ImportSource } from "./import-types.ts";
-import { inLanes, type LaneClaim } from "./in-lanes.ts";
+import { runInParallel, type LaneClaim } from "./run-in-parallel.ts";
 import { createSourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
@@ -37,7 +37,7 @@ export async function* importPaths(
   await registry.look();
   let hasFailed = false;
   try {
-    yield* inLanes(sources, {
+    yield* runInParallel(sources, {
       width: lanes,
       mostWeight: mostBytesTogether,
       claim: claims(),

@@ -4,7 +4,7 @@ import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/
 import { systemRandom } from "@throughline/core/node";
 import type { Episode } from "./episodes.ts";
 import { readMemoryFiles, type MemoryFileLimits, type MemoryPassage } from "./memory-files.ts";
-import { namedThings } from "./named-things.ts";
+import { identifiersIn } from "./identifiers-in-text.ts";
 import { fuseOrders, type PassageScorer } from "./passage-scorer.ts";
 import { rankPassages, type RankablePassage } from "./rank-passages.ts";
 import { withoutCopies } from "./without-copies.ts";
@@ -226,7 +226,7 @@ async function inOrder(
 }
 
 function hitsOf(found: readonly Found[], query: string): readonly MemoryHit[] {
-  const names = namedThings(
+  const names = identifiersIn(
     found.map((each) => ("episode" in each ? each.text : "")),
     mostNamesLength,
   );

@@ -14,7 +14,7 @@ import { createWorkspaceTools } from "@throughline/workspace-tools";
 import { foreignStateDirectory, searchedPhrase } from "./demo-conversation.ts";
 import { demoSystem, demoWindowTokens, talk, writeWorkspace } from "./demo-talk.ts";
 import type { DemoTalkResult } from "./demo-talk.ts";
-import { killTalk } from "./killed-talk.ts";
+import { runAndKill } from "./killed-process.ts";
 import { runSelf } from "./run-self.ts";
 
 /** One chapter of the demonstration. */
@@ -73,7 +73,7 @@ export const demoSteps: readonly Step[] = [
 async function killedTalk({ host, storeUrl, workspace, signal }: DemoStage): Promise<DemoStep> {
   writeWorkspace(workspace);
   const args = ["__demo-talk", demoKey, workspace, "--store", storeUrl];
-  const { acknowledged, signal: endedBy } = await killTalk(host, { args, killAfter, signal });
+  const { acknowledged, signal: endedBy } = await runAndKill(host, { args, killAfter, signal });
   const { records, state } = await withStore(storeUrl, host, async (store) => {
     return { records: await readAll(store), state: await store.load(ref) };
   });

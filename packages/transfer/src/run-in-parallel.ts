@@ -28,7 +28,7 @@ interface Lane<Result> {
  * Does several pieces of work at a time, so that a store can write them in one commit, and gives the results in the order
  * of the pieces. When one fails the others that were begun are waited for; none is begun after it.
  */
-export async function* inLanes<Item, Result>(
+export async function* runInParallel<Item, Result>(
   items: AsyncIterable<Item>,
   { width, mostWeight, claim, run }: LaneOptions<Item, Result>,
 ): AsyncGenerator<Result> {

@@ -1,7 +1,7 @@
 const cell = new Int32Array(new SharedArrayBuffer(4));
-const napMs = 0.02;
+const pauseMs = 0.02;
 
 /** Gives the processor away for as short as it can be: 0.02 ms and the granularity of the system's timers, about 0.08 in all. */
-export function nap(): void {
-  Atomics.wait(cell, 0, 0, napMs);
+export function pauseShortly(): void {
+  Atomics.wait(cell, 0, 0, pauseMs);
 }

@@ -6,7 +6,7 @@ const mostMatches = 2000;
  * What each text names that the others name less, the most telling first: files and identifiers are what somebody who
  * comes back to a place needs from it. At most a number of characters for each text.
  */
-export function namedThings(texts: readonly string[], mostLength: number): readonly (readonly string[])[] {
+export function identifiersIn(texts: readonly string[], mostLength: number): readonly (readonly string[])[] {
   const counts = texts.map((text) => countThings(text));
   const holders = new Map<string, number>();
   for (const each of counts) for (const thing of each.keys()) holders.set(thing, (holders.get(thing) ?? 0) + 1);

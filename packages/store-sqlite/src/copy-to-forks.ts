@@ -9,7 +9,7 @@ import type { WriteContext } from "./store-context.ts";
  * Before a session is purged its forks get what they share of its own records: the oldest those it needs, each later one
  * what it needs beyond that. Gives the seq up to which somebody needs them.
  */
-export function giveToForks(context: WriteContext, session: SessionRow): number {
+export function copyToForks(context: WriteContext, session: SessionRow): number {
   const { statements } = context.connection;
   let covered = session.origin_seq ?? 0;
   const holders: { readonly session: number | null; readonly toSeq: number }[] = [

@@ -15,7 +15,7 @@ const newIndex = `
   INSERT INTO store_search (store_search, rank) VALUES ('secure-delete', 1), ('automerge', 0), ('crisismerge', 200);`;
 
 /** Replaces the index with an empty one, inside a transaction; false while an earlier renamed index still exists. */
-export function beginIndexAnew({ database }: Connection): boolean {
+export function beginIndexRebuild({ database }: Connection): boolean {
   if (hasOldIndex({ database })) return false;
   try {
     // SQLite keeps the tables of a virtual table from being renamed, unless it is told to.

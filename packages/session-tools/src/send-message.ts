@@ -15,13 +15,13 @@ export interface SendTarget {
 }
 
 /** Brings a text to another session, from this one. The answer, or null where it lies there for the next turn. */
-export type PassOn = (ref: SessionRef, text: string) => Promise<string | null>;
+export type SendMessage = (ref: SessionRef, text: string) => Promise<string | null>;
 
 /**
  * What a session may still pass on. Nothing is done yet, so that one that may not leaves nothing behind.
  * @throws {SessionToolRefusal} when the session is gone, the send policy denies it, or sessions passed it on too often already
  */
-export async function readyToPassOn(
+export async function prepareSend(
   { deliver, limits, sendPolicy }: SessionToolContext,
   { store, own }: VisibleSessions,
   { signal, callId }: AgentToolCall,
@@ -31,7 +31,7 @@ export async function readyToPassOn(
     /** Where it goes, as far as the send policy asks. */
     readonly target: (own: SessionState) => SendTarget;
   },
-): Promise<PassOn> {
+): Promise<SendMessage> {
   const state = await store.load(own, { signal });
   if (state === null) throw new SessionToolRefusal("no-session", noSession);
   // Whoever may not speak cannot have another session speak in its place.

@@ -2,13 +2,13 @@ import type { Host } from "../host.ts";
 import { spawnSelf } from "./run-self.ts";
 
 /** What a process that was killed in the middle of an answer had said of its records. */
-export interface KilledTalk {
+export interface KilledProcess {
   /** In the order they were acknowledged. */
   readonly acknowledged: readonly { readonly seq: number; readonly id: string }[];
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface KilledTalkOptions {
+export interface KilledProcessOptions {
   readonly args: readonly string[];
   /** The process is killed during the first answer after this number of records. */
   readonly killAfter: number;
@@ -19,7 +19,7 @@ export interface KilledTalkOptions {
 const piecesBeforeKill = 3;
 
 /** Has the conversation begin in a process of its own and kills that with SIGKILL while an answer is coming. */
-export function killTalk(host: Host, { args, killAfter, signal }: KilledTalkOptions): Promise<KilledTalk> {
+export function runAndKill(host: Host, { args, killAfter, signal }: KilledProcessOptions): Promise<KilledProcess> {
   const child = spawnSelf(host, [...args, "--json"], signal);
   const acknowledged: { seq: number; id: string }[] = [];
   let pieces = 0;

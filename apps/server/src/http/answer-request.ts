@@ -20,7 +20,7 @@ import type { RouteDefinition } from "./route.ts";
 import { writeAnswer, writeProblem } from "./write-answer.ts";
 
 /** What stands before every route. */
-export interface FrontParts {
+export interface RequestHandlers {
   readonly context: ServerContext;
   readonly routes: RouteTable<RouteDefinition>;
   readonly authenticator: Authenticator;
@@ -46,7 +46,7 @@ const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PAT
 
 /** Answers one request: sizes, probes, host, origin, token, then the route. */
 export async function answerRequest(
-  parts: FrontParts,
+  parts: RequestHandlers,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -71,7 +71,7 @@ export async function answerRequest(
 }
 
 async function answerChecked(
-  parts: FrontParts,
+  parts: RequestHandlers,
   request: IncomingMessage,
   response: ServerResponse,
   trace: Trace,
@@ -113,7 +113,7 @@ async function answerChecked(
 
 type TokenOf = Awaited<ReturnType<Authenticator["authenticate"]>>;
 
-async function authenticate(parts: FrontParts, request: IncomingMessage): Promise<TokenOf> {
+async function authenticate(parts: RequestHandlers, request: IncomingMessage): Promise<TokenOf> {
   const { authenticator, rates, metrics, trustedProxies } = parts;
   try {
     return await authenticator.authenticate(request.headers.authorization);
@@ -129,7 +129,7 @@ async function authenticate(parts: FrontParts, request: IncomingMessage): Promis
 }
 
 async function answerProbe(
-  { readiness }: FrontParts,
+  { readiness }: RequestHandlers,
   path: string,
   { method }: IncomingMessage,
   response: ServerResponse,
@@ -144,7 +144,7 @@ async function answerProbe(
 }
 
 async function answerMetrics(
-  parts: FrontParts,
+  parts: RequestHandlers,
   request: IncomingMessage,
   response: ServerResponse,
   trace: Trace,
