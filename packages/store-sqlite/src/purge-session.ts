@@ -2,7 +2,7 @@ import type { SessionRef } from "@throughline/core";
 import { planRemove } from "@throughline/core/store";
 import { settleChildren } from "./child-index.ts";
 import { copyToForks } from "./copy-to-forks.ts";
-import { deleteOldIndexSlice, hasOldIndex } from "./index-anew.ts";
+import { deleteOldIndexSlice, hasOldIndex } from "./rebuild-index.ts";
 import type { Connection } from "./open-connection.ts";
 import { dropPayloads } from "./record-rows.ts";
 import { foundSession, frameOf } from "./session-rows.ts";
