@@ -92,8 +92,16 @@ async function start(args) {
   const usual = process.stdin.isTTY === true && process.stdout.isTTY === true ? "chat" : "demo";
   const entry = ["--conditions=@throughline/source", join("apps", "cli", "bin", "throughline.js")];
   const { code } = await run(pinnedNode(), [...entry, ...(args.length > 0 ? args : [usual])]);
+  if (code === 0 && args.length === 0) process.stderr.write(nextSteps);
   return code;
 }
+
+const nextSteps = `
+What to do next:
+  npm start -- chat --model anthropic/claude-sonnet-4-5   with ANTHROPIC_API_KEY set: talk to a model
+  npm start -- import ~/.claude ~/.codex ~/.openclaw      keep and search your own transcripts
+  docs/getting-started.md                                 write a program of your own
+`;
 
 async function test(args) {
   try {

@@ -4,7 +4,7 @@ import process from "node:process";
 import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
 import { findFiles, repositoryRoot } from "./find-files.ts";
 import { readMarkdown } from "./markdown.ts";
-import type { MarkdownParts } from "./markdown.ts";
+import type { Fence, MarkdownParts } from "./markdown.ts";
 import { createFenceRunner, planFence } from "./run-fences.ts";
 
 /** What the check found. */
@@ -13,6 +13,8 @@ export interface DocsReport {
   readonly links: number;
   readonly fencesRun: number;
   readonly fencesSkipped: number;
+  /** Outputs of fences that were compared with the `text` fence behind them. */
+  readonly outputsCompared: number;
   readonly violations: readonly string[];
 }
 
@@ -92,26 +94,35 @@ async function runReadme(
   root: string,
   file: MarkdownFile,
   variables: Readonly<Record<string, string>>,
-): Promise<Pick<DocsReport, "fencesRun" | "fencesSkipped" | "violations">> {
+): Promise<Pick<DocsReport, "fencesRun" | "fencesSkipped" | "outputsCompared" | "violations">> {
   const violations = checkExamples(file);
   let fencesRun = 0;
   let fencesSkipped = 0;
-  const folder = dirname(file.path) === "." ? rootReadmePackage : dirname(file.path);
+  let outputsCompared = 0;
+  const folder = /^(?:packages|apps)\//.test(file.path) ? dirname(file.path) : rootReadmePackage;
   using runner = createFenceRunner(root, folder, variables);
-  for (const fence of file.fences) {
+  for (const [index, fence] of file.fences.entries()) {
     const plan = planFence(fence);
     if (plan.kind === "invalid") violations.push(`${file.path}:${fence.line} ${plan.message}`);
     if (plan.kind === "skipped") fencesSkipped += 1;
     if (plan.kind !== "typescript" && plan.kind !== "shell") continue;
     fencesRun += 1;
-    const failure = await runner.run(fence, plan.kind);
+    const expected = expectedOutput(fence, file.fences[index + 1]);
+    if (expected !== null) outputsCompared += 1;
+    const failure = await runner.run(fence, plan.kind, expected);
     if (failure) violations.push(`${file.path}:${fence.line} the example fails:\n${failure}`);
   }
-  return { fencesRun, fencesSkipped, violations };
+  return { fencesRun, fencesSkipped, outputsCompared, violations };
 }
 
-function isRunReadme(path: string): boolean {
-  return /^(?:(?:packages|apps)\/[^/]+\/)?README\.md$/.test(path);
+/** The output that a page shows for a fence: the `text` fence right after it. */
+function expectedOutput(fence: Fence, next: Fence | undefined): string | null {
+  const endLine = fence.line + fence.text.replace(/\n$/, "").split("\n").length + 1;
+  return next !== undefined && next.language === "text" && next.line - endLine <= 2 ? next.text : null;
+}
+
+function isRunPage(path: string): boolean {
+  return /^(?:(?:packages|apps)\/[^/]+\/)?README\.md$|^docs\/(?:guides\/)?[^/]+\.md$/.test(path);
 }
 
 /** Checks every Markdown file below `root`: links, machine paths, and the examples of the READMEs. */
@@ -119,9 +130,10 @@ export async function checkDocs(root: string): Promise<DocsReport> {
   const files = readFiles(root);
   const byPath = new Map(files.map((file) => [file.path, file]));
   const violations = files.flatMap((file) => checkText(root, byPath, file));
-  const waiting = files.filter((file) => isRunReadme(file.path)).values();
+  const waiting = files.filter((file) => isRunPage(file.path)).values();
   let fencesRun = 0;
   let fencesSkipped = 0;
+  let outputsCompared = 0;
   // Two at a time: each fence is a process of its own, and most of its time is its start.
   // The providers that an example asks, with the keys and addresses where their users have them.
   await using simulator = createProviderSimulator({ fallback: () => "The folder holds three files." });
@@ -138,19 +150,20 @@ export async function checkDocs(root: string): Promise<DocsReport> {
       const result = await runReadme(root, file, variables);
       fencesRun += result.fencesRun;
       fencesSkipped += result.fencesSkipped;
+      outputsCompared += result.outputsCompared;
       violations.push(...result.violations);
     }
   };
   await Promise.all([worker(), worker()]);
   const links = files.reduce((total, file) => total + file.links.length, 0);
-  return { files: files.length, links, fencesRun, fencesSkipped, violations: violations.toSorted() };
+  return { files: files.length, links, fencesRun, fencesSkipped, outputsCompared, violations: violations.toSorted() };
 }
 
 if (import.meta.main) {
   const report = await checkDocs(repositoryRoot);
   for (const violation of report.violations) process.stdout.write(`${violation}\n`);
-  const { files, links, fencesRun, fencesSkipped } = report;
-  const fences = `${fencesRun} examples run, ${fencesSkipped} not run with a reason`;
+  const { files, links, fencesRun, fencesSkipped, outputsCompared } = report;
+  const fences = `${fencesRun} examples run, ${outputsCompared} outputs compared, ${fencesSkipped} not run with a reason`;
   const end = report.violations.length === 0 ? "no violations" : `${report.violations.length} violations`;
   process.stdout.write(`docs: ${files} files, ${links} links, ${fences}, ${end}\n`);
   process.exitCode = report.violations.length === 0 ? 0 : 1;

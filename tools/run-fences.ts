@@ -16,10 +16,10 @@ export type FencePlan =
 const timeoutMs = 60_000;
 const commandPattern = /^(?:pnpm -s )?throughline(?:\s|$)/;
 
-/** What to do with a fence of a README: TypeScript and lines for our own command are run, everything else is text. */
+/** What to do with a fence of a README: TypeScript, lines for our own command and `sh run` are run, everything else is text. */
 export function planFence(fence: Fence): FencePlan {
   const firstLine = fence.text.split("\n").find((line) => line.trim() !== "" && !line.startsWith("#")) ?? "";
-  const isShell = fence.language === "sh" && commandPattern.test(firstLine);
+  const isShell = fence.language === "sh" && (commandPattern.test(firstLine) || /(?:^|\s)run(?:\s|$)/.test(fence.info));
   if (fence.language !== "ts" && !isShell) return { kind: "ignored" };
   if (!/\bno-run\b/.test(fence.info)) return { kind: isShell ? "shell" : "typescript" };
   const reason = /\bno-run reason="([^"]+)"/.exec(fence.info)?.[1];
@@ -33,10 +33,32 @@ const shellFunctions = [
   'pnpm() { [ "$1 $2" = "-s throughline" ] || { echo "only pnpm -s throughline is known here" >&2; return 2; }; shift 2; throughline "$@"; }',
 ].join("\n");
 
+/** How an output differs from the one that a page shows; null when it does not. */
+export function outputProblem(stdout: string, expected: string | null): string | null {
+  if (expected === null) return null;
+  const lines = (text: string): string[] =>
+    text
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.trimEnd());
+  const pattern = lines(expected)
+    .map((line) => (line.trim() === "…" ? "[^]*?" : line.split("…").map(escaped).join("[^\n]*?")))
+    .join("\n");
+  const actual = lines(stdout).join("\n");
+  return new RegExp(`^${pattern}$`).test(actual) ? null : `the page shows another output than\n${actual}`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
 /** Where the fences of one README run: a home of their own, shared by all of them, that is removed afterwards. */
 export interface FenceRunner extends Disposable {
-  /** Runs one fence; gives null when it ended well, else what it printed. */
-  run(fence: Fence, kind: "typescript" | "shell"): Promise<string | null>;
+  /**
+   * Runs one fence; returns null when it ended well, else what it printed. With `expected`, stdout must be that text, in which
+   * `…` stands for anything within a line, and a line of `…` for any lines.
+   */
+  run(fence: Fence, kind: "typescript" | "shell", expected?: string | null): Promise<string | null>;
 }
 
 /**
@@ -66,25 +88,31 @@ export function createFenceRunner(
   const execute = (
     file: string,
     args: readonly string[],
-    more: Readonly<Record<string, string>> = {},
+    more: Readonly<Record<string, string>>,
+    expected: string | null,
   ): Promise<string | null> =>
     new Promise((resolve) => {
       execFile(file, args, { cwd: home, env: { ...env, ...more }, timeout: timeoutMs }, (error, stdout, stderr) => {
         resolve(
           error
             ? `${error.killed ? `not done after ${timeoutMs} ms\n` : ""}${stdout}${stderr}`.trim() || error.message
-            : null,
+            : outputProblem(stdout, expected),
         );
       });
     });
   return {
-    run(fence, kind) {
-      if (kind === "shell") return execute("bash", ["-c", `${shellFunctions}\n${fence.text}`]);
+    run(fence, kind, expected = null) {
+      if (kind === "shell") return execute("bash", ["-c", `${shellFunctions}\n${fence.text}`], {}, expected);
       const path = join(home, `fence-${fence.line}.ts`);
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, fence.text);
       const hooks = pathToFileURL(join(import.meta.dirname, "fence-imports.ts")).href;
-      return execute(process.execPath, ["--conditions=@throughline/source", "--import", hooks, path], variables);
+      return execute(
+        process.execPath,
+        ["--conditions=@throughline/source", "--import", hooks, path],
+        variables,
+        expected,
+      );
     },
     [Symbol.dispose]: () => rmSync(home, { recursive: true, force: true }),
   };

@@ -89,17 +89,28 @@ describe("examples", () => {
     expect(violation).toMatch(/^packages\/a\/README\.md:2 the example fails:\n[^]*seen/);
   });
 
-  it("are left alone with a reason only, and outside READMEs", async () => {
+  it("are left alone with a reason only, and outside READMEs and guides", async () => {
     const failing = `throw new Error("run");`;
     const report = await checkDocs(
       temporaryTree({
         ...tree,
         "packages/a/README.md": fence('ts no-run reason="needs a key"', failing) + fence("ts no-run", failing),
-        "docs/a.md": fence("ts", failing),
+        "docs/decisions/a.md": fence("ts", failing),
       }),
     );
     expect(report.fencesSkipped).toBe(1);
     expect(report.violations).toEqual(['packages/a/README.md:4 no-run needs reason="…"']);
+  });
+
+  it("print what the text fence behind them shows, with … for any text of a line or any lines", async () => {
+    const example = fence("ts", `console.log("one 12 ms\\ntwo\\nthree\\nfour");`);
+    const page = (shown: string): Promise<string[]> =>
+      complaints({ "docs/guides/a.md": `${example}${fence("text", shown)}` });
+    expect(await page("one … ms\n…\nfour")).toEqual([]);
+    expect(await page("one … s\n…\nfour")).toEqual([
+      "docs/guides/a.md:1 the example fails:\nthe page shows another output than\none 12 ms\ntwo\nthree\nfour",
+    ]);
+    expect(await page("one 12 ms\ntwo\nthree")).toHaveLength(1);
   });
 
   it("start the command line, and only that", async () => {

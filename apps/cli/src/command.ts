@@ -12,6 +12,8 @@ export interface OptionDefinition {
   readonly description: string;
   /** The only words it takes; they are checked and completed. @default any text */
   readonly choices?: readonly string[];
+  /** Values that a shell offers; any other text is allowed too. */
+  readonly suggestions?: readonly string[];
   /** True for what only tests say: help leaves it out. @default false */
   readonly isHidden?: boolean;
   /** @default the text itself */

@@ -32,8 +32,12 @@ export const archived: OptionDefinition = { flags: "--archived", description: "a
 export const role: OptionDefinition = {
   flags: "--role <role>",
   description: "messages of this role only: user, assistant, toolResult, …",
+  suggestions: ["user", "assistant", "toolResult", "bashExecution", "custom"],
 };
 export const purge: OptionDefinition = {
   flags: "--purge",
-  description: "delete every copy of the content for good, with --yes",
+  description: "permanently delete every copy of the content, with --yes",
 };
+
+/** Models that a shell offers. */
+export const usualModels: readonly string[] = ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "ollama/", "offline"];

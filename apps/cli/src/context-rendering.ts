@@ -1,5 +1,5 @@
 import { historyTargets, renderTextPieces } from "@throughline/history";
-import type { Context, TargetName } from "@throughline/history";
+import type { Context, Repair, TargetName } from "@throughline/history";
 import { usageError } from "./error-report.ts";
 import { LongText } from "./terminal-safe.ts";
 
@@ -7,7 +7,7 @@ import { LongText } from "./terminal-safe.ts";
 export interface ContextRendering {
   readonly system: string | null;
   readonly messages: readonly unknown[];
-  readonly repairs: readonly unknown[];
+  readonly repairs: readonly Repair[];
 }
 
 type Renderer = (context: Context, model: NonNullable<Context["model"]> | null) => ContextRendering;

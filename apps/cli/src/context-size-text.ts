@@ -1,4 +1,5 @@
 import type { ContextGauge, ContextSize } from "./context-gauge.ts";
+import { grouped } from "./counted.ts";
 import { ageText, timeText } from "./time-text.ts";
 
 const barCells = 40;
@@ -28,34 +29,41 @@ export function contextSizeLines(
     `${sign}${grouped(tokens)} ${window}${share}`,
     ...(percent === null ? [] : [bar(percent)]),
     ...shown.map(([name, part]) => `  ${name.padEnd(13)} ${grouped(part).padStart(11)}`),
-    `${sourceText(gauge, countedAtMs, nowMs)}${windowTokens === null ? "" : `; window: ${windowSource}`}`,
+    ...sourceLines(gauge, countedAtMs, nowMs),
+    ...(windowTokens === null ? [] : [`window: ${windowSource}`]),
   ];
 }
 
-function sourceText(
+function sourceLines(
   { source, lowTokens, highTokens }: ContextGauge,
   countedAtMs: number | null,
   nowMs: number,
-): string {
-  const age = countedAtMs === null ? "" : `, ${timeText(countedAtMs)} UTC (${ageText(countedAtMs, nowMs)})`;
+): readonly string[] {
+  const age = countedAtMs === null ? "" : `, ${countedText(countedAtMs, nowMs)}`;
   const band = `${grouped(lowTokens)} to ${grouped(highTokens)}`;
+  const notInLog = "system prompt and tools are not in the log and not counted";
   switch (source) {
     case "actual":
-      return `counted by the provider at the last call${age}`;
+      return [`counted by the provider at the last call${age}`];
     case "actual+delta":
-      return `counted by the provider at the last call that holds${age}, and an estimate of what came after it (${band})`;
+      return [
+        `counted by the provider at the last valid call${age}`,
+        `and an estimate of the records after it (${band})`,
+      ];
     case "tokenizer":
-      return `estimated (${band}), without system prompt and tools, which are not in the log`;
+      return [`estimated (${band})`, notInLog];
     case "heuristic":
-      return `estimated roughly (${band}), without system prompt and tools, which are not in the log`;
+      return [`estimated roughly (${band})`, notInLog];
   }
+}
+
+/** The time, with the age where that is not a date itself. */
+function countedText(atMs: number, nowMs: number): string {
+  const age = ageText(atMs, nowMs);
+  return `${timeText(atMs)} UTC${/^\d{4}-/.test(age) ? "" : ` (${age})`}`;
 }
 
 function bar(percent: number): string {
   const filled = Math.min(barCells, Math.round((barCells * percent) / 100));
   return `[${"#".repeat(filled)}${"-".repeat(barCells - filled)}]`;
-}
-
-function grouped(tokens: number): string {
-  return tokens.toLocaleString("en");
 }

@@ -48,7 +48,7 @@ describe("sessions", () => {
     const { stdout, stderr } = await run("sessions", "--agent", "many");
     expect(stdout.trim().split("\n")).toHaveLength(50);
     expect(stdout).toContain("agent:many:s59");
-    expect(stderr).toMatch(/^50 of 60 shown \(--limit all, or --cursor \S+\)\n$/);
+    expect(stderr).toMatch(/^50 of 60 shown \(--limit all shows all\)\n$/);
     expect((await run("sessions", "--agent", "many", "--limit", "all")).stderr).toBe("60 of 60 shown\n");
   });
 

@@ -75,7 +75,7 @@ describe("context", () => {
     expect(gauge.tokens).toBeLessThan(1100);
     const { stdout } = await run("context", "agent:main:used");
     expect(stdout).toContain(`~${gauge.tokens.toLocaleString("en")} / 2,000 tokens (`);
-    expect(stdout).toContain("and an estimate of what came after it");
+    expect(stdout).toContain("and an estimate of the records after it");
   });
 
   it("estimates all after a compaction and for another model, and says what was left out", async () => {

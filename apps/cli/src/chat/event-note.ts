@@ -1,6 +1,6 @@
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";
 import { shellWord } from "@throughline/core/internal";
-import { counted } from "../counted.ts";
+import { counted, grouped } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 
 /** What a person should hear of an event; null for what is as usual. */
@@ -97,10 +97,6 @@ function memoryNote(event: WholeTurnEvent): string | null {
 
 export function causeText(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
-}
-
-function grouped(tokens: number): string {
-  return tokens.toLocaleString("en");
 }
 
 /** An event as `--json` shows it: its name and those of its fields that are plain values. */

@@ -1,3 +1,4 @@
+import { sizeText } from "../counted.ts";
 import type { AssistantMessage, StoredRecord, ToolResultMessage } from "@throughline/core";
 import { blocksText } from "@throughline/queries/internal";
 
@@ -16,11 +17,6 @@ export interface ToolLine {
 export function toolLineText({ name, target, isError, sizeBytes, durationMs }: ToolLine): string {
   const time = durationMs < 1000 ? `${Math.round(durationMs)} ms` : `${(durationMs / 1000).toFixed(1)} s`;
   return `${name}${target === "" ? "" : ` ${target}`} (${isError ? "failed, " : ""}${sizeText(sizeBytes)}, ${time})`;
-}
-
-function sizeText(sizeBytes: number): string {
-  if (sizeBytes < 1000) return `${sizeBytes} B`;
-  return sizeBytes < 1_000_000 ? `${(sizeBytes / 1000).toFixed(1)} kB` : `${(sizeBytes / 1_000_000).toFixed(1)} MB`;
 }
 
 /** Puts calls and their results together as their records come by. */

@@ -1,4 +1,5 @@
 import type { CommandDefinition } from "../command.ts";
+import { usualModels } from "../common-options.ts";
 import { parseCount } from "../option-values.ts";
 
 /** What opens a conversation. */
@@ -10,7 +11,11 @@ export const conversationCommands: readonly CommandDefinition[] = [
     arguments: [],
     options: [
       { flags: "--key <key>", description: "this session: a key or id, exactly; a new key makes one" },
-      { flags: "--model <provider/name>", description: "who answers; offline needs no key" },
+      {
+        flags: "--model <provider/name>",
+        description: "the model that answers; offline needs no key",
+        suggestions: usualModels,
+      },
       { flags: "--once <text>", description: "one turn, without a terminal; stdin does it too" },
       {
         flags: "--when-busy <what>",
@@ -51,7 +56,13 @@ export const programCommands: readonly CommandDefinition[] = [
     name: "diagnose",
     description: "read a provider's error from stdin: an overflow or not, its sizes, and what the guard would do",
     arguments: [],
-    options: [{ flags: "--provider <name>", description: "who answered, when the error does not say" }],
+    options: [
+      {
+        flags: "--provider <name>",
+        description: "the provider, if the error does not name it",
+        suggestions: ["anthropic", "openai", "ollama", "gemini", "mistral", "bedrock"],
+      },
+    ],
     examples: [
       "diagnose <<< 'prompt is too long: 210000 tokens > 200000 maximum'",
       'diagnose --json <<< \'{"status":429,"message":"Too many tokens per minute"}\'',

@@ -1,5 +1,5 @@
 import type { CommandDefinition } from "../command.ts";
-import { allAgents, archived, keyArgument, limit, role, since, until } from "../common-options.ts";
+import { allAgents, archived, keyArgument, limit, role, since, until, usualModels } from "../common-options.ts";
 import { parseCount, parseNumber } from "../option-values.ts";
 
 /** What only looks at sessions. */
@@ -45,9 +45,21 @@ export const readingCommands: readonly CommandDefinition[] = [
         flags: "--provider <name>",
         description:
           "whose messages: neutral, anthropic, openai, openai-responses, ollama, gemini, mistral, bedrock or text (default: neutral)",
+        suggestions: [
+          "neutral",
+          "anthropic",
+          "openai",
+          "openai-responses",
+          "ollama",
+          "gemini",
+          "mistral",
+          "bedrock",
+          "text",
+        ],
       },
-      { flags: "--model <name>", description: "the model, if not the session's own" },
+      { flags: "--model <name>", description: "the model, if not the session's own", suggestions: usualModels },
       { flags: "--window <tokens>", description: "the model's window", parse: parseCount },
+      { flags: "--messages", description: "also print the messages" },
     ],
     examples: ["context notes --window 200000", "context notes --provider anthropic --json"],
     load: () => import("../commands/context.ts"),

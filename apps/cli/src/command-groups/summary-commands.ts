@@ -1,10 +1,14 @@
 import type { CommandDefinition, OptionDefinition } from "../command.ts";
-import { exactKeyArgument, keyArgument } from "../common-options.ts";
+import { exactKeyArgument, keyArgument, usualModels } from "../common-options.ts";
 import { parseCount, parseLimit } from "../option-values.ts";
 
 const byModel: readonly OptionDefinition[] = [
-  { flags: "--dry-run", description: "say what would be done; ask nobody, change nothing" },
-  { flags: "--model <provider/name>", description: "who writes it; offline needs no key" },
+  { flags: "--dry-run", description: "print what would be done; call no model, change nothing" },
+  {
+    flags: "--model <provider/name>",
+    description: "the model that writes it; offline needs no key",
+    suggestions: usualModels,
+  },
   { flags: "--window <tokens>", description: "the model's window", parse: parseCount },
 ];
 

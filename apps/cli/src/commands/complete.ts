@@ -28,7 +28,7 @@ async function candidates(
   const command = commandOf(commands, before);
   const options = [...(command?.options ?? []), ...globalOptions];
   const asked = options.find((option) => longName(option) === before.at(-1));
-  if (asked !== undefined && takesValue(asked)) return asked.choices ?? [];
+  if (asked !== undefined && takesValue(asked)) return asked.choices ?? asked.suggestions ?? [];
   if (typed.startsWith("-")) return [...options.map(longName), "--help"];
   if (command === undefined) return visible.map(({ name }) => name);
   if (command.name === "completion") return ["bash", "zsh", "fish"];

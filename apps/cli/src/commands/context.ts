@@ -1,8 +1,8 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { readWindow } from "@throughline/core";
 import type { StoredRecord } from "@throughline/core";
-import { buildContext, limitContext } from "@throughline/history";
-import type { Context, OmittedRange } from "@throughline/history";
+import { buildContext, historyTargets, limitContext } from "@throughline/history";
+import type { Context, OmittedRange, TargetName } from "@throughline/history";
 import { readHistoryCut } from "@throughline/session";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { measureContext, namedModel } from "../context-gauge.ts";
@@ -18,6 +18,7 @@ interface ContextOptions {
   readonly provider?: string;
   readonly model?: string;
   readonly window?: number;
+  readonly messages?: boolean;
 }
 
 /** Shows what would be sent to a model now, and how full its window is. */
@@ -80,7 +81,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   await output.line({ text: state.ref.key, style: "bold" }, model === null ? "" : `  ${model}`);
   const windowSource = options.window === undefined ? "the session's entry" : "--window";
   for (const line of contextSizeLines(size, { windowSource, nowMs: Date.now() })) await output.line(line);
-  await print(context, provider, { ...built, omitted }, rendering);
+  await print(context, provider, { ...built, omitted }, rendering, options.messages === true);
   return 0;
 }
 
@@ -98,18 +99,52 @@ async function print(
   { output }: CommandContext,
   provider: string,
   built: Context,
-  rendering: ContextRendering,
+  { messages, repairs }: ContextRendering,
+  isWithMessages: boolean,
 ): Promise<void> {
-  await output.line(
-    `${counted(built.recordsInContext, "message")}, ${rendering.messages.length} for ${provider}, ${counted(rendering.repairs.length, "repair")}`,
-  );
+  const sent = provider === "neutral" ? "" : `, ${messages.length} for ${provider}`;
+  await output.line(`${counted(built.recordsInContext, "message")}${sent}`);
   for (const { fromSeq, toSeq, reason } of built.omitted)
     await output.line({ text: `left out: ${fromSeq} to ${toSeq}, ${reason}`, style: "dim" });
+  const target = provider === "neutral" ? (built.model?.provider ?? null) : provider;
+  const shown = provider === "neutral" ? repairsFor(built, target) : repairs;
+  if (shown !== null) await output.line(`${counted(shown.length, "repair")} for ${target}`);
+  for (const line of repairLines(shown ?? [], built)) await output.line(line);
+  if (!isWithMessages) {
+    await output.line({ text: "--messages prints the messages, --json everything", style: "dim" });
+    return;
+  }
   for (const message of built.messages) {
     await output.line("");
     await output.line({ text: `#${message.seq} ${message.role}`, style: "cyan" });
     await output.line(blocksText(message.content));
   }
+}
+
+/** The repairs that the provider of the session's model needs; null if its format is unknown. */
+function repairsFor(built: Context, provider: string | null): ContextRendering["repairs"] | null {
+  const target = historyTargets.get(provider as TargetName);
+  if (target === undefined || built.model === null) return null;
+  return target.render(built, { target: built.model }).repairs;
+}
+
+const shownPlaces = 3;
+
+/** The repairs by rule, most frequent first, each with its first places. */
+function repairLines(repairs: ContextRendering["repairs"], { messages }: Context): readonly string[] {
+  const seqs = new Map(messages.map(({ recordId, seq }) => [recordId, seq]));
+  const byRule = new Map<string, (number | string)[]>();
+  for (const { rule, recordId } of repairs)
+    byRule.set(rule, [...(byRule.get(rule) ?? []), ...(recordId === null ? [] : [seqs.get(recordId) ?? recordId])]);
+  const counts = Map.groupBy(repairs, ({ rule }) => rule);
+  return [...counts]
+    .toSorted(([, a], [, b]) => b.length - a.length)
+    .map(([rule, all]) => {
+      const places = byRule.get(rule) ?? [];
+      const named = places.slice(0, shownPlaces).map((place) => (typeof place === "number" ? `#${place}` : place));
+      const more = places.length > named.length ? ", …" : "";
+      return `  ${String(all.length).padStart(5)}  ${rule}${named.length === 0 ? "" : `  ${named.join(", ")}${more}`}`;
+    });
 }
 
 function entryWindow(value: unknown): number | null {

@@ -1,7 +1,7 @@
 import { readCalls } from "@throughline/session";
 import type { ExplainedCall } from "@throughline/session";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { counted } from "../counted.ts";
+import { counted, grouped, sizeText } from "../counted.ts";
 import { resolveSession } from "@throughline/queries";
 import { MemoryBudget } from "@throughline/queries/internal";
 import { timeText } from "../time-text.ts";
@@ -27,7 +27,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     else await print(context, call);
   }
   if (output.isJson) await output.end(shown.length);
-  else if (!hasCalls) output.note(`${ref.key} holds no record of a model call.`);
+  else if (!hasCalls)
+    output.note(`${ref.key} has no record of a model call. Only calls that Throughline makes are recorded.`);
   return 0;
 }
 
@@ -38,6 +39,9 @@ function callObject(call: ExplainedCall): { readonly kind: "call"; readonly [fie
   const { messageCount, windowTokens, cut } = facts;
   return { kind: "call", ...place, messageCount, windowTokens, cut, changes, estimatedTokens, actual, outcome };
 }
+
+/** The changes of one call that are printed for people. */
+const shownChanges = 3;
 
 async function print({ output }: CommandContext, call: ExplainedCall): Promise<void> {
   const { turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId, changes, facts } = call;
@@ -54,18 +58,22 @@ async function print({ output }: CommandContext, call: ExplainedCall): Promise<v
     const request = cut.requestSeq === null ? "" : `, except the request #${cut.requestSeq}`;
     await output.line(`  cut         before record #${cut.fromSeq}${request}: the history was longer than the window`);
   }
-  if (summaryId !== null) await output.line(`  summarized  what came before, in ${summaryId}`);
-  for (const { what, reason, beforeBytes, afterBytes, recordId } of changes)
+  if (summaryId !== null) await output.line(`  summarized  the earlier records, in ${summaryId}`);
+  for (const { what, reason, beforeBytes, afterBytes, recordId } of changes.slice(0, shownChanges))
     await output.line(
-      `  shortened   ${what} of ${recordId ?? "several records"}: ${beforeBytes} to ${afterBytes} bytes, ${reason}`,
+      `  shortened   ${what} of ${recordId ?? "several records"}: ${sizeText(beforeBytes)} to ${sizeText(afterBytes)}, ${reason}`,
     );
-  await output.line(`  tokens      ~${call.estimatedTokens} estimated${actualText(call.actual)}`);
+  if (changes.length > shownChanges)
+    await output.line(`              and ${grouped(changes.length - shownChanges)} more; --json lists all`);
+  await output.line(`  tokens      ~${grouped(call.estimatedTokens)} estimated`);
+  await output.line(`              ${actualText(call.actual)}`);
   await output.line(`  outcome     ${call.outcome}`);
   await output.line("");
 }
 
 function actualText(actual: ExplainedCall["actual"]): string {
-  if (actual === null) return ", not counted by the provider";
+  if (actual === null) return "not counted by the provider";
   const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = actual;
-  return `, ${input + cacheRead + cacheWrite} counted (${cacheRead} from the cache), ${output} answered`;
+  const sent = grouped(input + cacheRead + cacheWrite);
+  return `${sent} counted by the provider (${grouped(cacheRead)} from the cache), ${grouped(output)} in the answer`;
 }

@@ -21,7 +21,7 @@ interface SearchOptions {
   readonly scan?: boolean;
 }
 
-const shownByDefault = 50;
+const shownByDefault = 20;
 
 /** Finds words in the records of every session: the best hits by the store's index, or all of them by reading. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -86,7 +86,25 @@ async function hitsOf(
   return tellIndexing(context, index, hits);
 }
 
-async function showHit({ output }: CommandContext, hit: SearchHit): Promise<void> {
+/** The snippet with its hits in bold; on a terminal as much around the first hit as one line holds. */
+function snippetPieces(snippet: string, highlights: SearchHit["highlights"], width: number | null): readonly Piece[] {
+  const room = (width ?? Number.POSITIVE_INFINITY) - 4;
+  const first = highlights[0]?.[0] ?? 0;
+  const from = snippet.length <= room ? 0 : Math.max(0, Math.min(first - Math.floor(room / 4), snippet.length - room));
+  const to = Math.min(snippet.length, from + room);
+  const pieces: Piece[] = from === 0 ? [] : ["…"];
+  let at = from;
+  for (const [start, end] of highlights) {
+    if (end <= at || start >= to) continue;
+    pieces.push(snippet.slice(at, Math.max(at, start)));
+    pieces.push({ text: snippet.slice(Math.max(at, start), Math.min(end, to)), style: "bold" });
+    at = Math.min(end, to);
+  }
+  return [...pieces, snippet.slice(at, to), ...(to < snippet.length ? ["…"] : [])];
+}
+
+async function showHit(context: CommandContext, hit: SearchHit): Promise<void> {
+  const { output, host } = context;
   const { ref, sessionId, seq, id, role, tsMs, score, snippet, highlights } = hit;
   if (output.isJson) {
     await output.object({ kind: "hit", key: ref.key, sessionId, seq, id, role, tsMs, score, snippet, highlights });
@@ -96,11 +114,8 @@ async function showHit({ output }: CommandContext, hit: SearchHit): Promise<void
     { text: `${ref.key} #${seq} ${role ?? "record"}`, style: "cyan" },
     { text: `  ${timeText(tsMs)}`, style: "dim" },
   );
-  const pieces: Piece[] = ["  "];
-  let at = 0;
-  for (const [start, end] of highlights) {
-    pieces.push(snippet.slice(at, start), { text: snippet.slice(start, end), style: "bold" });
-    at = end;
-  }
-  await output.line(...pieces, snippet.slice(at));
+  await output.line(
+    "  ",
+    ...snippetPieces(snippet, highlights, output.isTerminal ? (host.stdout.columns ?? 80) : null),
+  );
 }

@@ -105,7 +105,7 @@ async function countText(
       ? null
       : await readSessions(store, query, countedAtMost, nextCursor, async () => void (rest += 1));
   const total = `${cursor === null ? "" : "more than "}${shown + rest}`;
-  const more = nextCursor === null ? "" : ` (--limit all, or --cursor ${nextCursor})`;
+  const more = nextCursor === null ? "" : " (--limit all shows all)";
   return `${shown} of ${total}${isContinued ? " from here on" : ""} shown${more}`;
 }
 

@@ -12,6 +12,7 @@ import {
   selectRecords,
 } from "@throughline/queries";
 import { isBoundary, isChosen, withinMemory } from "@throughline/queries/internal";
+import { grouped } from "../counted.ts";
 import { showRecord } from "../show-record.ts";
 
 interface ShowOptions {
@@ -39,10 +40,16 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   };
   const { head } = await loadExisting(store, ref);
   let count = 0;
+  let firstSeq: number | null = null;
   for await (const stored of chosenRecords(store, ref, head, selection, signal)) {
     count += 1;
+    firstSeq ??= stored.seq;
     await showRecord(context, stored, options.raw === true);
   }
+  if (isWindow(selection) && firstSeq !== null && firstSeq > 2 && !output.isJson)
+    output.note(
+      `${grouped(firstSeq - 1)} earlier records are not shown. See them: \`throughline show ${ref.key} --all\``,
+    );
   if (options.follow === true) {
     await output.flush();
     await follow(
@@ -54,6 +61,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     );
   } else if (output.isJson) await output.end(count);
   return 0;
+}
+
+/** Whether only the records of the context's window are shown, as without options. */
+function isWindow({ isAll, isAllBranches, afterSeq, role, tail }: RecordSelection): boolean {
+  return !isAll && !isAllBranches && afterSeq === 0 && role === null && tail === null;
 }
 
 /** The records to show, up to the head's `lastSeq`: what comes later is for `--follow`. */

@@ -3,6 +3,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { sessionTotals } from "@throughline/queries";
 import { maskSecrets } from "@throughline/config/internal";
 import { parseStoreUrl } from "@throughline/config";
+import { grouped, sizeText } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 
 /** Counts what is in the store; reads its index only. */
@@ -22,10 +23,20 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   };
   if (output.isJson) await output.object({ kind: "stats", ...stats });
   else {
-    for (const [name, value] of Object.entries(stats)) {
-      const text = value === null ? "-" : name.endsWith("AtMs") ? timeText(Number(value)) : String(value);
-      await output.line({ text: name, style: "cyan" }, `\t${text}`);
-    }
+    const time = (ms: number | null): string => (ms === null ? "-" : `${timeText(ms)} UTC`);
+    const rows: readonly (readonly [string, string])[] = [
+      ["store", stats.store],
+      ["durability", stats.defaultDurability],
+      ["size", stats.sizeBytes === null ? "-" : sizeText(stats.sizeBytes)],
+      ["agents", grouped(stats.agents)],
+      ["sessions", `${grouped(stats.sessions)} (${grouped(stats.archivedSessions)} archived)`],
+      ["records", grouped(stats.records)],
+      ["messages", grouped(stats.messages)],
+      ["first activity", time(stats.firstAtMs)],
+      ["last activity", time(stats.lastAtMs)],
+      ["not indexed", stats.searchLag === null ? "-" : `${grouped(stats.searchLag)} records`],
+    ];
+    for (const [name, text] of rows) await output.line({ text: name.padEnd(15), style: "cyan" }, text);
   }
   return 0;
 }

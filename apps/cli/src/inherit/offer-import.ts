@@ -4,7 +4,7 @@ import type { SessionSettings } from "@throughline/config";
 import { hasErrorCode } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
-import { counted } from "../counted.ts";
+import { counted, sizeText } from "../counted.ts";
 import { maskSecrets } from "@throughline/config/internal";
 import { foreignPlaces, isOwnPlace, openclawState, placesAt } from "@throughline/transfer/internal";
 import type { ForeignPlace } from "@throughline/transfer/internal";
@@ -175,9 +175,4 @@ async function importAll(
 function placeText({ path, files, sizeBytes }: ForeignPlace): string {
   const what = /\.(db|sqlite)$/.test(path) ? "a database" : counted(files, "transcript");
   return `${what} (${sizeText(sizeBytes)}) in ${path}`;
-}
-
-function sizeText(sizeBytes: number): string {
-  if (sizeBytes < 1_000_000) return `${(sizeBytes / 1000).toFixed(1)} kB`;
-  return `${(sizeBytes / 1_000_000).toFixed(1)} MB`;
 }
