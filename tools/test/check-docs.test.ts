@@ -104,7 +104,7 @@ describe("examples", () => {
 
   it("print what the text fence behind them shows, with … for any text of a line or any lines", async () => {
     const example = fence("ts", `console.log("one 12 ms\\ntwo\\nthree\\nfour");`);
-    const page = (shown: string): Promise<string[]> =>
+    const page = (shown: string): Promise<readonly string[]> =>
       complaints({ "docs/guides/a.md": `${example}${fence("text", shown)}` });
     expect(await page("one … ms\n…\nfour")).toEqual([]);
     expect(await page("one … s\n…\nfour")).toEqual([
