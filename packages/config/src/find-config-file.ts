@@ -8,7 +8,7 @@ const mostBytes = 4_194_304;
 const remedy = "Name another file with --config.";
 
 /** Where a configuration file is looked for. */
-export interface ConfigFilePlace {
+interface ConfigFilePlace {
   /** Relative paths start here. */
   readonly workingDirectory: string;
   /** The home, which may hold `config.json`. */

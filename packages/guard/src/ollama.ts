@@ -11,7 +11,7 @@ export const ollamaRequestFields: { readonly truncate: false; readonly shift: fa
 };
 
 /** What Ollama's own API says of a model. */
-export interface OllamaWindow {
+interface OllamaWindow {
   /** Of the loaded model, from `/api/ps`: what counts. Null when it is not loaded. */
   readonly loadedTokens: number | null;
   /** `num_ctx` of the model file and the length it was trained for, from `/api/show`. */

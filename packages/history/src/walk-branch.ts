@@ -1,7 +1,7 @@
 import { createFinding, type Finding, type StoredRecord } from "@throughline/core";
 
 /** The records from the root to the head, and what was odd on the way. */
-export interface BranchWalk {
+interface BranchWalk {
   /** Root first. */
   readonly path: readonly StoredRecord[];
   readonly findings: readonly Finding[];

@@ -14,7 +14,7 @@ interface RepairedCopy {
 }
 
 /** Receives what a check finds, as it is found. */
-export interface StoreCheckListener {
+interface StoreCheckListener {
   onFindings(findings: readonly Finding[]): Promise<void>;
   /** A repair wrote a copy, which was opened and counted. */
   onCopy(copy: RepairedCopy): void;

@@ -3,7 +3,7 @@ import type { Finding, FindingCode } from "@throughline/core";
 import type { Context, TargetName } from "@throughline/history";
 import { historyTargets } from "@throughline/history";
 
-export interface InspectMessagesOptions {
+interface InspectMessagesOptions {
   /** The provider they are for. */
   readonly provider: TargetName;
   /** The model that gets them; what only some models refuse is judged by it. @default the strictest */

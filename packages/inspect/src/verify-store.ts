@@ -11,7 +11,7 @@ export interface VerifyStoreOptions extends Pick<CheckStoreOptions, "open" | "fo
 }
 
 /** Receives what a verification finds, as it is found. */
-export interface VerifyStoreListener {
+interface VerifyStoreListener {
   onFindings(findings: readonly Finding[]): Promise<void>;
   /** The store has no check of its own, so every session is read; `name` is that of its capabilities. */
   onNoCheck(name: string): void;

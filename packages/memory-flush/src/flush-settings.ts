@@ -99,7 +99,7 @@ export const defaultThresholds: readonly Required<FlushThreshold>[] = [
 ];
 
 /** A setting that cannot be used. */
-export interface SettingProblem {
+interface SettingProblem {
   readonly key: string;
   readonly value: unknown;
   readonly allowed: string;

@@ -19,7 +19,7 @@ export interface SessionCandidate {
   readonly isArchived: boolean;
 }
 
-export type SessionMatch<Candidate> =
+type SessionMatch<Candidate> =
   | { readonly kind: "one"; readonly candidate: Candidate }
   | { readonly kind: "none" }
   | { readonly kind: "several"; readonly candidates: readonly Candidate[] };

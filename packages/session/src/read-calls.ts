@@ -5,7 +5,7 @@ import { explainCalls } from "./explain-calls.ts";
 import type { ExplainedCall } from "./explain-calls.ts";
 
 /** Selects calls of a session; without any field, all of them. */
-export interface CallQuery {
+interface CallQuery {
   /** Only the calls of the turn with this id. */
   readonly turn?: string;
   /** Only the last calls, as many as this. */

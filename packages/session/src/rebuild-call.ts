@@ -9,7 +9,7 @@ import { historyTarget } from "./session-log.ts";
 import { changesWindow } from "./window-facts.ts";
 
 /** What a call was given and no record holds. */
-export interface CallPrefix {
+interface CallPrefix {
   readonly system: string | null;
   readonly tools: readonly ToolDefinition[];
 }
