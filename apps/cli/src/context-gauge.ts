@@ -52,7 +52,9 @@ export async function measureContext(context: Context, options: ContextSizeOptio
   const actual = lastActual(messages, model);
   const calibration = readCalibration(options.learned) ?? emptyCalibration;
   const estimate = estimateContext({ messages }, { counter, calibration, actual });
-  const { tokens, source, lowTokens, highTokens, windowTokens } = gaugeOf(estimate, options);
+  const { tokens, source, lowTokens, highTokens, windowTokens } = gaugeOf(estimate, {
+    windowTokens: options.windowTokens,
+  });
   // A count includes the system prompt and the tools of that call, which are in no log; an estimate knows of none.
   const request = actual === null ? { messages, system: null } : { messages };
   return {

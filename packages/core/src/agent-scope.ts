@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { assertAgentId, assertNamespace, quote } from "./session-id.ts";
 import { parseSessionKey } from "./session-key.ts";
 import type { SessionRef } from "./session-ref.ts";
@@ -13,13 +14,17 @@ export interface AgentScopeOptions {
   readonly namespace?: string;
 }
 
+const { required, text } = optionKinds;
+const scopeTable: OptionTable<AgentScopeOptions> = { agentId: required(text), namespace: text };
+
 /**
  * A store in which only one agent's sessions exist. Refuses every request for another agent's session before it reaches
  * the store, whether an address, a query or a key names it. Lists and searches never leave the agent. Checking and
  * repairing concern every session of a store, so a scope has no `maintenance`. Closing it closes the store.
- * @throws {ThroughlineError} AGENT_ID_INVALID, NAMESPACE_INVALID; every operation: KEY_AGENT_MISMATCH
+ * @throws {ThroughlineError} INPUT_INVALID, AGENT_ID_INVALID, NAMESPACE_INVALID; every operation: KEY_AGENT_MISMATCH
  */
 export function createAgentScope(store: SessionStore, options: AgentScopeOptions): SessionStore {
+  assertKnownOptions<AgentScopeOptions>("createAgentScope", options, scopeTable);
   const { agentId, namespace = "" } = options;
   assertAgentId(agentId);
   assertNamespace(namespace);

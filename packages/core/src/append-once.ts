@@ -1,3 +1,5 @@
+import { appendTable } from "./store-option-tables.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import type { ErrorCode } from "./error-codes.ts";
 import type { AppendDraft } from "./record-draft.ts";
 import type { SessionRef } from "./session-ref.ts";
@@ -18,13 +20,18 @@ export interface AppendOnceOptions extends AppendOptions {
   readonly idempotencyKey: string;
 }
 
+const appendOnceTable: OptionTable<AppendOnceOptions> = {
+  ...appendTable,
+  idempotencyKey: optionKinds.required(optionKinds.text),
+};
+
 /**
  * Appends exactly once. When a store reports that the outcome of an append is unknown, this repeats the append with the
  * same key. The store decides: it makes the first attempt durable and answers for it, writes the records, or fails again.
  * Nobody decides it by reading the log: what a read returns may be in the page cache only.
  *
  * A repeat ignores `signal`, because an abort would hide that the first attempt may have been applied.
- * @throws {ThroughlineError} what the store throws; after the last attempt the first error, with `outcome: "unknown"`
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option; what the store throws; after the last attempt the first error, with `outcome: "unknown"`
  */
 export async function appendOnce(
   store: SessionStore,
@@ -32,6 +39,7 @@ export async function appendOnce(
   drafts: readonly AppendDraft[],
   options: AppendOnceOptions,
 ): Promise<AppendResult> {
+  assertKnownOptions<AppendOnceOptions>("appendOnce", options, appendOnceTable);
   const { signal: _signal, isNewKey: _isNewKey, ...again } = options;
   let unknown: ThroughlineError | null = null;
   for (let attempt = 1; ; attempt++) {

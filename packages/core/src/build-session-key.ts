@@ -20,14 +20,15 @@ export interface PeerKeyOptions {
   readonly suffix?: SessionKeySuffix;
 }
 
+const { oneOf, objectOf, required, text } = optionKinds;
 const peerTable: OptionTable<PeerKeyOptions> = {
-  agentId: optionKinds.required(optionKinds.text),
-  channel: optionKinds.required(optionKinds.text),
-  peerKind: optionKinds.required(optionKinds.oneOf(["direct", "group", "channel"])),
-  peerId: optionKinds.required(optionKinds.text),
-  accountId: optionKinds.text,
-  dmScope: optionKinds.oneOf(["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]),
-  suffix: optionKinds.object,
+  agentId: required(text),
+  channel: required(text),
+  peerKind: required(oneOf(["direct", "group", "channel"])),
+  peerId: required(text),
+  accountId: text,
+  dmScope: oneOf(["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]),
+  suffix: objectOf<SessionKeySuffix>({ kind: required(oneOf(["thread", "topic"])), id: required(text) }),
 };
 
 /** The key of an agent's main session. */
@@ -36,7 +37,7 @@ export function mainSessionKey(agentId = "main", mainKey = "main"): string {
   return checked(`agent:${agentId}:${mainKey}`);
 }
 
-/** The key of a conversation with a peer. @throws {ThroughlineError} KEY_INVALID, AGENT_ID_INVALID, INPUT_INVALID */
+/** The key of a conversation with a peer. @throws {ThroughlineError} INPUT_INVALID, KEY_INVALID, AGENT_ID_INVALID */
 export function peerSessionKey(options: PeerKeyOptions): string {
   assertKnownOptions<PeerKeyOptions>("peerSessionKey", options, peerTable);
   assertAgentId(options.agentId);

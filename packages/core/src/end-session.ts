@@ -1,3 +1,6 @@
+import { withSystemPorts } from "./node/system-ports.ts";
+import { portKinds } from "./port-kinds.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { mainSessionKey } from "./build-session-key.ts";
 import { loadExisting, updateEntry } from "./open-session.ts";
 import type { Clock } from "./ports.ts";
@@ -9,7 +12,8 @@ import type { SessionStore } from "./session-store.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
 export interface WaitForTurnOptions {
-  readonly clock: Clock;
+  /** @default the system's clock */
+  readonly clock?: Clock;
   /** 0 refuses at once. @default 15_000 */
   readonly timeoutMs?: number;
   /** Between two looks. @default 200 */
@@ -24,11 +28,8 @@ export interface WaitForTurnOptions {
  * running agent. The time that passed decides, however the clock is set meanwhile.
  * @throws {ThroughlineError} SESSION_BUSY when it took too long, ABORTED
  */
-export async function waitForTurnEnd(
-  store: SessionStore,
-  ref: SessionRef,
-  { clock, timeoutMs = 15_000, pollIntervalMs = 200, onWait, signal }: WaitForTurnOptions,
-): Promise<void> {
+export async function waitForTurnEnd(store: SessionStore, ref: SessionRef, options: WaitForTurnOptions): Promise<void> {
+  const { clock, timeoutMs = 15_000, pollIntervalMs = 200, onWait, signal } = withSystemPorts(options);
   const given = signal === undefined ? {} : { signal };
   let waitedMs = 0;
   for (;;) {
@@ -50,6 +51,19 @@ export interface EndSessionOptions extends WaitForTurnOptions {
   /** Deletes it and every copy of its content. @default false: it is archived, and can be restored */
   readonly purge?: boolean;
 }
+
+const { callback, flag, number, signal: signalKind } = optionKinds;
+
+/** The kinds of the options of a wait for a turn. */
+export const waitTable: OptionTable<WaitForTurnOptions> = {
+  clock: portKinds.clock,
+  timeoutMs: number({ min: 0 }),
+  pollIntervalMs: number({ min: 1 }),
+  onWait: callback,
+  signal: signalKind,
+};
+
+const endTable: OptionTable<EndSessionOptions> = { ...waitTable, purge: flag };
 
 const archivedAtField = "archivedAtMs";
 
@@ -80,14 +94,15 @@ export function assertMayEnd(ref: SessionRef): void {
 
 /**
  * Ends a session when nothing runs in it, and notes when.
- * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_PROTECTED, SESSION_BUSY, ABORTED
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SESSION_PROTECTED, SESSION_BUSY, ABORTED
  */
-export async function endSession(store: SessionStore, ref: SessionRef, options: EndSessionOptions): Promise<void> {
+export async function endSession(store: SessionStore, ref: SessionRef, options: EndSessionOptions = {}): Promise<void> {
+  assertKnownOptions<EndSessionOptions>("endSession", options, endTable);
   const { archived } = await loadExisting(store, ref);
   assertMayEnd(ref);
   await waitForTurnEnd(store, ref, options);
   const { purge = false } = options;
   if (archived && !purge) return;
-  if (!purge) await noteArchiving(store, ref, options.clock);
+  if (!purge) await noteArchiving(store, ref, withSystemPorts(options).clock);
   await store.remove(ref, { purge });
 }

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { appendOnce } from "./append-once.ts";
 import { loadExisting } from "./open-session.ts";
 import type { SourcedDraft } from "./record-draft.ts";
@@ -78,10 +79,16 @@ async function idAt({ store, ref }: SessionPlace, seq: number): Promise<string |
   return null;
 }
 
+const forkTable: OptionTable<Omit<ForkSessionOptions, "entry">> = {
+  sessionId: optionKinds.required(optionKinds.text),
+  atSeq: optionKinds.number({ min: 0 }),
+  signal: optionKinds.signal,
+};
+
 /**
  * A new session of the same store that begins with the records of another: shared where the store can, else copied. For
  * another agent or namespace it is copied in any case.
- * @throws {ThroughlineError} SESSION_NOT_FOUND, and SESSION_EXISTS or REVISION_CONFLICT when the target is taken
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, and SESSION_EXISTS or REVISION_CONFLICT when the target is taken
  */
 export async function forkSession(
   store: SessionStore,
@@ -89,6 +96,7 @@ export async function forkSession(
   to: SessionRef,
   options: Omit<ForkSessionOptions, "entry">,
 ): Promise<SessionState> {
+  assertKnownOptions("forkSession", options, forkTable);
   const { sessionId, atSeq } = options;
   const isElsewhere = from.namespace !== to.namespace || from.agentId !== to.agentId;
   if (store.fork === undefined || isElsewhere) return forkByCopy({ store, ref: from }, { store, ref: to }, options);

@@ -1,3 +1,6 @@
+import { withSystemPorts } from "./node/system-ports.ts";
+import { portKinds } from "./port-kinds.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { applyRoute } from "./delivery.ts";
 import { mergeEntry, statedFields } from "./merge-entry.ts";
 import type { Clock, RandomSource } from "./ports.ts";
@@ -51,22 +54,35 @@ export function inboundFields(message: InboundMessage, entry: SessionEntry | nul
 
 /** Options of `recordInbound`. */
 export interface RecordInboundOptions {
-  readonly clock: Clock;
-  readonly random: RandomSource;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Makes the ids of new sessions. @default the system's randomness */
+  readonly random?: RandomSource;
   /** @default true */
   readonly createIfMissing?: boolean;
 }
 
+const inboundTable: OptionTable<RecordInboundOptions> = {
+  clock: portKinds.clock,
+  random: portKinds.random,
+  createIfMissing: optionKinds.flag,
+};
+
+const routeTable: OptionTable<{ readonly clock?: Clock }> = { clock: portKinds.clock };
+
 /**
  * Keeps what an inbound message says of its session. Creates the session at its first message. Null when there is none
  * and none was to be created. It describes and is no activity: `updatedAt` stays.
+ * @throws {ThroughlineError} INPUT_INVALID, and what the store throws
  */
 export async function recordInbound(
   store: SessionStore,
   ref: SessionRef,
   message: InboundMessage,
-  { clock, random, createIfMissing = true }: RecordInboundOptions,
+  options: RecordInboundOptions = {},
 ): Promise<SessionState | null> {
+  assertKnownOptions<RecordInboundOptions>("recordInbound", options, inboundTable);
+  const { clock, random, createIfMissing = true } = withSystemPorts(options);
   if (createIfMissing) {
     const fields = inboundFields(message, null);
     const entry = { ...fields, updatedAt: clock.nowMs() };
@@ -79,13 +95,18 @@ export async function recordInbound(
   });
 }
 
-/** Sets where replies go: delivery context and last route in one commit; a route without a thread leaves the old one. */
+/**
+ * Sets where replies go: delivery context and last route in one commit; a route without a thread leaves the old one.
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND
+ */
 export async function updateRoute(
   store: SessionStore,
   ref: SessionRef,
   route: DeliveryContext,
-  { clock }: { readonly clock: Clock },
+  options: { readonly clock?: Clock } = {},
 ): Promise<SessionState> {
+  assertKnownOptions("updateRoute", options, routeTable);
+  const { clock } = withSystemPorts(options);
   await loadExisting(store, ref);
   return updateEntry(store, ref, (entry) => mergeEntry(applyRoute(entry, route), {}, { nowMs: clock.nowMs() }));
 }

@@ -13,7 +13,7 @@ export { isColumnText } from "./column-text.ts";
 export { Deadline } from "./deadline.ts";
 export { applyRoute, normalizeDelivery } from "./delivery.ts";
 export { endOfValue } from "./end-of-value.ts";
-export { archivedAtMs, assertMayEnd, noteArchiving, waitForTurnEnd } from "./end-session.ts";
+export { archivedAtMs, assertMayEnd, noteArchiving, waitForTurnEnd, waitTable } from "./end-session.ts";
 export type { WaitForTurnOptions } from "./end-session.ts";
 export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";
 export type { SplitEntry } from "./entry-blobs.ts";

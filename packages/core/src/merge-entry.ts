@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { normalizeDelivery } from "./delivery.ts";
 import { withoutOldBlobs } from "./entry-blobs.ts";
 import { patchEntry, type SessionEntry } from "./session-entry.ts";
@@ -13,16 +14,25 @@ export interface MergeEntryOptions {
   readonly activity?: "touch" | "preserve";
 }
 
+const { number, oneOf, required } = optionKinds;
+const mergeTable: OptionTable<MergeEntryOptions> = {
+  nowMs: required(number()),
+  activity: oneOf(["touch", "preserve"]),
+};
+
 /**
  * Merges a patch into an entry, by rules that other programs share. Fields that the patch does not name stay; a field
  * set to `undefined` is removed. A new model without a provider removes the old provider, because it belonged to the
  * old model. The time of activity never decreases. Delivery context and last route agree afterwards.
+ * @throws {ThroughlineError} INPUT_INVALID
  */
 export function mergeEntry(
   entry: SessionEntry,
   patch: Readonly<Record<string, unknown>>,
-  { nowMs, activity = "touch" }: MergeEntryOptions,
+  options: MergeEntryOptions,
 ): SessionEntry {
+  assertKnownOptions<MergeEntryOptions>("mergeEntry", options, mergeTable);
+  const { nowMs, activity = "touch" } = options;
   const { updatedAt: claimed, ...fields } = withoutOldBlobs(entry, patch);
   const isOtherModel = typeof fields["model"] === "string" && fields["model"] !== entry.model;
   const provider = isOtherModel && !Object.hasOwn(fields, "modelProvider") ? { modelProvider: undefined } : {};

@@ -1,3 +1,6 @@
+import { withSystemPorts } from "./node/system-ports.ts";
+import { portKinds } from "./port-kinds.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { isUnknown } from "./append-once.ts";
 import type { RandomSource } from "./ports.ts";
 import { isSameJson } from "./same-json.ts";
@@ -12,7 +15,8 @@ const maxAttempts = 64;
 
 /** Options of `openSession`. */
 export interface OpenSessionOptions {
-  readonly random: RandomSource;
+  /** Makes the ids of new sessions. @default the system's randomness */
+  readonly random?: RandomSource;
   /** Fields of the entry when the session has to be created; a given sessionId is used. */
   readonly entry?: Readonly<Record<string, unknown>>;
 }
@@ -23,16 +27,25 @@ export interface OpenedSession {
   readonly isNew: boolean;
 }
 
-/** Loads the session, or creates it. Two callers at once open the same one. */
+const { callback, object } = optionKinds;
+const openTable: OptionTable<OpenSessionOptions> = { random: portKinds.random, entry: object };
+const resetTable: OptionTable<ResetSessionOptions> = { random: portKinds.random, keep: callback };
+
+/**
+ * Loads the session, or creates it. Two callers at once open the same one.
+ * @throws {ThroughlineError} INPUT_INVALID, and what the store throws
+ */
 export async function openSession(
   store: SessionStore,
   ref: SessionRef,
-  options: OpenSessionOptions,
+  options: OpenSessionOptions = {},
 ): Promise<OpenedSession> {
+  assertKnownOptions<OpenSessionOptions>("openSession", options, openTable);
+  const { random, entry: fields = {} } = withSystemPorts(options);
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const loaded = await store.load(ref);
     if (loaded !== null) return { state: loaded, isNew: false };
-    const entry: SessionEntry = patchEntry({ sessionId: options.random.uuid() }, options.entry ?? {});
+    const entry: SessionEntry = patchEntry({ sessionId: random.uuid() }, fields);
     try {
       return { state: await saveOnce(store, ref, entry, null), isNew: true };
     } catch (error) {
@@ -100,22 +113,28 @@ export async function saveOnce(
 
 /** Options of `resetSession`. */
 export interface ResetSessionOptions {
-  readonly random: RandomSource;
+  /** Makes the ids of new sessions. @default the system's randomness */
+  readonly random?: RandomSource;
   /** What the new session keeps of the old entry. @default nothing but the list of earlier ids */
   readonly keep?: (entry: SessionEntry) => Readonly<Record<string, unknown>>;
 }
 
-/** Begins a new session under the key. The old one is archived in the same commit and stays reachable by its id. */
+/**
+ * Begins a new session under the key. The old one is archived in the same commit and stays reachable by its id.
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND
+ */
 export async function resetSession(
   store: SessionStore,
   ref: SessionRef,
-  options: ResetSessionOptions,
+  options: ResetSessionOptions = {},
 ): Promise<SessionState> {
+  assertKnownOptions<ResetSessionOptions>("resetSession", options, resetTable);
   return updateEntry(store, ref, (entry) => followingEntry(entry, options));
 }
 
 /** The entry of the session that follows one with this entry at a reset. */
-export function followingEntry(entry: SessionEntry, { random, keep }: ResetSessionOptions): SessionEntry {
+export function followingEntry(entry: SessionEntry, options: ResetSessionOptions): SessionEntry {
+  const { random, keep } = withSystemPorts(options);
   const sessionId = random.uuid();
   const previousSessionIds = [...earlierIds(entry["previousSessionIds"]), entry.sessionId];
   return patchEntry({ sessionId }, { ...keep?.(entry), sessionId, previousSessionIds });

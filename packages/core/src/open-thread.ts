@@ -1,3 +1,6 @@
+import { withSystemPorts } from "./node/system-ports.ts";
+import { portKinds } from "./port-kinds.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { applyRoute } from "./delivery.ts";
 import { forkSession } from "./fork-session.ts";
 import { keptOnReset } from "./merge-entry.ts";
@@ -13,8 +16,10 @@ import { hasErrorCode } from "./throughline-error.ts";
 
 /** Options of `openThread`. */
 export interface OpenThreadOptions {
-  readonly clock: Clock;
-  readonly random: RandomSource;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Makes the ids of new sessions. @default the system's randomness */
+  readonly random?: RandomSource;
   /** As the channel names it. */
   readonly id: string | number;
   /** @default "thread" */
@@ -23,6 +28,16 @@ export interface OpenThreadOptions {
   readonly fork?: boolean;
   readonly signal?: AbortSignal;
 }
+
+const { either, flag, number, oneOf, required, signal: signalKind, text } = optionKinds;
+const threadTable: OptionTable<OpenThreadOptions> = {
+  clock: portKinds.clock,
+  random: portKinds.random,
+  id: required(either(text, number())),
+  kind: oneOf(["thread", "topic"]),
+  fork: flag,
+  signal: signalKind,
+};
 
 /**
  * Opens the session of a thread or topic below a conversation, and creates it if needed. It has its own key, transcript
@@ -36,7 +51,8 @@ export async function openThread(
   parent: SessionRef,
   options: OpenThreadOptions,
 ): Promise<OpenedSession> {
-  const { clock, random, fork = false } = options;
+  assertKnownOptions<OpenThreadOptions>("openThread", options, threadTable);
+  const { clock, random, fork = false } = withSystemPorts(options);
   const ref = threadRef(parent, options.kind ?? "thread", String(options.id));
   const state = await loadExisting(store, parent);
   const found = await store.load(ref);

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds } from "./option-checks.ts";
 import { readContextRecords } from "./branch-walk.ts";
 import { loadExisting } from "./open-session.ts";
 import type { SessionRef } from "./session-ref.ts";
@@ -16,12 +17,14 @@ export interface RecordWindow {
  * The records a context needs: from the boundary the last writer stated, or, where none did, from what the newest
  * compaction or reset on the branch keeps. All of them where the session has neither. Memory grows with the window, not
  * with the session.
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND
  */
 export async function readWindow(
   store: SessionStore,
   ref: SessionRef,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<RecordWindow> {
+  assertKnownOptions<{ readonly signal?: AbortSignal }>("readWindow", options, { signal: optionKinds.signal });
   // A store that a network lies in front of brings both at once.
   if (store.readWindow !== undefined) return store.readWindow(ref, options);
   for (;;) {

@@ -1,3 +1,5 @@
+import { redactTable } from "./store-option-tables.ts";
+import { assertKnownOptions } from "./option-checks.ts";
 import { appendOnce } from "./append-once.ts";
 import { findCopies } from "./find-copies.ts";
 import { loadExisting } from "./open-session.ts";
@@ -25,7 +27,7 @@ const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "
  * ones. The notes go first, so that a process that ends in between has withheld too much and not too little. The last
  * note is written after the records are erased, even without a summary: every process that has the session open notices
  * it and reads the records again.
- * @throws {ThroughlineError} SESSION_REPLACED when the session is reset meanwhile, and what the store throws
+ * @throws {ThroughlineError} INPUT_INVALID; SESSION_REPLACED when the session is reset meanwhile, and what the store throws
  */
 export async function redactRecords(
   store: SessionStore,
@@ -33,6 +35,7 @@ export async function redactRecords(
   ids: readonly string[],
   options: RedactOptions,
 ): Promise<RedactResult> {
+  assertKnownOptions<RedactOptions>("redactRecords", options, redactTable);
   const { sessionId } = await loadExisting(store, ref);
   const asked = new Set(ids);
   const found = await summariesAfter(store, ref, asked);

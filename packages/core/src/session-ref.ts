@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { assertAgentId, assertNamespace, quote } from "./session-id.ts";
 import { parseSessionKey } from "./session-key.ts";
 import { ThroughlineError } from "./throughline-error.ts";
@@ -25,11 +26,16 @@ export interface SessionAddress {
   readonly archiveId?: string;
 }
 
+const { any } = optionKinds;
+// Each part has a code of its own; only names are refused here.
+const addressTable: OptionTable<SessionAddress> = { key: any, agentId: any, namespace: any, archiveId: any };
+
 /**
- * The door: derives the agent from the key once and checks every part.
- * @throws {ThroughlineError} KEY_INVALID, KEY_AGENT_MISMATCH, AGENT_ID_INVALID, NAMESPACE_INVALID
+ * The address of a session. The agent comes from the key where the address names none.
+ * @throws {ThroughlineError} INPUT_INVALID for a field that an address does not have; KEY_INVALID, KEY_AGENT_MISMATCH, AGENT_ID_INVALID, NAMESPACE_INVALID
  */
 export function sessionRef(address: SessionAddress): SessionRef {
+  assertKnownOptions<SessionAddress>("sessionRef", address, addressTable, "address");
   const named = parseSessionKey(address.key).agentId;
   const agentId = address.agentId ?? named ?? "main";
   assertAgentId(agentId);

@@ -1,3 +1,6 @@
+import { withSystemPorts } from "./node/system-ports.ts";
+import { portKinds } from "./port-kinds.ts";
+import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { subagentSessionKey } from "./build-session-key.ts";
 import { loadExisting } from "./open-session.ts";
 import type { Clock, RandomSource } from "./ports.ts";
@@ -26,8 +29,10 @@ export interface SpawnLimits {
 
 /** Options of `spawnSession`. */
 export interface SpawnSessionOptions {
-  readonly clock: Clock;
-  readonly random: RandomSource;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Makes the ids of new sessions. @default the system's randomness */
+  readonly random?: RandomSource;
   readonly limits?: SpawnLimits;
   /** Further fields of the child's entry; lineage and identity are not among them. */
   readonly entry?: Readonly<Record<string, unknown>>;
@@ -38,6 +43,24 @@ export interface SpawnSessionOptions {
   readonly occasion?: string;
 }
 
+const { filledText, integer, number, object, objectOf } = optionKinds;
+
+/** The kinds of the limits of `spawnSession`. */
+export const spawnLimitsTable: OptionTable<SpawnLimits> = {
+  maxDepth: integer({ min: 0 }),
+  maxChildren: integer({ min: 0 }),
+  maxTotal: integer({ min: 0 }),
+  idleMs: number({ min: 0 }),
+};
+
+const spawnTable: OptionTable<SpawnSessionOptions> = {
+  clock: portKinds.clock,
+  random: portKinds.random,
+  limits: objectOf(spawnLimitsTable),
+  entry: object,
+  occasion: filledText,
+};
+
 /** How long a place that was taken is kept for a child that is not there yet. */
 const reservedMs = 60_000;
 const maxAttempts = 64;
@@ -46,15 +69,16 @@ const maxAttempts = 64;
  * A new session below another: under a key of its own, with `spawnedBy` and `spawnDepth`. A parent that may not send has
  * no child that may. The limits hold against any number of callers at once: a place is taken in the entry of the topmost
  * session, by compare-and-swap, before the child is made.
- * @throws {ThroughlineError} SESSION_NOT_FOUND, SPAWN_REFUSED with `details.reason` `depth`, `children`, `total` or
+ * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SPAWN_REFUSED with `details.reason` `depth`, `children`, `total` or
  *   `circular`
  */
 export async function spawnSession(
   store: SessionStore,
   parent: SessionRef,
-  options: SpawnSessionOptions,
+  options: SpawnSessionOptions = {},
 ): Promise<SessionState> {
-  const { clock, random, limits = {}, entry = {}, occasion } = options;
+  assertKnownOptions<SpawnSessionOptions>("spawnSession", options, spawnTable);
+  const { clock, random, limits = {}, entry = {}, occasion } = withSystemPorts(options);
   const state = await loadExisting(store, parent);
   const idFor = (use: string): string =>
     occasion === undefined ? random.uuid() : derivedUuid([parent.key, state.sessionId, occasion, use]);

@@ -37,7 +37,8 @@ const turn: OptionKind = objectOf<Readonly<Record<"action" | "fence" | "turnId" 
   leaseUntilMs: any,
 });
 
-const append: OptionTable<AppendOptions> = {
+/** The kinds of the options of `append`. */
+export const appendTable: OptionTable<AppendOptions> = {
   // A level that no store has is CAPABILITY_UNSUPPORTED, as one that this store lacks.
   durability: text,
   expect: objectOf<NonNullable<AppendOptions["expect"]>>({ head: required(orNull(text)) }),
@@ -107,7 +108,8 @@ function isQuestion(value: unknown): boolean {
 const signalOnly: OptionTable<LoadOptions> = { signal };
 
 const remove: OptionTable<RemoveOptions> = { purge: flag };
-const redact: OptionTable<RedactOptions> = { reason: required(text), entryFields: listOf(text) };
+/** The kinds of the options of `redact`. */
+export const redactTable: OptionTable<RedactOptions> = { reason: required(text), entryFields: listOf(text) };
 const watch: OptionTable<Parameters<WatchFacet["watch"]>[1]> = { afterSeq: required(bound), signal: required(signal) };
 const fork: OptionTable<Parameters<ForkFacet["fork"]>[2]> = { atSeq: bound, sessionId: required(text) };
 const verify: OptionTable<NonNullable<Parameters<MaintenanceFacet["verify"]>[0]>> = { full: flag, signal };
@@ -134,14 +136,14 @@ export type StoreMethodName =
 
 /** The options of the methods of a store with their kinds. */
 export const storeOptionTables: Readonly<Record<StoreMethodName, Readonly<Record<string, OptionKind>>>> = {
-  append,
+  append: appendTable,
   read,
   readWindow: signalOnly,
   load: signalOnly,
   save,
   list,
   remove,
-  redact,
+  redact: redactTable,
   exclusively,
   watch,
   fork,

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { classifyOverflow } from "./classify-overflow.ts";
 import { countInstructions, findCut } from "./find-cut.ts";
 import type { CompactMessages, GuardEvent } from "./guard-options.ts";
@@ -26,6 +27,13 @@ export interface CompactInFlightOptions {
   readonly onEvent?: (event: GuardEvent) => void;
 }
 
+const inFlightTable: OptionTable<CompactInFlightOptions> = {
+  summarize: optionKinds.required(optionKinds.callback),
+  windowTokens: optionKinds.orNull(optionKinds.number({ min: 0 })),
+  content: optionKinds.oneOf(["blocks", "text"]),
+  onEvent: optionKinds.callback,
+};
+
 const system = "You are a conversation summarizer. Be concise and factual.";
 const question =
   "Summarize the conversation below so that it can continue without it. Keep decisions, facts, names, paths, numbers and what is still open.";
@@ -46,6 +54,7 @@ export function inFlightSplit(messageCount: number): { readonly compress: number
  * `guard.summary-failed`. Four messages and fewer stay as they are.
  */
 export function compactInFlight(options: CompactInFlightOptions): CompactMessages {
+  assertKnownOptions<CompactInFlightOptions>("compactInFlight", options, inFlightTable);
   return async ({ messages, targetTokens, signal }) => {
     const instructions = countInstructions(messages);
     const conversation = messages.slice(instructions);

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
 import { compactInFlight } from "./compact-in-flight.ts";
 import { guardCall } from "./guard-call.ts";
@@ -19,7 +20,7 @@ export interface ApiCallRequest {
 export interface GuardApiCallOptions<Reply> {
   /** Asks the model, also for the summary; Anthropic's Messages API or one like it. */
   readonly create: (request: ApiCallRequest, signal: AbortSignal | null) => Promise<Reply>;
-  readonly model: string;
+  readonly modelId: string;
   readonly system: string;
   /** Changed in place when the call succeeded with less than was given. */
   readonly messages: unknown[];
@@ -27,8 +28,8 @@ export interface GuardApiCallOptions<Reply> {
   readonly tools?: readonly unknown[];
   /** Calls after the first. @default 2 */
   readonly maxRetries?: number;
-  /** What the results may have a share of. @default 180000 */
-  readonly maxTokens?: number;
+  /** The window, in tokens: the summary is asked for inside it, and tool results may have a share of it. @default 180000 */
+  readonly windowTokens?: number;
   /** Gives the text of a summary. @default the texts of the reply's `content` */
   readonly readText?: (reply: Reply) => string;
   /** @default none */
@@ -38,16 +39,34 @@ export interface GuardApiCallOptions<Reply> {
 
 const replyTokens = 8096;
 
+const { callback, filledText, integer, list, number, required, signal: signalKind, text } = optionKinds;
+
+const apiCallTable: OptionTable<GuardApiCallOptions<never>> = {
+  create: required(callback),
+  modelId: required(filledText),
+  system: required(text),
+  messages: required(list),
+  tools: list,
+  maxRetries: integer({ min: 0 }),
+  windowTokens: number({ min: 1 }),
+  readText: callback,
+  onEvent: callback,
+  signal: signalKind,
+};
+
 /**
  * The guard of claw0's third lesson, in three stages: the call as it is; tool results over 30 % of the limit cut to
  * their head; the older half summarized. Then CONTEXT_OVERFLOW.
  *
  * Differences: only a real overflow counts as one, a tool result keeps its call, and roles alternate. The summary's own
  * call cannot overflow, and a stage that changes nothing costs no call.
+ *
+ * @throws {ThroughlineError} INPUT_INVALID, CONTEXT_OVERFLOW, and what `create` throws
  */
 export async function guardApiCall<Reply>(options: GuardApiCallOptions<Reply>): Promise<Reply> {
-  const { model, system, messages, create, maxTokens = 180_000 } = options;
-  const name = { provider: "anthropic", modelId: model };
+  assertKnownOptions<GuardApiCallOptions<Reply>>("guardApiCall", options, apiCallTable);
+  const { modelId, system, messages, create, windowTokens = 180_000 } = options;
+  const name = { provider: "anthropic", modelId };
   const readText = options.readText ?? textOfReply;
   const outcome = await guardCall<Reply>({
     model: name,
@@ -61,7 +80,7 @@ export async function guardApiCall<Reply>(options: GuardApiCallOptions<Reply>): 
     call: async (request, { signal }) =>
       create(
         {
-          model,
+          model: modelId,
           max_tokens: request.maxOutputTokens ?? replyTokens,
           system,
           messages: request.messages,
@@ -71,15 +90,20 @@ export async function guardApiCall<Reply>(options: GuardApiCallOptions<Reply>): 
       ),
     compact: compactInFlight({
       content: "blocks",
-      windowTokens: maxTokens,
+      windowTokens,
       summarize: async (summary) => {
         const question = [{ role: "user", content: summary.prompt }];
-        const request = { model, max_tokens: summary.maxOutputTokens, system: summary.system, messages: question };
+        const request = {
+          model: modelId,
+          max_tokens: summary.maxOutputTokens,
+          system: summary.system,
+          messages: question,
+        };
         return readText(await create(request, summary.signal));
       },
       ...(options.onEvent ? { onEvent: options.onEvent } : {}),
     }),
-    resultLimits: resultLimitsFor({ keep: "head", resultPercent: 30 }, maxTokens),
+    resultLimits: resultLimitsFor({ keep: "head", resultPercent: 30 }, windowTokens),
     maxRetries: options.maxRetries ?? 2,
     ...(options.onEvent ? { onEvent: options.onEvent } : {}),
     ...(options.signal ? { signal: options.signal } : {}),

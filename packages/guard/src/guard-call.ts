@@ -1,7 +1,8 @@
+import { assertKnownOptions } from "@throughline/core/internal";
 import { emptyCalibration } from "@throughline/tokens";
 import { createGuardRun, type GuardRun } from "./guard-run.ts";
 import { guardSteps, isFinal, type GuardState, type GuardStep } from "./guard-steps.ts";
-import type { GuardOptions, GuardOutcome } from "./guard-options.ts";
+import { guardTable, type GuardOptions, type GuardOutcome } from "./guard-options.ts";
 
 /**
  * Asks a model with a request that is kept inside its window.
@@ -10,10 +11,11 @@ import type { GuardOptions, GuardOutcome } from "./guard-options.ts";
  * provider said, the least is done that makes it fit: `SPEC.md` has the remedies and their order. The caller's messages
  * are never changed; the outcome has the request that was sent and the changes to keep.
  *
- * Throws CONTEXT_OVERFLOW, with the provider's error as cause and every attempt in the details, when nothing helps. Any
- * other error of `call` is thrown at once, as it came.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option; CONTEXT_OVERFLOW, with the provider's error as cause and every attempt in the details, when nothing helps. Any
+ * other error of `call` at once, as it came.
  */
 export async function guardCall<Reply>(options: GuardOptions<Reply>): Promise<GuardOutcome<Reply>> {
+  assertKnownOptions<GuardOptions<Reply>>("guardCall", options, guardTable);
   const run = createGuardRun(options, options.calibration ?? emptyCalibration);
   let state: GuardState = "checking";
   while (!isFinal(state)) state = nextState(state, await act(run, state));

@@ -1,3 +1,4 @@
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { Actual, Calibration, ContextEstimate, ModelName, TokenCounter } from "@throughline/tokens";
 import type { GuardChange, RecordIdsOfMessages } from "./guard-change.ts";
 import type { Remedy } from "./guard-steps.ts";
@@ -104,6 +105,44 @@ export interface GuardOptions<Reply> {
   readonly onEvent?: (event: GuardEvent) => void;
   readonly signal?: AbortSignal;
 }
+
+const { callback, integer, list, number, object, objectOf, objectWith, oneOf, orNull, required, signal, text } =
+  optionKinds;
+
+/** The kinds of the options of `guardCall`. */
+export const guardTable: OptionTable<GuardOptions<never>> = {
+  request: required(
+    objectOf<GuardRequest>({
+      messages: required(list),
+      system: orNull(text),
+      tools: list,
+      maxOutputTokens: orNull(integer({ min: 1 })),
+    }),
+  ),
+  model: required(object),
+  counter: required(objectWith("countText", "countMessages")),
+  call: required(callback),
+  windowTokens: orNull(number({ min: 0 })),
+  calibration: object,
+  actual: orNull(object),
+  countTokens: orNull(callback),
+  compact: orNull(callback),
+  turn: objectOf<GuardTurn>({ compactions: required(integer({ min: 0 })) }),
+  maxRetries: integer({ min: 0 }),
+  leastOutputTokens: number({ min: 0 }),
+  resultLimits: objectOf<ResultLimits & { readonly keep?: "head" | "head-and-tail" }>({
+    eachCharacters: required(number({ min: 0 })),
+    totalCharacters: required(number({ min: 0 })),
+    keep: oneOf(["head", "head-and-tail"]),
+  }),
+  limits: object,
+  keptChanges: list,
+  recordIds: list,
+  readReply: callback,
+  readWindow: orNull(callback),
+  onEvent: callback,
+  signal,
+};
 
 /** How one call, or the look before it, ended. */
 export interface GuardAttempt {

@@ -19,7 +19,7 @@ let simulator: ProviderSimulator;
 interface Guarded {
   readonly events: GuardEvent[];
   readonly requests: ApiCallRequest[];
-  ask(messages: unknown[], more?: { tools?: unknown[]; maxTokens?: number }): Promise<Anthropic.Message>;
+  ask(messages: unknown[], more?: { tools?: unknown[]; windowTokens?: number }): Promise<Anthropic.Message>;
 }
 
 /** The preset over Anthropic's SDK, as the first document's program calls it. */
@@ -34,7 +34,7 @@ async function connect(replies: readonly SimulatedReply[]): Promise<Guarded> {
     requests,
     async ask(messages, more = {}) {
       return guardApiCall({
-        model,
+        modelId: model,
         system: "You are a helper.",
         messages,
         create: async (request) => {

@@ -1,4 +1,11 @@
-import { findRecordProblem, isFromNewerVersion, throughlineKind } from "@throughline/core/internal";
+import {
+  findRecordProblem,
+  isFromNewerVersion,
+  throughlineKind,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+} from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { collectMessages, isMessageLike, type PrefixChange } from "./collect-messages.ts";
@@ -18,6 +25,11 @@ export interface BuildContextOptions {
    */
   readonly fromCheckpoint?: boolean;
 }
+
+const contextTable: OptionTable<BuildContextOptions> = {
+  headId: optionKinds.orNull(optionKinds.text),
+  fromCheckpoint: optionKinds.flag,
+};
 
 /** What a model would be sent, before the rules of its provider are applied. */
 export interface Context {
@@ -44,6 +56,7 @@ export interface Context {
  * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION when a record may mean something this build cannot know
  */
 export function buildContext(records: readonly StoredRecord[], options: BuildContextOptions = {}): Context {
+  assertKnownOptions<BuildContextOptions>("buildContext", options, contextTable);
   const headId =
     options.headId === undefined ? (records.findLast((record) => !record.side)?.id ?? null) : options.headId;
   return buildContextState(records, headId, options.fromCheckpoint ?? false).context;

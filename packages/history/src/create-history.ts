@@ -130,9 +130,9 @@ export function createHistory(target: TargetName | HistoryTarget, options: Histo
 
 function mappingOf(target: TargetName | HistoryTarget, options: HistoryOptions): ProviderMapping<unknown> {
   const { oneOf, object, either } = optionKinds;
-  assertArgument("createHistory", "target", target, either(oneOf(targetNames), object));
   const table = { ...(target === "openai" ? openAiChatTable : renderTable), ...windowTable };
   assertKnownOptions<HistoryOptions>("createHistory", options, table);
+  assertArgument("createHistory", "target", target, either(oneOf(targetNames), object));
   return typeof target === "string" ? providerMappings[target](options) : target.mapping;
 }
 

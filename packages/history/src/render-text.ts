@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 
@@ -9,20 +10,31 @@ export interface RenderTextOptions {
   readonly toolResultChars?: number;
 }
 
+const textTable: OptionTable<RenderTextOptions> = {
+  thinking: optionKinds.flag,
+  toolResultChars: optionKinds.number({ min: 0 }),
+};
+
 /**
  * The context as plain text, for people and for summarizers: `[User]: …`, `[Assistant]: …`. Every line after the first
  * of a message is indented, so a `[` at the beginning of a line is always the beginning of a message, whatever the
  * content says. Control characters are kept; whoever writes to a terminal makes them safe.
  */
 export function renderText(context: Context, options: RenderTextOptions = {}): string {
-  return [...renderTextPieces(context, options)].join("");
+  assertKnownOptions<RenderTextOptions>("renderText", options, textTable);
+  return [...textPieces(context, options)].join("");
 }
 
 /** What `renderText` gives, in pieces of a message or less: V8 has no text of more than half a gigabyte. */
-export function* renderTextPieces(
+export function renderTextPieces(
   context: Context,
   options: RenderTextOptions = {},
 ): Generator<string, void, undefined> {
+  assertKnownOptions<RenderTextOptions>("renderTextPieces", options, textTable);
+  return textPieces(context, options);
+}
+
+function* textPieces(context: Context, options: RenderTextOptions): Generator<string, void, undefined> {
   let separator = "";
   for (const message of context.messages) {
     for (const [label, body] of sections(message, options)) {

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields as isFields, surrogateText } from "./wire-values.ts";
 import type { WireFields as Fields } from "./wire-values.ts";
@@ -18,6 +19,16 @@ export interface ValidateAnthropicOptions {
   readonly blockTypes?: ReadonlySet<string>;
 }
 
+const { flag, list, objectWith, text } = optionKinds;
+const validateTable: OptionTable<ValidateAnthropicOptions> = {
+  allowsPrefill: flag,
+  model: text,
+  allowsSystem: flag,
+  thinking: flag,
+  latestReply: list,
+  blockTypes: { ...objectWith("has"), expected: "a Set of block types" },
+};
+
 /**
  * Checks messages as strictly as the API does, by the API's rules. It shares no code with the rendering, so that one
  * cannot hide the other's mistakes.
@@ -26,6 +37,7 @@ export function validateAnthropic(
   messages: readonly unknown[],
   options: ValidateAnthropicOptions = {},
 ): readonly Violation[] {
+  assertKnownOptions<ValidateAnthropicOptions>("validateAnthropic", options, validateTable);
   const check = new Check(options);
   if (messages.length === 0) check.fail("at-least-one", "messages", "messages: at least one message is required");
   messages.forEach((message, index) => check.message(message, index, messages));

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
@@ -23,6 +24,7 @@ export function validateGemini(
   contents: readonly unknown[],
   options: ValidateGeminiOptions = {},
 ): readonly Violation[] {
+  assertKnownOptions<ValidateGeminiOptions>("validateGemini", options, { model: optionKinds.text });
   const check = new GeminiCheck(contents);
   if (contents.length === 0) {
     check.fail("at-least-one", "contents", "* GenerateContentRequest.contents: contents is not specified");

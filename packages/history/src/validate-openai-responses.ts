@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isJson, isWireFields, surrogateText, wireList, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
@@ -13,6 +14,7 @@ export function validateOpenAiResponses(
   items: readonly unknown[],
   options: ValidateOpenAiResponsesOptions = {},
 ): readonly Violation[] {
+  assertKnownOptions<ValidateOpenAiResponsesOptions>("validateOpenAiResponses", options, { store: optionKinds.flag });
   const check = new ItemCheck(options.store ?? false);
   if (items.length === 0)
     check.fail("at-least-one", "input", 'One of "input" or "previous_response_id" must be provided.');

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { basename, dirname } from "node:path";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
@@ -39,12 +40,21 @@ export interface CheckedFile {
   readonly repair: TranscriptRepair | null;
 }
 
+const { callback, required, signal: signalKind } = optionKinds;
+const filesTable: OptionTable<CheckFilesOptions> = {
+  sessionIdOf: required(callback),
+  writeCopy: callback,
+  onFile: callback,
+  signal: required(signalKind),
+};
+
 /**
  * Checks a transcript or an index, or every one below a folder, one after the other. A file that cannot be read is a finding.
  * @param path absolute
  * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE for the path itself, ABORTED, and what writing a copy throws
  */
 export async function* checkFiles(path: string, options: CheckFilesOptions): AsyncGenerator<CheckedFile, void, void> {
+  assertKnownOptions<CheckFilesOptions>("checkFiles", options, filesTable);
   const { writeCopy, signal } = options;
   for (const file of findTranscriptFiles(path)) {
     options.onFile?.(file.path);

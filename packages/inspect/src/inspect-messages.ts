@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { createFinding } from "@throughline/core";
 import type { Finding, FindingCode } from "@throughline/core";
 import type { Context, TargetName } from "@throughline/history";
@@ -20,11 +21,19 @@ const pairCodes: ReadonlyMap<string, FindingCode> = new Map<string, FindingCode>
   ["id-unique", "DUPLICATE_TOOL_CALL"],
 ]);
 
+const { orNull, required, text } = optionKinds;
+const messagesTable: OptionTable<InspectMessagesOptions> = {
+  provider: required(text),
+  model: orNull(text),
+  path: orNull(text),
+};
+
 /**
  * What a provider would refuse about messages that somebody else put together, such as a captured request: each broken
  * rule in the provider's words.
  */
 export function inspectMessages(messages: readonly unknown[], options: InspectMessagesOptions): readonly Finding[] {
+  assertKnownOptions<InspectMessagesOptions>("inspectMessages", options, messagesTable);
   const { provider, model = null, path = null } = options;
   const violations = historyTargets.get(provider)?.validate(messages, model) ?? [];
   return violations.map(({ rule, path: place, text }) =>

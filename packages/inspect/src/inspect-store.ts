@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { setImmediate as pause } from "node:timers/promises";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding, ListQuery, MaintenanceFacet, SessionState, SessionStore, StoredRecord } from "@throughline/core";
@@ -11,6 +12,8 @@ export interface InspectStoreOptions {
   readonly signal?: AbortSignal;
 }
 
+const storeTable: OptionTable<InspectStoreOptions> = { query: optionKinds.object, signal: optionKinds.signal };
+
 /**
  * Reads every session of a store and reports what is odd: findings of the store's own check, if it has one, and of the
  * records. A session that cannot be read is a finding; the others are still read.
@@ -19,6 +22,7 @@ export async function* inspectStore(
   store: SessionStore,
   options: InspectStoreOptions = {},
 ): AsyncGenerator<Finding, void, void> {
+  assertKnownOptions<InspectStoreOptions>("inspectStore", options, storeTable);
   const { signal } = options;
   const reported = new Set<string>();
   if (store.maintenance !== undefined)

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { createFinding } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
@@ -25,11 +26,18 @@ export interface TranscriptReport {
   readonly lineCount: number;
 }
 
+const transcriptTable: OptionTable<InspectTranscriptOptions> = {
+  path: optionKinds.orNull(optionKinds.text),
+  sessionId: optionKinds.orNull(optionKinds.text),
+  signal: optionKinds.signal,
+};
+
 /** Reads a transcript of any version and says what is odd about it: its lines, its tree, and what a model would get. */
 export async function inspectTranscript(
   chunks: AsyncIterable<Uint8Array>,
   options: InspectTranscriptOptions = {},
 ): Promise<TranscriptReport> {
+  assertKnownOptions<InspectTranscriptOptions>("inspectTranscript", options, transcriptTable);
   const path = options.path ?? null;
   const reader = createTranscriptReader({ path, sessionId: options.sessionId ?? null });
   const records: StoredRecord[] = [];

@@ -1,6 +1,12 @@
 import { ThroughlineError } from "@throughline/core";
 import type { SessionRecord } from "@throughline/core";
-import { createRecentBranch, type RecentBranch } from "@throughline/core/internal";
+import {
+  createRecentBranch,
+  type RecentBranch,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+} from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, encodeLine } from "@throughline/openclaw-format";
 import type { TranscriptHeader } from "@throughline/openclaw-format/internal";
@@ -18,6 +24,8 @@ const newestVersion = 4;
 
 const lineFeed = new Uint8Array([0x0a]);
 
+const repairTable: OptionTable<RepairTranscriptOptions> = { sessionId: optionKinds.text, signal: optionKinds.signal };
+
 /**
  * The lines of a clean copy, in version 3: a good header first, then every record that can be read, each after its
  * parent. A line that is in order is given as it came, byte for byte; what cannot be read is left out, which is why the
@@ -29,6 +37,7 @@ export async function* repairTranscript(
   chunks: AsyncIterable<Uint8Array>,
   options: RepairTranscriptOptions = {},
 ): AsyncGenerator<Uint8Array, void, void> {
+  assertKnownOptions<RepairTranscriptOptions>("repairTranscript", options, repairTable);
   const reader = createTranscriptReader();
   const written = new Set<string>();
   const recent = createRecentBranch();

@@ -63,8 +63,8 @@ export interface FlushDecision {
  * @throws {ThroughlineError} INPUT_INVALID for a setting or a size that is not known, has another type, or is out of range
  */
 export function decideFlush(input: FlushInput, settings: MemoryFlushSettings = {}): FlushDecision {
-  assertKnownOptions<FlushInput>("decideFlush", input, flushInputTable, "input");
   assertKnownOptions<MemoryFlushSettings>("decideFlush", settings, flushSettingsTable, "settings");
+  assertKnownOptions<FlushInput>("decideFlush", input, flushInputTable, "input");
   const { tokens, windowTokens, nowMs } = input;
   const before = readFlushState(input.entry);
   const { compactAtTokens } = input;

@@ -51,8 +51,8 @@ export const endedFlushTable: OptionTable<EndedFlush> = { calls: required(calls)
  * @throws {ThroughlineError} INPUT_INVALID for calls that are none, and settings that are not known
  */
 export function observeFlush(observed: readonly ObservedCall[], settings: MemoryFlushSettings = {}): FlushObservation {
-  assertArgument("observeFlush", "calls", observed, calls);
   assertKnownOptions<MemoryFlushSettings>("observeFlush", settings, flushSettingsTable, "settings");
+  assertArgument("observeFlush", "calls", observed, calls);
   const tools = new Set((settings.writeTools ?? writeToolNames).map((name) => name.toLowerCase()));
   const writes = observed.filter(({ name, isError }) => tools.has(name.toLowerCase()) && isError !== true);
   const paths = writes.flatMap(({ arguments: args }) => pathArgumentNames.map((key) => args[key]));
@@ -98,8 +98,8 @@ export function endFlush(
   ended: EndedFlush,
   settings: MemoryFlushSettings = {},
 ): { readonly patch: Readonly<Record<string, unknown>>; readonly observation: FlushObservation | null } | null {
-  assertKnownOptions<EndedFlush>("endFlush", ended, endedFlushTable, "ended");
   assertKnownOptions<MemoryFlushSettings>("endFlush", settings, flushSettingsTable, "settings");
+  assertKnownOptions<EndedFlush>("endFlush", ended, endedFlushTable, "ended");
   const state = readFlushState(entry);
   if (state.phase !== "asked") return null;
   const step = ended.failed ? "failed" : "turn-ended";

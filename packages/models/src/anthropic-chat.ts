@@ -56,8 +56,8 @@ const usualOutputTokens = 8192;
  * const sessions = createSessions({ store, model: anthropic("claude-sonnet-4-5", { maxOutputTokens: 4000 }) });
  */
 export function anthropic(modelId: string, options: AnthropicModelOptions = {}): SessionModel {
-  assertArgument("anthropic", "modelId", modelId, optionKinds.filledText);
   assertKnownOptions<AnthropicModelOptions>("anthropic", options, table);
+  assertArgument("anthropic", "modelId", modelId, optionKinds.filledText);
   return sessionModel(anthropicChat(options), modelId, options);
 }
 

@@ -59,8 +59,8 @@ const table: OptionTable<OllamaModelOptions> = {
  * const model = ollama("qwen3:8b", { windowTokens: 32_768 });
  */
 export function ollama(modelId: string, options: OllamaModelOptions = {}): SessionModel {
-  assertArgument("ollama", "modelId", modelId, optionKinds.filledText);
   assertKnownOptions<OllamaModelOptions>("ollama", options, table);
+  assertArgument("ollama", "modelId", modelId, optionKinds.filledText);
   const { windowTokens = null, assumedWindowTokens, ...limits } = options;
   // The server says which window a request gets; what was asked for counts where it cannot be asked.
   const assumed = assumedWindowTokens ?? windowTokens;

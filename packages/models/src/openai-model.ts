@@ -58,8 +58,8 @@ const table: OptionTable<OpenAiModelOptions> = {
  * const local = openai("qwen3-32b", { baseUrl: "http://127.0.0.1:8000/v1", provider: "vllm", windowTokens: 32_768 });
  */
 export function openai(modelId: string, options: OpenAiModelOptions = {}): SessionModel {
-  assertArgument("openai", "modelId", modelId, optionKinds.filledText);
   assertKnownOptions<OpenAiModelOptions>("openai", options, table);
+  assertArgument("openai", "modelId", modelId, optionKinds.filledText);
   const { provider = "openai", outputLimitField, reasons } = options;
   const { connect, address } = openAiConnector(options);
   const api = options.api ?? (isOwnAddress("openai", address) ? "openai-responses" : "openai");

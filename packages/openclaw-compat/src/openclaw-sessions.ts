@@ -1,3 +1,11 @@
+import { checkParams } from "./check-params.ts";
+import {
+  assertKnownOptions,
+  optionKinds,
+  portKinds,
+  withSystemPorts,
+  type OptionTable,
+} from "@throughline/core/internal";
 import type { Clock, RandomSource, SessionEntry, SessionStore } from "@throughline/core";
 import {
   resolveDefaultStorePath,
@@ -36,8 +44,10 @@ export interface OpenclawSessionsOptions {
   readonly homeDir: string;
   /** @default "" */
   readonly namespace?: string;
-  readonly clock: Clock;
-  readonly random: RandomSource;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** @default the system's randomness */
+  readonly random?: RandomSource;
   /** Who holds a lock, for people. @default "openclaw-compat" */
   readonly owner?: string;
   /** How long a loaded store may come again; 0 switches the cache off. @default 45_000 */
@@ -75,44 +85,94 @@ export interface OpenclawSessions {
   clearSessionStoreCacheForTest(): void;
 }
 
-/** OpenClaw's session functions over a store of ours, whichever it is. */
+const { filledText, number, object, oneOf, required, text } = optionKinds;
+const sessionsTable: OptionTable<OpenclawSessionsOptions> = {
+  store: required(portKinds.store),
+  stateDir: required(filledText),
+  homeDir: required(text),
+  namespace: text,
+  clock: portKinds.clock,
+  random: portKinds.random,
+  owner: filledText,
+  cacheTtlMs: number({ min: 0 }),
+  cache: object,
+  sendPolicyMode: oneOf(["first-match", "deny-overrides"]),
+};
+
+/**
+ * OpenClaw's session functions over a store of ours, whichever it is.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option; each function too, for a parameter that it does not have
+ */
 export function createOpenclawSessions(options: OpenclawSessionsOptions): OpenclawSessions {
-  const { store, stateDir, homeDir, namespace = "", clock, random, cacheTtlMs = 45_000 } = options;
-  const lockNamespace = namespace === "" ? "openclaw-compat" : `${namespace}.openclaw-compat`;
-  const refOfLock = (agentId: string) => ({
-    namespace: lockNamespace,
-    agentId,
-    key: `agent:${agentId}:session-store-lock`,
-  });
-  const lock = createStoreLock(
-    store,
-    {
-      refOf: refOfLock,
-      agentOf: (agentId) => ({ namespace, agentId }),
-      owner: options.owner ?? "openclaw-compat",
-    },
-    { clock, random },
-  );
+  assertKnownOptions<OpenclawSessionsOptions>("createOpenclawSessions", options, sessionsTable);
+  const { store, stateDir, homeDir, namespace = "", clock, random, cacheTtlMs = 45_000 } = withSystemPorts(options);
+  const lock = storeLock(store, { namespace, owner: options.owner ?? "openclaw-compat", ports: { clock, random } });
   const { cache = new Map() } = options;
   const context: CompatContext = { store, stateDir, homeDir, namespace, clock, random, lock, cacheTtlMs, cache };
   const forAgent = (agentId: string | undefined) => ({ stateDir, ...(agentId === undefined ? {} : { agentId }) });
   return {
-    loadSessionStore: (storePath, given) => loadSessionStore(context, storePath, given),
+    async loadSessionStore(storePath, given) {
+      checkParams("loadSessionStore", given);
+      return loadSessionStore(context, storePath, given);
+    },
     saveSessionStore: (storePath, entries) => saveSessionStore(context, storePath, entries),
-    updateSessionStore: (storePath, mutator, given) => updateSessionStore(context, storePath, mutator, given),
-    updateSessionStoreEntry: (params) => updateSessionStoreEntry(context, params),
-    recordSessionMetaFromInbound: (params) => recordSessionMetaFromInbound(context, params),
-    updateLastRoute: (params) => updateLastRoute(context, params),
-    appendAssistantMessageToSessionTranscript: (params) => appendAssistantMessageToSessionTranscript(context, params),
+    async updateSessionStore(storePath, mutator, given) {
+      checkParams("updateSessionStore", given);
+      return updateSessionStore(context, storePath, mutator, given);
+    },
+    async updateSessionStoreEntry(params) {
+      checkParams("updateSessionStoreEntry", params);
+      return updateSessionStoreEntry(context, params);
+    },
+    async recordSessionMetaFromInbound(params) {
+      checkParams("recordSessionMetaFromInbound", params);
+      return recordSessionMetaFromInbound(context, params);
+    },
+    async updateLastRoute(params) {
+      checkParams("updateLastRoute", params);
+      return updateLastRoute(context, params);
+    },
+    async appendAssistantMessageToSessionTranscript(params) {
+      checkParams("appendAssistantMessageToSessionTranscript", params);
+      return appendAssistantMessageToSessionTranscript(context, params);
+    },
     resolveSessionTranscriptPath: (sessionId, agentId, topicId) =>
       resolveTranscriptPath({ ...forAgent(agentId), sessionId, ...(topicId === undefined ? {} : { topicId }) }),
     resolveDefaultSessionStorePath: (agentId) => resolveDefaultStorePath(forAgent(agentId)),
     resolveSessionTranscriptsDirForAgent: (agentId) => resolveSessionsDir(forAgent(agentId)),
-    resolveStorePath: (path, given = {}) => resolveStorePath(path, { ...forAgent(given.agentId), homeDir }),
-    resolveSendPolicy: (params) => resolvePolicy(params, options.sendPolicyMode),
-    withSessionStoreLock: (storePath, action, given) => lock.run(agentOf(storePath), action, given),
+    resolveStorePath(path, given = {}) {
+      checkParams("resolveStorePath", given);
+      return resolveStorePath(path, { ...forAgent(given.agentId), homeDir });
+    },
+    resolveSendPolicy(params) {
+      checkParams("resolveSendPolicy", params);
+      return resolvePolicy(params, options.sendPolicyMode);
+    },
+    async withSessionStoreLock(storePath, action, given) {
+      checkParams("withSessionStoreLock", given);
+      return lock.run(agentOf(storePath), action, given);
+    },
     clearSessionStoreCacheForTest: () => context.cache.clear(),
   };
+}
+
+/** The lock of each agent's entries. */
+function storeLock(
+  store: SessionStore,
+  given: {
+    readonly namespace: string;
+    readonly owner: string;
+    readonly ports: { readonly clock: Clock; readonly random: RandomSource };
+  },
+): CompatContext["lock"] {
+  const { namespace, owner, ports } = given;
+  const lockNamespace = namespace === "" ? "openclaw-compat" : `${namespace}.openclaw-compat`;
+  const refOf = (agentId: string) => ({
+    namespace: lockNamespace,
+    agentId,
+    key: `agent:${agentId}:session-store-lock`,
+  });
+  return createStoreLock(store, { refOf, agentOf: (agentId) => ({ namespace, agentId }), owner }, ports);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { checkParams } from "./check-params.ts";
 import { homedir } from "node:os";
 import {
   resolveDefaultStorePath,
@@ -60,12 +61,14 @@ export function resolveSessionTranscriptsDirForAgent(agentId?: string): string {
 
 /** The path of `sessions.json` for a configured store path. */
 export function resolveStorePath(store?: string, options: { readonly agentId?: string } = {}): string {
+  checkParams("resolveStorePath", options);
   return resolveConfiguredPath(store, { ...inDefault(options.agentId), homeDir: homedir() });
 }
 
 /** @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood */
 /** Whether a session may send, by the policy of the configuration. */
 export function resolveSendPolicy(params: SendPolicyParams): SendAction {
+  checkParams("resolveSendPolicy", params);
   return resolvePolicy(params);
 }
 

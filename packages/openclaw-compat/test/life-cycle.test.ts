@@ -59,7 +59,7 @@ async function live(store: SessionStore): Promise<readonly string[]> {
   expect(
     await recordInbound(store, sessionRef({ key: "agent:main:x" }), inbound, { ...ports, createIfMissing: false }),
   ).toBeNull();
-  await updateRoute(store, group, { channel: "discord", to: "g:42", accountId: "a" }, ports);
+  await updateRoute(store, group, { channel: "discord", to: "g:42", accountId: "a" }, { clock: ports.clock });
   await say(store, group, "hello", "hello, Ann");
   story.push("created");
 
@@ -126,8 +126,8 @@ async function live(store: SessionStore): Promise<readonly string[]> {
   await say(store, group, "after the reset");
   const turn = { action: "open", turnId: "t", owner: "agent", leaseUntilMs: Date.now() + 60_000, fence: 1 } as const;
   await store.append(group, [throughlineDraft("turn", { turnId: "t", state: "open" })], { turn });
-  await expect(endSession(store, group, { ...ports, timeoutMs: 0 })).rejects.toMatchObject({ code: "SESSION_BUSY" });
-  const ending = endSession(store, group, { ...ports, pollIntervalMs: 10 });
+  await expect(endSession(store, group, { timeoutMs: 0 })).rejects.toMatchObject({ code: "SESSION_BUSY" });
+  const ending = endSession(store, group, { pollIntervalMs: 10 });
   await systemClock.sleep(60);
   await store.append(group, [], { entry: {}, turn: { action: "close", fence: 1 } });
   await ending;
@@ -145,7 +145,7 @@ async function live(store: SessionStore): Promise<readonly string[]> {
   await store.move({ ...group, archiveId: fresh.sessionId }, { kind: "restore" });
   expect(await said(store, group)).toEqual(["after the reset"]);
   await store.save(main, { sessionId: systemRandom.uuid() }, { ifRevision: null });
-  await expect(endSession(store, main, ports)).rejects.toMatchObject({ code: "SESSION_PROTECTED" });
+  await expect(endSession(store, main)).rejects.toMatchObject({ code: "SESSION_PROTECTED" });
   story.push("deleted and restored");
 
   // Nothing ends by itself. Told to, it is a plan, and what is protected stays.

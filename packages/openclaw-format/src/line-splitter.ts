@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 /** One line of a file, without its line feed. A carriage return before the line feed belongs to the line. */
 export interface SplitLine {
   /** A view on the chunk where the line lies in one: use it before the chunk is reused. The first bytes only of an over-long line. */
@@ -27,11 +28,17 @@ export const defaultMaxLineBytes: number = 16 * 1024 * 1024;
 
 const lineFeed = 0x0a;
 
+const splitterTable: OptionTable<LineSplitterOptions> = {
+  maxLineBytes: optionKinds.number({ min: 1 }),
+  byteOffset: optionKinds.number({ min: 0 }),
+};
+
 /**
  * Cuts bytes into lines at 0x0A and nowhere else. Splitters that also cut at U+2028, U+2029 or a lone carriage return
  * (Node's readline does) tear records apart that JSON allows.
  */
 export function createLineSplitter(options: LineSplitterOptions = {}): LineSplitter {
+  assertKnownOptions<LineSplitterOptions>("createLineSplitter", options, splitterTable);
   const maxLineBytes = options.maxLineBytes ?? defaultMaxLineBytes;
   let pending: Uint8Array[] = [];
   let pendingBytes = 0;

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { isJsonFields, type JsonFields } from "./parse-line.ts";
@@ -29,6 +30,9 @@ interface SessionIndex {
 
 /** Reads an index for import, in OpenClaw's shape or either tutorial's. Never throws. */
 export function readSessionIndex(text: string, options: { readonly path?: string | null } = {}): SessionIndex {
+  assertKnownOptions<{ readonly path?: string | null }>("readSessionIndex", options, {
+    path: optionKinds.orNull(optionKinds.text),
+  });
   const path = options.path ?? null;
   const { value, finding } = parseIndex(text, path);
   if (value === null)

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { isJsonFields, type JsonFields } from "./parse-line.ts";
@@ -16,6 +17,9 @@ interface SessionsJson {
 
 /** Reads the text of a sessions.json. Never throws. */
 export function readSessionsJson(text: string, options: { readonly path?: string | null } = {}): SessionsJson {
+  assertKnownOptions<{ readonly path?: string | null }>("readSessionsJson", options, {
+    path: optionKinds.orNull(optionKinds.text),
+  });
   const { value, finding } = parseIndex(text, options.path ?? null);
   if (value === null) return { entries: null, unreadable: new Map(), findings: finding === null ? [] : [finding] };
   const entries = new Map<string, JsonFields>();

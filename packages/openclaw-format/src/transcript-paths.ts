@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { hasErrorCode, parseSessionKey, ThroughlineError } from "@throughline/core";
 import { assertAgentId, assertSessionId, quote } from "@throughline/core/store";
 
@@ -22,6 +23,12 @@ export function resolveDefaultStorePath(options: StorePathOptions): string {
   return joinPath(resolveSessionsDir(options), "sessions.json");
 }
 
+const pathTable: OptionTable<StorePathOptions & { readonly homeDir: string }> = {
+  stateDir: optionKinds.required(optionKinds.text),
+  agentId: optionKinds.text,
+  homeDir: optionKinds.required(optionKinds.text),
+};
+
 /**
  * A configured store path: `{agentId}` is replaced, a leading `~` is the home directory. Without one, the default.
  * @throws {ThroughlineError} AGENT_ID_INVALID, PATH_UNSAFE (a NUL)
@@ -30,6 +37,7 @@ export function resolveStorePath(
   store: string | undefined,
   options: StorePathOptions & { readonly homeDir: string },
 ): string {
+  assertKnownOptions<StorePathOptions & { readonly homeDir: string }>("resolveStorePath", options, pathTable);
   const configured = store?.trim() ?? "";
   if (configured === "") return resolveDefaultStorePath(options);
   const agentId = options.agentId ?? "main";

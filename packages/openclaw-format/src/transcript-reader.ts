@@ -1,4 +1,11 @@
-import { isColumnText, isSideRecord, throughlineDraft } from "@throughline/core/internal";
+import {
+  isColumnText,
+  isSideRecord,
+  throughlineDraft,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+} from "@throughline/core/internal";
 import { type Finding, type RecordSource, type SessionRecord } from "@throughline/core";
 import { Buffer } from "node:buffer";
 import { FindingLog } from "./finding-log.ts";
@@ -73,12 +80,21 @@ export interface TranscriptReader {
   readonly headId: string | null;
 }
 
+const nameKind = optionKinds.orNull(optionKinds.text);
+const readerTable: OptionTable<TranscriptReaderOptions> = {
+  path: nameKind,
+  key: nameKind,
+  sessionId: nameKind,
+  maxLineBytes: optionKinds.number({ min: 1 }),
+};
+
 /**
  * A reader for transcripts of every version (absent, 1, 2, 3, 4) and for the flat records of the tutorials, also mixed
  * in one file. It judges each line by itself. The same lines give the same records, ids included, in every process;
  * what was read of the first lines never changes by lines that follow.
  */
 export function createTranscriptReader(options: TranscriptReaderOptions = {}): TranscriptReader {
+  assertKnownOptions<TranscriptReaderOptions>("createTranscriptReader", options, readerTable);
   return new TranscriptMachine(options);
 }
 

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionEntry, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { SessionScope } from "./resolve-session.ts";
@@ -24,15 +25,26 @@ export interface CreateSessionOptions {
   readonly signal?: AbortSignal;
 }
 
+const { orNull, required, signal: signalKind, text } = optionKinds;
+const createTable: OptionTable<CreateSessionOptions> = {
+  label: required(orNull(text)),
+  key: required(orNull(text)),
+  sessionId: required(text),
+  signal: signalKind,
+};
+
 /**
  * Creates an empty session.
  * @throws {ThroughlineError} SESSION_EXISTS for a key of the caller's that is taken, KEY_INVALID, KEY_AGENT_MISMATCH
  */
 export async function createSession(
   store: SessionStore,
-  { namespace, agentId, isAgentGiven }: SessionScope,
-  { label, key, sessionId, signal }: CreateSessionOptions,
+  scope: SessionScope,
+  options: CreateSessionOptions,
 ): Promise<SessionState> {
+  assertKnownOptions<CreateSessionOptions>("createSession", options, createTable);
+  const { namespace, agentId, isAgentGiven } = scope;
+  const { label, key, sessionId, signal } = options;
   const entry: SessionEntry = { sessionId, ...(label === null ? {} : { label }) };
   const given = isAgentGiven ? { agentId } : {};
   const wanted = key ?? terminalSessionKey(agentId, label ?? "session");

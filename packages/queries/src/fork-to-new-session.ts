@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { forkSession, hasErrorCode, updateEntry } from "@throughline/core";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { freeRef, sessionExists } from "./create-session.ts";
@@ -17,6 +18,15 @@ export interface ForkToNewSessionOptions {
   readonly signal?: AbortSignal;
 }
 
+const { object, required, signal: signalKind, text } = optionKinds;
+const forkTable: OptionTable<ForkToNewSessionOptions> = {
+  sessionId: required(text),
+  at: text,
+  target: object,
+  label: text,
+  signal: signalKind,
+};
+
 /**
  * Creates a session that begins with the records of another, which stays as it is.
  * @throws {ThroughlineError} SESSION_EXISTS for a target that is taken, RECORD_NOT_FOUND, and what the store throws
@@ -24,8 +34,10 @@ export interface ForkToNewSessionOptions {
 export async function forkToNewSession(
   store: SessionStore,
   origin: SessionState,
-  { sessionId, at, target, label = sessionLabel(origin.entry) ?? "", signal }: ForkToNewSessionOptions,
+  wanted: ForkToNewSessionOptions,
 ): Promise<SessionState> {
+  assertKnownOptions<ForkToNewSessionOptions>("forkToNewSession", wanted, forkTable);
+  const { sessionId, at, target, label = sessionLabel(origin.entry) ?? "", signal } = wanted;
   const last = at === undefined ? null : await findRecord(store, origin.ref, at, signal);
   const options = {
     sessionId,

@@ -1,5 +1,13 @@
 import { mergeEntry, updateEntry } from "@throughline/core";
-import { waitForTurnEnd, type WaitForTurnOptions } from "@throughline/core/internal";
+import {
+  waitForTurnEnd,
+  type WaitForTurnOptions,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  waitTable,
+  withSystemPorts,
+} from "@throughline/core/internal";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 
 /** Options of `renameSession`. */
@@ -10,6 +18,12 @@ export interface RenameSessionOptions extends WaitForTurnOptions {
   readonly label?: string;
 }
 
+const renameTable: OptionTable<RenameSessionOptions> = {
+  ...waitTable,
+  target: optionKinds.object,
+  label: optionKinds.text,
+};
+
 /**
  * Gives a session another key, another label, or both. Its id and its records stay. A session in which a turn runs gets its
  * key when the turn is over.
@@ -17,10 +31,13 @@ export interface RenameSessionOptions extends WaitForTurnOptions {
  */
 export async function renameSession(
   store: SessionStore,
-  { ref, ...current }: SessionState,
-  { target, label, ...patience }: RenameSessionOptions,
+  session: SessionState,
+  options: RenameSessionOptions,
 ): Promise<SessionState> {
-  let state: SessionState = { ref, ...current };
+  assertKnownOptions<RenameSessionOptions>("renameSession", options, renameTable);
+  const { target, label, ...patience } = withSystemPorts(options);
+  const { ref } = session;
+  let state = session;
   if (target !== undefined) {
     await waitForTurnEnd(store, ref, patience);
     state = await store.move(ref, { kind: "rename", key: target.key });

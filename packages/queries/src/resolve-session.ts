@@ -1,5 +1,11 @@
 import { hasErrorCode, parseSessionKey, sessionRef, ThroughlineError } from "@throughline/core";
-import { labelSessionKey, sessionKeyAliases } from "@throughline/core/internal";
+import {
+  labelSessionKey,
+  sessionKeyAliases,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+} from "@throughline/core/internal";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { sessionLabel } from "./session-row.ts";
 
@@ -56,6 +62,8 @@ export interface ResolveSessionOptions {
   readonly signal?: AbortSignal;
 }
 
+const resolveTable: OptionTable<ResolveSessionOptions> = { isExact: optionKinds.flag, signal: optionKinds.signal };
+
 /**
  * Finds the session that a KEY argument names: an exact key, the session of a label, or an exact id. Else it is the
  * only one whose key, id or label starts with the text.
@@ -67,6 +75,7 @@ export async function resolveSession(
   scope: SessionScope,
   options: ResolveSessionOptions = {},
 ): Promise<SessionState> {
+  assertKnownOptions<ResolveSessionOptions>("resolveSession", options, resolveTable);
   const waiting = options.signal === undefined ? {} : { signal: options.signal };
   for (const ref of refsOf(text, scope)) {
     const state = await store.load(ref, waiting);

@@ -1,6 +1,13 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { ListQuery, SessionState, SessionStore } from "@throughline/core";
 import { listSessions } from "./resolve-session.ts";
+
+const queryTable: OptionTable<Pick<ListQuery, "namespace" | "agentId" | "signal">> = {
+  namespace: optionKinds.text,
+  agentId: optionKinds.text,
+  signal: optionKinds.signal,
+};
 
 /**
  * Makes an archived session the current one of its key again.
@@ -14,6 +21,7 @@ export async function restoreSession(
   archiveId: string,
   query: Pick<ListQuery, "namespace" | "agentId" | "signal"> = {},
 ): Promise<SessionState> {
+  assertKnownOptions("restoreSession", query, queryTable, "query");
   for await (const state of listSessions(store, { ...query, state: "archived", sort: "key", limit: 1000 })) {
     if (state.ref.archiveId === archiveId || state.sessionId === archiveId)
       return store.move(state.ref, { kind: "restore" });

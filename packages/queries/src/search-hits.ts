@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { SearchFacet, SearchHit, SearchQuery, SessionState, SessionStore } from "@throughline/core";
 import { listSessions } from "./resolve-session.ts";
 import { scanRecords, type ScanOptions } from "./scan-records.ts";
@@ -27,8 +28,26 @@ export interface FoundHits {
   readonly hits: AsyncIterable<SearchHit>;
 }
 
+const { callback, flag, number, object, oneOf, orNull, required, signal: signalKind, text } = optionKinds;
+const hitTable: OptionTable<HitQuery> = {
+  text: required(text),
+  role: text,
+  tool: text,
+  sinceMs: number(),
+  untilMs: number(),
+  signal: required(signalKind),
+  onSession: callback,
+  namespace: required(text),
+  agentId: required(orNull(text)),
+  state: required(oneOf(["active", "any"])),
+  session: required(orNull(object)),
+  limit: required(number({ min: 1 })),
+  isScan: required(flag),
+};
+
 /** Searches records: the best hits by the store's index, or all of them by reading where it has none or a scan is asked for. */
 export function searchHits(store: SessionStore, query: HitQuery): FoundHits {
+  assertKnownOptions<HitQuery>("searchHits", query, hitTable, "query");
   const { namespace, agentId, state, session, limit, isScan, onSession, ...filters } = query;
   if (store.search === undefined || isScan) {
     const sessions =

@@ -1,3 +1,4 @@
+import { assertStoreOptions } from "@throughline/core/store";
 import type { ListQuery, SessionStore } from "@throughline/core";
 import { listSessions } from "./resolve-session.ts";
 
@@ -16,6 +17,7 @@ export interface SessionTotals {
 
 /** Counts the sessions of a query, archived ones too unless it says otherwise, by the store's index alone. */
 export async function sessionTotals(store: SessionStore, query: ListQuery): Promise<SessionTotals> {
+  assertStoreOptions("list", query);
   const agents = new Set<string>();
   let [sessions, archivedSessions, records, messages] = [0, 0, 0, 0];
   let firstAtMs: number | null = null;

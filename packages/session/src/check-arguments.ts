@@ -18,7 +18,7 @@ import type {
 const { filledText, flag, integer, number, objectOf, oneOf, required, signal, text } = optionKinds;
 
 /** Every option of the calls of an open `Sessions`. A type's option without a row does not compile. */
-const tables: {
+export const sessionsCalls: {
   readonly "sessions.open": OptionTable<OpenSessionOptions>;
   readonly "sessions.list": OptionTable<SessionQuery>;
   readonly "sessions.delete": OptionTable<DeleteSessionOptions>;
@@ -48,8 +48,8 @@ const tables: {
 };
 
 /** @throws {ThroughlineError} INPUT_INVALID */
-export function checkOptions(call: keyof typeof tables, options: unknown, argument?: string): void {
-  assertKnownOptions(call, options, tables[call] as OptionTable<object>, argument);
+export function checkOptions(call: keyof typeof sessionsCalls, options: unknown, argument?: string): void {
+  assertKnownOptions(call, options, sessionsCalls[call] as OptionTable<object>, argument);
 }
 
 const address: OptionTable<SessionAddress> = {

@@ -1,3 +1,5 @@
+import { sessionsTable } from "./option-tables.ts";
+import { assertKnownOptions } from "@throughline/core/internal";
 import { OpenSessions } from "./open-sessions.ts";
 import { SessionHandle } from "./session-handle.ts";
 import type { SessionsOptions } from "./session-options.ts";
@@ -13,5 +15,6 @@ import type { Sessions } from "./sessions.ts";
  * }); const session = await sessions.open("home"); const turn = await session.runTurn("Hello");
  */
 export function createSessions(options: SessionsOptions): Sessions {
+  assertKnownOptions<SessionsOptions>("createSessions", options, sessionsTable);
   return new OpenSessions(options, (parts, log) => new SessionHandle(parts, log));
 }

@@ -29,7 +29,8 @@ export interface ImportMessagesOptions {
   readonly random?: RandomSource;
 }
 
-const kinds: OptionTable<ImportMessagesOptions> = {
+/** The kinds of the options of `importMessages`. */
+export const importTable: OptionTable<ImportMessagesOptions> = {
   whenNotEmpty: optionKinds.oneOf(["reject", "append"]),
   random: optionKinds.objectWith("uuid", "uint32"),
 };
@@ -52,8 +53,8 @@ export async function importMessages(
   drafts: readonly MessageDraft[],
   options: ImportMessagesOptions = {},
 ): Promise<readonly StoredRecord[]> {
+  assertKnownOptions("importMessages", options, importTable);
   assertArgument("importMessages", "drafts", drafts, optionKinds.list);
-  assertKnownOptions("importMessages", options, kinds);
   const { whenNotEmpty = "reject", random = systemRandom } = options;
   const { ref, label } = await locateNamed("importMessages", store, session);
   if (ref.archiveId !== undefined)

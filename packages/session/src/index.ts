@@ -47,3 +47,4 @@ export type {
   SessionQuery,
   Sessions,
 } from "./sessions.ts";
+export type { SessionTranscript, TranscriptOptions } from "./transcript.ts";

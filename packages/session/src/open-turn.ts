@@ -98,7 +98,8 @@ export interface OpenedTurn extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const kinds: OptionTable<OpenTurnOptions> = {
+/** The kinds of the options of `openTurn`. */
+export const openTurnTable: OptionTable<OpenTurnOptions> = {
   drafts: optionKinds.list,
   idempotencyKey: optionKinds.filledText,
   owner: optionKinds.filledText,
@@ -110,7 +111,8 @@ const kinds: OptionTable<OpenTurnOptions> = {
   random: optionKinds.objectWith("uuid", "uint32"),
 };
 
-const closeKinds: OptionTable<CloseTurnOptions> = {
+/** The kinds of the options of `close`. */
+export const closeTable: OptionTable<CloseTurnOptions> = {
   outcome: optionKinds.oneOf(["done", "aborted", "failed", "step-limit"]),
   entry: optionKinds.object,
 };
@@ -133,7 +135,7 @@ export async function openTurn(
   session: SessionName,
   options: OpenTurnOptions = {},
 ): Promise<OpenedTurn> {
-  assertKnownOptions("openTurn", options, kinds);
+  assertKnownOptions("openTurn", options, openTurnTable);
   const { drafts = [], idempotencyKey = null, leaseMs = 30_000, whenBusy, waitMs, signal } = options;
   const { clock = systemClock, random = systemRandom } = options;
   if (signal?.aborted === true) throw abortedBefore(signal);
@@ -229,7 +231,7 @@ class LoopTurn implements OpenedTurn {
   async close(drafts: readonly SessionDraft[] = [], options: CloseTurnOptions = {}): Promise<readonly StoredRecord[]> {
     const held = this.#open();
     assertDrafts("close", drafts);
-    assertKnownOptions("turn.close", options, closeKinds);
+    assertKnownOptions("turn.close", options, closeTable);
     const { outcome = "done", entry } = options;
     this.#isEnding = true;
     try {

@@ -1,5 +1,5 @@
 import { setImmediate as pause } from "node:timers/promises";
-import { throughlineKind } from "@throughline/core/internal";
+import { throughlineKind, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { explainCalls } from "./explain-calls.ts";
 import type { ExplainedCall } from "./explain-calls.ts";
@@ -22,6 +22,12 @@ export interface ReadCallsOptions {
 /** How many surplus call records are kept before the oldest are dropped. */
 const spareRecords = 1000;
 
+const { callback, integer, signal: signalKind, text } = optionKinds;
+/** The kinds of the query of `readCalls`. */
+export const callQueryTable: OptionTable<CallQuery> = { turn: text, tail: integer({ min: 0 }) };
+/** The kinds of the options of `readCalls`. */
+export const readCallsTable: OptionTable<ReadCallsOptions> = { signal: signalKind, onKeep: callback };
+
 /**
  * Reads the calls of a session that a query selects, with the tool results they shortened. Only the records of those calls
  * and results stay in memory: the session is read once for the calls, and again for the results where a call names one.
@@ -31,8 +37,11 @@ export async function readCalls(
   store: SessionStore,
   ref: SessionRef,
   query: CallQuery,
-  { signal, onKeep }: ReadCallsOptions = {},
+  options: ReadCallsOptions = {},
 ): Promise<{ readonly shown: readonly ExplainedCall[]; readonly hasCalls: boolean }> {
+  assertKnownOptions<ReadCallsOptions>("readCalls", options, readCallsTable);
+  assertKnownOptions<CallQuery>("readCalls", query, callQueryTable, "query");
+  const { signal, onKeep } = options;
   let kept: StoredRecord[] = [];
   let hasCalls = false;
   const readOptions = signal === undefined ? {} : { signal };

@@ -1,3 +1,5 @@
+import { readTranscript, transcriptTable, type SessionTranscript, type TranscriptOptions } from "./transcript.ts";
+import { appendTable, resumeTable, turnTable } from "./option-tables.ts";
 import {
   type AppendResult,
   type OpenTurn,
@@ -10,7 +12,7 @@ import {
   type StoredRecord,
   ThroughlineError,
 } from "@throughline/core";
-import { noteArchiving } from "@throughline/core/internal";
+import { noteArchiving, assertArgument, assertKnownOptions, modelKind, optionKinds } from "@throughline/core/internal";
 import { applyChanges } from "@throughline/guard";
 import type { Gauge } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
@@ -115,6 +117,8 @@ export class SessionHandle implements Session, TurnHost {
   }
 
   async runTurn(input: SessionContent, options: RunTurnOptions = {}): Promise<Turn> {
+    assertKnownOptions<RunTurnOptions>("runTurn", options, turnTable);
+    this.assertOpen();
     checkContent(input);
     const drafts = (): readonly RecordDraft[] => [messageDraft({ role: "user", content: input })];
     const { idempotencyKey = null, mentioned: isMentioned = true } = options;
@@ -122,23 +126,29 @@ export class SessionHandle implements Session, TurnHost {
   }
 
   async resume(options: ResumeOptions = {}): Promise<Turn> {
+    assertKnownOptions<ResumeOptions>("resume", options, resumeTable);
+    this.assertOpen();
     return this.#track(
       takeTurn(this, { drafts: null, resumes: null, idempotencyKey: null, isMentioned: true }, options),
     );
   }
 
   streamTurn(input: SessionContent, options: RunTurnOptions = {}): TurnStream {
+    assertKnownOptions<RunTurnOptions>("streamTurn", options, turnTable);
     this.assertOpen();
     checkContent(input);
     return streamTurn((given) => this.runTurn(input, given), options, this.shared.clock);
   }
 
   streamResume(options: ResumeOptions = {}): TurnStream {
+    assertKnownOptions<ResumeOptions>("streamResume", options, resumeTable);
     this.assertOpen();
     return streamTurn((given) => this.resume(given), options, this.shared.clock);
   }
 
   async append(drafts: readonly SessionDraft[], options: SessionAppendOptions = {}): Promise<AppendResult> {
+    assertKnownOptions<SessionAppendOptions>("append", options, appendTable);
+    assertArgument("append", "drafts", drafts, optionKinds.list);
     this.assertOpen();
     const { expectHead, ...rest } = options;
     return this.log.append(drafts, { ...rest, ...(expectHead === undefined ? {} : { expect: { head: expectHead } }) });
@@ -178,7 +188,17 @@ export class SessionHandle implements Session, TurnHost {
     return { api, system: other.system, messages, repairs: other.repairs, gauge };
   }
 
+  async transcript(options: TranscriptOptions = {}): Promise<SessionTranscript> {
+    assertKnownOptions<TranscriptOptions>("transcript", options, transcriptTable);
+    this.assertOpen();
+    const transcript = await readTranscript(this.log.store, this.ref, options);
+    // Another process began a session under the key: this throws SESSION_REPLACED, unless nothing was said in this one.
+    if (transcript.sessionId !== this.sessionId) await this.log.reload();
+    return transcript;
+  }
+
   async setModel(model: SessionModel): Promise<void> {
+    assertArgument("setModel", "model", model, modelKind);
     this.assertOpen();
     historyTarget(model.chat.api);
     this.#model = model;

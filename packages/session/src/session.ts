@@ -1,3 +1,4 @@
+import type { SessionTranscript, TranscriptOptions } from "./transcript.ts";
 import type { AppendResult, SessionDraft, SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import type { Repair } from "@throughline/history";
 import type { Gauge } from "@throughline/tokens";
@@ -77,6 +78,14 @@ export interface Session extends AsyncDisposable {
   append(drafts: readonly SessionDraft[], options?: SessionAppendOptions): Promise<AppendResult>;
   /** What would be sent to the session's model now, or to a model of another provider. */
   messages(api?: string): Promise<SessionMessages>;
+  /**
+   * The stored messages of the session in the shape that no provider owns, such as for a page that shows the conversation. They
+   * start with the summary of what a compaction replaced. With `all`, they have those messages instead.
+   * @throws {ThroughlineError} INPUT_INVALID, SESSION_CLOSED, SESSION_REPLACED, ABORTED, and what the store throws
+   * @example
+   * for (const message of (await session.transcript({ all: true })).messages) console.log(message.seq, message.role);
+   */
+  transcript(options?: TranscriptOptions): Promise<SessionTranscript>;
   /** Another model from now on. The window is read again where the provider differs. */
   setModel(model: SessionModel): Promise<void>;
   /** Takes in what others appended. */

@@ -95,8 +95,10 @@ describe("when a compaction is due", () => {
     // A reserve takes a quarter of a small window at most.
     expect(await triggerOf(20_000, {})).toBe(15_000);
     const script = createScriptedModel();
-    const off = { enabled: false, background: false };
-    const { sessions, all } = scriptedSessions(script, { summarizers: [works], compaction: off });
+    const off = { enabled: false } as AgentSessionsOptions["compaction"];
+    expect(() => scriptedSessions(script, { compaction: off ?? {} })).toThrow("`compaction.enabled` is not an option");
+    const compaction = { background: false };
+    const { sessions, all } = scriptedSessions(script, { summarizers: [works], compaction });
     await using session = await sessions.open(key);
     await talk(session, script, { turns: 13 });
     await session.runTurn(`And now? ${words}`);

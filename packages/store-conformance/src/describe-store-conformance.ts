@@ -1,7 +1,8 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { conformanceCases } from "./conformance-cases.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import { runCase } from "./run-case.ts";
-import type { ConformanceSetup } from "./store-under-test.ts";
+import { setupTable, type ConformanceSetup } from "./store-under-test.ts";
 import { createXorCodec } from "./xor-codec.ts";
 
 /** The part of a test runner the kit uses; vitest and node:test both fit. */
@@ -23,11 +24,23 @@ export interface DescribeStoreConformanceOptions extends ConformanceSetup {
   readonly skip?: readonly { readonly id: string; readonly reason: string }[];
 }
 
+const { filledText, list, required } = optionKinds;
+const describeTable: OptionTable<DescribeStoreConformanceOptions> = {
+  ...setupTable,
+  name: required(filledText),
+  runner: required({
+    expected: "the runner of a test framework, with `describe` and `it`",
+    accepts: (value) => (typeof value === "object" || typeof value === "function") && value !== null,
+  }),
+  skip: list,
+};
+
 /**
  * Declares one test a case. With `openWithCodec` every case runs a second time under a codec that leaves no
  * byte as it was.
  */
 export function describeStoreConformance(options: DescribeStoreConformanceOptions): void {
+  assertKnownOptions<DescribeStoreConformanceOptions>("describeStoreConformance", options, describeTable);
   const reasons = new Map(options.skip?.map(({ id, reason }) => [id, reason]));
   for (const id of reasons.keys()) {
     if (!conformanceCases.some((each) => each.id === id)) throw new Error(`No conformance case has the id ${id}.`);

@@ -1,8 +1,9 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemClock } from "@throughline/core/node";
 import { conformanceCases } from "./conformance-cases.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
 import { runCase } from "./run-case.ts";
-import type { ConformanceSetup } from "./store-under-test.ts";
+import { setupTable, type ConformanceSetup } from "./store-under-test.ts";
 
 /** Options of `runConformance`. */
 export interface RunConformanceOptions extends ConformanceSetup {
@@ -22,8 +23,15 @@ export interface ConformanceResult {
   readonly skipped: string | null;
 }
 
+const runTable: OptionTable<RunConformanceOptions> = {
+  ...setupTable,
+  cases: optionKinds.list,
+  caseTimeoutMs: optionKinds.number({ min: 1 }),
+};
+
 /** Runs the cases one after the other, for programs. Never throws for a case: look at the results. */
 export async function runConformance(options: RunConformanceOptions): Promise<readonly ConformanceResult[]> {
+  assertKnownOptions<RunConformanceOptions>("runConformance", options, runTable);
   const results: ConformanceResult[] = [];
   for (const each of options.cases ?? conformanceCases) {
     try {

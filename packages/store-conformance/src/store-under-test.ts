@@ -1,3 +1,4 @@
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { PayloadCodec, SessionEvent, SessionRef, SessionStore, WriteOutcome } from "@throughline/core";
 
 /** A fresh, empty store and what a test may do to it. Every optional member opens the door to the cases that need it. */
@@ -34,6 +35,13 @@ export interface ConformanceSetup {
   /** A store known to be right, to compare with: `createMemoryStore`. */
   model?(): SessionStore;
 }
+
+/** The kinds of a setup. */
+export const setupTable: OptionTable<ConformanceSetup> = {
+  open: optionKinds.required(optionKinds.callback),
+  openWithCodec: optionKinds.callback,
+  model: optionKinds.callback,
+};
 
 /** What a case may need of the setup; `exclusively` is the store's own. */
 export type ConformanceAbility =

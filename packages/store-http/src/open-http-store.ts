@@ -1,5 +1,12 @@
+import {
+  assertKnownOptions,
+  optionKinds,
+  portKinds,
+  withSystemPorts,
+  type OptionKind,
+  type OptionTable,
+} from "@throughline/core/internal";
 import type * as core from "@throughline/core";
-import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
 import { createHttpClient } from "@throughline/http-client";
 import { createConnection } from "./connection.ts";
 import { HttpStore } from "./http-store.ts";
@@ -25,16 +32,38 @@ export interface HttpStoreOptions {
   readonly ids?: core.RecordIds;
 }
 
+const { callback, integer, number, required, secret, text } = optionKinds;
+
+const url: OptionKind = {
+  expected: "an http or https address without credentials",
+  accepts: (value) => {
+    const parsed = typeof value === "string" ? URL.parse(value) : null;
+    return /^https?:$/.test(parsed?.protocol ?? "") && parsed?.username === "" && parsed.password === "";
+  },
+};
+
+/** The kinds of the options of `openHttpStore`. */
+export const httpStoreTable: OptionTable<HttpStoreOptions> = {
+  url: secret(required(url)),
+  token: secret(text),
+  fetch: callback,
+  timeoutMs: number({ min: 1 }),
+  retries: integer({ min: 0 }),
+  onEvent: callback,
+  clock: portKinds.clock,
+  random: portKinds.random,
+  ids: portKinds.ids,
+};
+
 /**
  * Opens a store whose sessions a Throughline server keeps. Its capabilities are those of the server's store, less
  * maintenance.
  *
- * @throws {TypeError} when `url` is not an http or https address
- * @throws {ThroughlineError} STORE_UNREACHABLE, and UNAUTHENTICATED for a token that the server refuses
+ * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range; STORE_UNREACHABLE, and UNAUTHENTICATED for a token that the server refuses
  */
 export async function openHttpStore(options: HttpStoreOptions): Promise<core.SessionStore> {
-  const { timeoutMs = 30_000, retries = 3, onEvent } = options;
-  const { clock = systemClock, random = systemRandom, ids = systemRecordIds } = options;
+  assertKnownOptions<HttpStoreOptions>("openHttpStore", options, httpStoreTable, "options", "CONFIG_INVALID");
+  const { timeoutMs = 30_000, retries = 3, onEvent, clock, random, ids } = withSystemPorts(options);
   const client = createHttpClient(options);
   const connection = createConnection({ client, clock, random, timeoutMs, retries });
   const { body } = await connection.ask<{

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import type { Gauge } from "./gauge.ts";
 
 /** Options of `contextLine`. */
@@ -10,7 +11,9 @@ export interface ContextLineOptions {
  * The line a system prompt carries: `[Context: 156k/200k tokens (78%)]`, thousands and percent rounded down. Without
  * a known window `[Context: 156k tokens]`. Null when it is switched off.
  */
-export function contextLine(gauge: Gauge, { showInSystemPrompt = true }: ContextLineOptions = {}): string | null {
+export function contextLine(gauge: Gauge, options: ContextLineOptions = {}): string | null {
+  assertKnownOptions<ContextLineOptions>("contextLine", options, { showInSystemPrompt: optionKinds.flag });
+  const { showInSystemPrompt = true } = options;
   if (!showInSystemPrompt) return null;
   const { tokens, windowTokens, displayPercent } = gauge;
   if (windowTokens === null || displayPercent === null) return `[Context: ${thousands(tokens)} tokens]`;

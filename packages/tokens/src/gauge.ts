@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { ContextEstimate, EstimateSource } from "./context-estimate.ts";
 
 /** How full a window is. */
@@ -24,8 +25,13 @@ export interface GaugeOptions {
   readonly compactionTokens?: number | null;
 }
 
+const size = optionKinds.orNull(optionKinds.number());
+const gaugeTable: OptionTable<GaugeOptions> = { windowTokens: optionKinds.required(size), compactionTokens: size };
+
 /** How full the model's window is, from an estimate. */
-export function gaugeOf(estimate: ContextEstimate, { windowTokens, compactionTokens }: GaugeOptions): Gauge {
+export function gaugeOf(estimate: ContextEstimate, options: GaugeOptions): Gauge {
+  assertKnownOptions<GaugeOptions>("gaugeOf", options, gaugeTable);
+  const { windowTokens, compactionTokens } = options;
   const { tokens, source, lowTokens, highTokens } = estimate;
   const window = windowTokens !== null && windowTokens > 0 ? windowTokens : null;
   const percent = window === null ? null : (tokens * 100) / window;

@@ -1,3 +1,10 @@
+import {
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  assertArgument,
+  type OptionKind,
+} from "@throughline/core/internal";
 import { createCountCache } from "./count-cache.ts";
 import { countByCharacterKind } from "./heuristic-count.ts";
 import { loadVocabulary, tokenizerVersion, type LoadVocabulary, type VocabularyName } from "./load-vocabulary.ts";
@@ -23,16 +30,43 @@ interface CounterOptions {
   readonly method?: CountMethod;
 }
 
+const { callback, integer, oneOf } = optionKinds;
+const estimatorTable: OptionTable<TokenEstimatorOptions> = {
+  loadVocabulary: callback,
+  profileOf: callback,
+  onFallback: callback,
+  cacheEntries: integer({ min: 0 }),
+};
+
+// Whoever has a model with more than its name hands over the model.
+const modelName: OptionKind = {
+  expected: "an object with a `modelId`, and a `provider` that is a text or null",
+  accepts: isModelName,
+};
+const counterTable: OptionTable<CounterOptions> = {
+  method: oneOf(["claude", "o200k_base", "cl100k_base", "heuristic", "chars4"] satisfies CountMethod[]),
+};
+
+function isModelName(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { provider, modelId } = value as Partial<Record<keyof ModelName, unknown>>;
+  return typeof modelId === "string" && (provider === null || typeof provider === "string");
+}
+
 /** Gives counters for models and shares vocabularies and cached counts among them. */
 export interface TokenEstimator {
   /** What counting has cost so far. */
   readonly work: Readonly<CountWork>;
-  /** A counter for a model; loads its vocabulary the first time. Never rejects: see `onFallback`. */
+  /**
+   * A counter for a model; loads its vocabulary the first time. For a vocabulary that cannot be loaded see `onFallback`.
+   * @throws {ThroughlineError} INPUT_INVALID
+   */
   counterFor(model: ModelName, options?: CounterOptions): Promise<TokenCounter>;
 }
 
 /** Creates an estimator that counts the tokens of texts, messages and requests. */
 export function createTokenEstimator(options: TokenEstimatorOptions = {}): TokenEstimator {
+  assertKnownOptions<TokenEstimatorOptions>("createTokenEstimator", options, estimatorTable);
   const load = options.loadVocabulary ?? loadVocabulary;
   const profileOf = options.profileOf ?? modelProfile;
   const work: CountWork = { slices: 0, characters: 0, sampledSlices: 0, cacheHits: 0 };
@@ -56,7 +90,10 @@ export function createTokenEstimator(options: TokenEstimatorOptions = {}): Token
 
   return {
     work,
-    async counterFor(model, { method: wanted } = {}) {
+    async counterFor(model, counterOptions = {}) {
+      assertArgument("counterFor", "model", model, modelName);
+      assertKnownOptions<CounterOptions>("counterFor", counterOptions, counterTable);
+      const { method: wanted } = counterOptions;
       const assumed = profileOf(model);
       const countSlice = await slicesFor(wanted ?? assumed.vocabulary);
       const method = countSlice === null && wanted !== "chars4" ? "heuristic" : (wanted ?? assumed.vocabulary);

@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { AppendOptions, AppendResult, Durability, SessionRef, SessionStore } from "@throughline/core";
 import { DraftQueue } from "./draft-queue.ts";
@@ -26,6 +27,17 @@ export interface AppendLinesOptions {
   readonly acknowledge: (acknowledgements: readonly Acknowledgement[]) => Promise<void>;
 }
 
+const { callback, integer, orNull, required, signal, text } = optionKinds;
+
+const linesTable: OptionTable<AppendLinesOptions> = {
+  batch: required(orNull(integer({ min: 1 }))),
+  durability: required(orNull(text)),
+  expectHead: orNull(text),
+  idempotencyKey: required(orNull(text)),
+  signal: required(signal),
+  acknowledge: required(callback),
+};
+
 /** Appends under way at the same time: enough for a store that lets many share one flush. */
 const maxUnderWay = 256;
 const maxUnderWayBytes = 8 * 1024 * 1024;
@@ -47,6 +59,7 @@ export async function appendLines(
   lines: AsyncIterator<DraftLine, void, void>,
   options: AppendLinesOptions,
 ): Promise<void> {
+  assertKnownOptions<AppendLinesOptions>("appendLines", options, linesTable);
   const queue = new DraftQueue(lines);
   const pipeline = new AppendPipeline(store, ref, options);
   const { batchBytes } = store.capabilities.limits;

@@ -6,7 +6,7 @@ import {
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { copyRecords } from "@throughline/core/internal";
+import { copyRecords, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { newAppend } from "./new-append.ts";
 
@@ -43,6 +43,13 @@ export interface CopyResult {
   readonly error: ThroughlineError | null;
 }
 
+const copyTable: OptionTable<CopyOptions> = {
+  refs: optionKinds.listOf(optionKinds.object),
+  namespace: optionKinds.text,
+  agentId: optionKinds.text,
+  signal: optionKinds.signal,
+};
+
 /**
  * Copies sessions from one store to another: seq, ids, lines, entries and heads stay. Running it again copies what has
  * come since; after an interruption it resumes behind the last batch (at most 100 records and 256 KiB). Until all of a
@@ -55,6 +62,7 @@ export async function* copySessions(
   to: SessionStore,
   options: CopyOptions = {},
 ): AsyncGenerator<CopyResult> {
+  assertKnownOptions<CopyOptions>("copySessions", options, copyTable);
   for await (const state of chosen(from, options)) {
     try {
       yield await copySession(from, to, state, options);

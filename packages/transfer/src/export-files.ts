@@ -1,13 +1,12 @@
 import {
   hasErrorCode,
-  type RandomSource,
   type SessionEntry,
   type SessionRef,
   type SessionState,
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import { archivedAtMs, loadEntryBlobs } from "@throughline/core/internal";
+import { archivedAtMs, loadEntryBlobs, assertKnownOptions } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import {
   archiveFileName,
@@ -23,8 +22,17 @@ import {
   type WritableFormatName,
 } from "@throughline/foreign-formats";
 import { foreignSessionId } from "./export-foreign.ts";
-import { exportSession } from "./export-session.ts";
-import { workingDirectoryOf, type ExportFormat, type ExportOptions, type ExportRemark } from "./export-types.ts";
+import { sessionPieces } from "./export-session.ts";
+import {
+  allTable,
+  fileTable,
+  workingDirectoryOf,
+  type ExportAllOptions,
+  type ExportFileOptions,
+  type ExportFormat,
+  type ExportOptions,
+  type ExportRemark,
+} from "./export-types.ts";
 import { noteSeqs, receiptChain, receiptOf } from "./import-receipt.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 import { assertNoFile, sizeIfSame, writeNewFile } from "./node/target-files.ts";
@@ -42,17 +50,21 @@ export interface ExportedFile {
   readonly error: ThroughlineError | null;
 }
 
-/** Options of an export into a file. */
-export interface ExportFileOptions extends ExportOptions {
-  /** For temporary names. @default the system's */
-  readonly random?: RandomSource;
-}
-
 /**
  * Writes one session to a new file, mode 0600: complete or not at all.
  * @throws {ThroughlineError} EXPORT_EXISTS, SESSION_NOT_FOUND
  */
 export async function exportToFile(
+  store: SessionStore,
+  ref: SessionRef,
+  path: string,
+  options: ExportFileOptions,
+): Promise<ExportedFile> {
+  assertKnownOptions<ExportFileOptions>("exportToFile", options, fileTable);
+  return writeExport(store, ref, path, options);
+}
+
+async function writeExport(
   store: SessionStore,
   ref: SessionRef,
   path: string,
@@ -73,7 +85,7 @@ async function exportOnce(
   options: ExportFileOptions,
 ): Promise<ExportedFile> {
   try {
-    return await exportToFile(store, ref, path, options);
+    return await writeExport(store, ref, path, options);
   } catch (error) {
     if (!hasErrorCode(error, "EXPORT_EXISTS")) throw error;
     return exportTo(store, ref, path, options, async (chunks) => {
@@ -97,7 +109,7 @@ async function exportTo(
     remarks.push(remark);
     options.onRemark?.(remark);
   };
-  const sizeBytes = await write(exportSession(store, ref, { ...options, onRemark }));
+  const sizeBytes = await write(sessionPieces(store, ref, { ...options, onRemark }));
   const leftOut = remarks.reduce((sum, { what, records = 1 }) => sum + (what === "left-out" ? records : 0), 0);
   return {
     path,
@@ -115,16 +127,6 @@ function noteCount(entry: SessionEntry): number {
   return new Set(receiptChain(entry).flatMap(noteSeqs)).size;
 }
 
-/** Options of `exportAll`. */
-export interface ExportAllOptions extends ExportFileOptions {
-  /** @default "" */
-  readonly namespace?: string;
-  /** @default all agents */
-  readonly agentId?: string;
-  /** Also archived sessions, under OpenClaw's names for archives. @default false */
-  readonly archived?: boolean;
-}
-
 /**
  * Writes all sessions below a directory. `jsonl` and `openclaw` write `agents/<agent>/sessions/` with a sessions.json
  * that holds every field of the entries. `claw0` adds claw0's index one folder up. `pi` writes a folder for each
@@ -139,6 +141,7 @@ export async function* exportAll(
   directory: string,
   options: ExportAllOptions,
 ): AsyncGenerator<ExportedFile> {
+  assertKnownOptions<ExportAllOptions>("exportAll", options, allTable);
   const { agentId, namespace = "", archived = false } = options;
   using indexes = new AgentIndexes();
   const layout = foreignFormats.has(options.to as ForeignFormatName) ? foreignLayout : layouts[options.to as OwnFormat];

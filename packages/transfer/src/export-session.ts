@@ -6,13 +6,13 @@ import {
   type SessionStore,
   type SourcedRecord,
 } from "@throughline/core";
-import { isBlobNote, throughlineKind } from "@throughline/core/internal";
+import { isBlobNote, throughlineKind, assertKnownOptions } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import { foreignFormats, type ForeignFormatName } from "@throughline/foreign-formats";
 import { claw0Lines } from "./export-claw0.ts";
 import { foreignParts } from "./export-foreign.ts";
-import { workingDirectoryOf, type ExportOptions } from "./export-types.ts";
+import { exportTable, workingDirectoryOf, type ExportOptions } from "./export-types.ts";
 import { supersededCount } from "./continued-line.ts";
 import { UnknownRows } from "./unknown-rows.ts";
 import { importedRecords, noteSeqs, receiptChain } from "./import-receipt.ts";
@@ -26,6 +26,16 @@ const pieceBytes = 64 * 1024;
  * @throws {ThroughlineError} SESSION_NOT_FOUND, ABORTED
  */
 export async function* exportSession(
+  store: SessionStore,
+  ref: SessionRef,
+  options: ExportOptions,
+): AsyncGenerator<Uint8Array> {
+  assertKnownOptions<ExportOptions>("exportSession", options, exportTable);
+  yield* sessionPieces(store, ref, options);
+}
+
+/** What `exportSession` gives, for options that were checked. */
+export async function* sessionPieces(
   store: SessionStore,
   ref: SessionRef,
   options: ExportOptions,

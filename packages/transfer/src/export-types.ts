@@ -1,3 +1,5 @@
+import type { RandomSource } from "@throughline/core";
+import { optionKinds, type OptionTable, portKinds } from "@throughline/core/internal";
 import type { WritableFormatName } from "@throughline/foreign-formats";
 
 /**
@@ -50,3 +52,39 @@ export function workingDirectoryOf(
   const known = [stated, entry["cwd"]].find((cwd) => typeof cwd === "string" && cwd !== "");
   return typeof known === "string" ? known : workingDirectory;
 }
+
+/** The kinds of the options of `exportSession`. */
+export const exportTable: OptionTable<ExportOptions> = {
+  to: optionKinds.required(optionKinds.filledText),
+  onRemark: optionKinds.callback,
+  workingDirectory: optionKinds.text,
+  sessionId: optionKinds.text,
+  signal: optionKinds.signal,
+};
+
+/** Options of an export into a file. */
+export interface ExportFileOptions extends ExportOptions {
+  /** For temporary names. @default the system's */
+  readonly random?: RandomSource;
+}
+
+/** Options of `exportAll`. */
+export interface ExportAllOptions extends ExportFileOptions {
+  /** @default "" */
+  readonly namespace?: string;
+  /** @default all agents */
+  readonly agentId?: string;
+  /** Also archived sessions, under OpenClaw's names for archives. @default false */
+  readonly archived?: boolean;
+}
+
+/** The kinds of the options of `exportToFile`. */
+export const fileTable: OptionTable<ExportFileOptions> = { ...exportTable, random: portKinds.random };
+
+/** The kinds of the options of `exportAll`. */
+export const allTable: OptionTable<ExportAllOptions> = {
+  ...fileTable,
+  namespace: optionKinds.text,
+  agentId: optionKinds.text,
+  archived: optionKinds.flag,
+};

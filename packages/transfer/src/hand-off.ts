@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, portKinds, type OptionTable } from "@throughline/core/internal";
 import {
   loadExisting,
   ThroughlineError,
@@ -36,6 +37,17 @@ export interface HandOffOptions {
   readonly signal?: AbortSignal;
 }
 
+const { callback, filledText, object, required, signal: signalKind } = optionKinds;
+const handOffTable: OptionTable<HandOffOptions> = {
+  to: required(filledText),
+  environment: required(object),
+  userHome: required(filledText),
+  workingDirectory: required(filledText),
+  random: portKinds.random,
+  onRemark: callback,
+  signal: signalKind,
+};
+
 /** A session that was written for another program. */
 export interface HandedOffSession extends ExportedFile {
   /** The id that the program knows it by. */
@@ -60,6 +72,7 @@ export async function handOff(
   ref: SessionRef,
   options: HandOffOptions,
 ): Promise<HandedOffSession> {
+  assertKnownOptions<HandOffOptions>("handOff", options, handOffTable);
   const state = await loadExisting(store, ref);
   const stated = workingDirectoryOf(null, state.entry, { to: "jsonl", workingDirectory: options.workingDirectory });
   const cwd = await canonicalPath(stated);

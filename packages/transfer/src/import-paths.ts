@@ -1,9 +1,10 @@
+import { assertKnownOptions } from "@throughline/core/internal";
 import { ThroughlineError, type ErrorCode, type SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { findSources } from "./find-sources.ts";
 import type { FoundSource, OtherSource } from "./found-source.ts";
 import { importTranscript, type ImportPlaces } from "./import-transcript.ts";
-import type { ImportOptions, ImportSource } from "./import-types.ts";
+import { importTable, type ImportOptions, type ImportSource } from "./import-types.ts";
 import { runInParallel, type LaneClaim } from "./run-in-parallel.ts";
 import { createSourceRegistry } from "./source-registry.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
@@ -30,6 +31,7 @@ export async function* importPaths(
   paths: readonly string[],
   options: ImportOptions = {},
 ): AsyncGenerator<ImportSource> {
+  assertKnownOptions<ImportOptions>("importPaths", options, importTable);
   const sources = options.key === undefined ? sourcesOf(paths, options) : await onlyOne(paths, options);
   const { namespace = "", dryRun: isDryRun = false } = options;
   using registry = createSourceRegistry(store, { namespace, isDryRun, random: systemRandom });

@@ -1,3 +1,4 @@
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { Durability, Finding, ThroughlineError } from "@throughline/core";
 import type { ForeignFormatName } from "@throughline/foreign-formats";
 import type { TranscriptFormat } from "@throughline/openclaw-format";
@@ -84,3 +85,19 @@ export interface ImportSource {
   readonly findings: readonly Finding[];
   readonly error: ThroughlineError | null;
 }
+
+const { callback, flag, orNull, signal, text } = optionKinds;
+
+/** The kinds of the options of `importPaths`. */
+export const importTable: OptionTable<ImportOptions> = {
+  from: text,
+  key: text,
+  readKey: text,
+  agentId: text,
+  namespace: text,
+  dryRun: flag,
+  storeRoot: orNull(text),
+  durability: text,
+  onProgress: callback,
+  signal,
+};

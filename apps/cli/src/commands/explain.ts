@@ -18,7 +18,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("read");
   const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
   const budget = new MemoryBudget(ref);
-  const { shown, hasCalls } = await readCalls(store, ref, options, {
+  const { turn, tail } = options;
+  const query = { ...(turn === undefined ? {} : { turn }), ...(tail === undefined ? {} : { tail }) };
+  const { shown, hasCalls } = await readCalls(store, ref, query, {
     signal,
     onKeep: (records) => budget.add(records),
   });

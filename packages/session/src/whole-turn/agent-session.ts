@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { CheckpointResult } from "@throughline/checkpoint";
 import type { CompactionPlan, NothingToCompact } from "@throughline/compaction/internal";
 import type { Session } from "../session.ts";
@@ -50,6 +51,20 @@ export interface AgentSession extends Session {
   status(): Promise<AgentSessionStatus>;
 }
 
+const { filledText, number, object, signal: signalKind } = optionKinds;
+
+/** The kinds of the options of `compact`. */
+export const compactionTable: OptionTable<ManualCompactionOptions> = {
+  windowTokens: number({ min: 1 }),
+  signal: signalKind,
+};
+
+/** The kinds of the options of `checkpoints`. */
+export const checkpointsTable: OptionTable<{ readonly signal?: AbortSignal }> = { signal: signalKind };
+
+/** The kinds of the options of `inherit`. */
+export const inheritTable: OptionTable<InheritOptions> = { from: object, checkpointId: filledText, signal: signalKind };
+
 /** The handle of an agent's session. */
 export class AgentSessionHandle extends SessionHandle implements AgentSession {
   readonly #operations: SessionOperations;
@@ -60,11 +75,13 @@ export class AgentSessionHandle extends SessionHandle implements AgentSession {
   }
 
   async compact(options: ManualCompactionOptions = {}): Promise<ManualCompaction> {
+    assertKnownOptions<ManualCompactionOptions>("compact", options, compactionTable);
     this.assertOpen();
     return this.#operations.compact(this, options);
   }
 
   async planCompaction(options: ManualCompactionOptions = {}): Promise<CompactionPlan | NothingToCompact> {
+    assertKnownOptions<ManualCompactionOptions>("planCompaction", options, compactionTable);
     this.assertOpen();
     return this.#operations.plan(this, options);
   }
@@ -74,12 +91,14 @@ export class AgentSessionHandle extends SessionHandle implements AgentSession {
     return this.#operations.checkpoint(this);
   }
 
-  async checkpoints({ signal }: { readonly signal?: AbortSignal } = {}): Promise<SessionCheckpoints> {
+  async checkpoints(options: { readonly signal?: AbortSignal } = {}): Promise<SessionCheckpoints> {
+    assertKnownOptions("checkpoints", options, checkpointsTable);
     this.assertOpen();
-    return this.#operations.checkpoints(this, signal);
+    return this.#operations.checkpoints(this, options.signal);
   }
 
   async inherit(options: InheritOptions = {}): Promise<InheritResult> {
+    assertKnownOptions<InheritOptions>("inherit", options, inheritTable);
     this.assertOpen();
     return this.#operations.inherit(this, options);
   }

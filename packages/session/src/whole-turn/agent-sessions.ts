@@ -43,8 +43,9 @@ export interface AgentSessions extends Sessions {
  * Sessions that run the whole path of a turn over a store. Before a call, a due flush is asked and a due compaction is
  * written, which the next request shows. An overflow starts the same compaction. Afterwards a checkpoint is created in
  * the background, and poor summaries are written again.
- * @throws {ThroughlineError} CONFIG_INVALID for settings out of range and combinations that could have no effect;
- * CAPABILITY_UNSUPPORTED for a model whose API no messages can be made for
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is not known or has another type. CONFIG_INVALID for settings
+ * out of range, and combinations that could have no effect. CAPABILITY_UNSUPPORTED for a model whose API no messages can
+ * be made for.
  */
 export function createAgentSessions(options: AgentSessionsOptions): AgentSessions {
   checkOptions(options);

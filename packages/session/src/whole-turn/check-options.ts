@@ -1,3 +1,11 @@
+import { sessionsTable } from "../option-tables.ts";
+import {
+  assertKnownOptions,
+  optionKinds,
+  portKinds,
+  type OptionKind,
+  type OptionTable,
+} from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import { checkFlushSettings } from "@throughline/memory-flush";
 import type { AgentSessionsOptions } from "./whole-turn-options.ts";
@@ -9,6 +17,65 @@ interface Problem {
   readonly allowed: string;
 }
 
+const { callback, flag, list, listOf, object, objectOf, objectWith, orNull, required, text } = optionKinds;
+
+// What is out of range is CONFIG_INVALID below, with all problems at once.
+const anyNumber: OptionKind = { expected: "a number", accepts: (value) => typeof value === "number" };
+
+const {
+  compact: _compact,
+  beforeClose: _beforeClose,
+  holdBack: _holdBack,
+  onEvent: _onEvent,
+  ...shared
+} = sessionsTable;
+
+/** The kinds of the options of `createAgentSessions`. */
+export const agentSessionsTable: OptionTable<AgentSessionsOptions> = {
+  ...shared,
+  summarizers: required(listOf(portKinds.summarizer)),
+  extractive: orNull(portKinds.summarizer),
+  breakers: objectWith("status"),
+  compaction: objectOf<NonNullable<AgentSessionsOptions["compaction"]>>({
+    inAdvance: flag,
+    reserveTokens: anyNumber,
+    reserveFloorTokens: anyNumber,
+    maxMessages: anyNumber,
+    keepPercent: anyNumber,
+    emergencyKeepPercent: anyNumber,
+    minMessages: anyNumber,
+    keepRecentTokens: anyNumber,
+    mostKeptPercent: anyNumber,
+    maxSummaryTokens: anyNumber,
+    maxDetailTokens: anyNumber,
+    toolResultChars: anyNumber,
+    preferCheckpoint: flag,
+    background: flag,
+    backgroundPercent: anyNumber,
+    deadlineMs: anyNumber,
+    memorySearchTool: orNull(text),
+  }),
+  checkpoint: objectOf<NonNullable<AgentSessionsOptions["checkpoint"]>>({
+    enabled: flag,
+    tokenThresholdPercents: list,
+    turnThreshold: anyNumber,
+    minTokensForGen: anyNumber,
+    writers: listOf(objectWith("write")),
+    deadlineMs: anyNumber,
+    topicChanged: callback,
+  }),
+  memoryFlush: object,
+  retry: objectOf<NonNullable<AgentSessionsOptions["retry"]>>({
+    intervalSeconds: anyNumber,
+    maxAttempts: anyNumber,
+    firstDelayMs: anyNumber,
+    maxDelayMs: anyNumber,
+  }),
+  showContextLine: flag,
+  ids: portKinds.ids,
+  onEvent: callback,
+};
+
 /** Names of our own steps, by which events are distinguished. */
 const stepNames: readonly string[] = ["memory-flush", "compaction", "checkpoint"];
 
@@ -16,9 +83,11 @@ type Check = (options: AgentSessionsOptions) => readonly Problem[];
 
 /**
  * Refuses settings that are out of range, and combinations that could have no effect.
- * @throws {ThroughlineError} CONFIG_INVALID with all problems in its details
+ * @throws {ThroughlineError} INPUT_INVALID for a name that is not known and another type; CONFIG_INVALID with all problems in
+ *   its details
  */
 export function checkOptions(options: AgentSessionsOptions): void {
+  assertKnownOptions<AgentSessionsOptions>("createAgentSessions", options, agentSessionsTable);
   const problems = checks.flatMap((check) => check(options));
   if (problems.length === 0) return;
   const told = problems.map(({ key, value, allowed }) => `${key} is ${shown(value)}; allowed is ${allowed}`);

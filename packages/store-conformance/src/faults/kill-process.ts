@@ -1,3 +1,4 @@
+import { assertKnownOptions, optionKinds, type OptionTable, portKinds } from "@throughline/core/internal";
 import { spawn } from "node:child_process";
 import process from "node:process";
 import type { RandomSource } from "@throughline/core";
@@ -24,11 +25,22 @@ interface KilledProcess {
   readonly stderr: string;
 }
 
+const { filledText, listOf, number, object, required, text: textKind } = optionKinds;
+const killTable: OptionTable<KillProcessOptions> = {
+  scriptPath: required(filledText),
+  args: listOf(textKind),
+  execArgv: listOf(textKind),
+  env: object,
+  maxDelayMs: number({ min: 0 }),
+  random: portKinds.random,
+};
+
 /**
  * Starts a script, waits for its first acknowledgement, and kills it with SIGKILL a random moment later. What it
  * acknowledged must then be in the store.
  */
 export async function killProcess(options: KillProcessOptions): Promise<KilledProcess> {
+  assertKnownOptions<KillProcessOptions>("killProcess", options, killTable);
   const { scriptPath, args = [], execArgv = process.execArgv, env, maxDelayMs = 50, random = systemRandom } = options;
   const child = spawn(process.execPath, [...execArgv, scriptPath, ...args], {
     stdio: ["ignore", "pipe", "pipe"],

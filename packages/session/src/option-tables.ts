@@ -1,0 +1,80 @@
+import { modelKind, optionKinds, portKinds, type OptionKind, type OptionTable } from "@throughline/core/internal";
+import type { ResultSettings } from "@throughline/guard/internal";
+import type { SessionAppendOptions } from "./session.ts";
+import type { SessionsOptions } from "./session-options.ts";
+import type { ResumeOptions, RunTurnOptions } from "./turn.ts";
+
+const { callback, filledText, flag, integer, listOf, number, object, objectOf, objectWith } = optionKinds;
+const { oneOf, orNull, required, signal, text } = optionKinds;
+
+const leaseMs = integer({ min: 1, max: 86_400_000 });
+
+const systemPrompt: OptionKind = {
+  expected: "a text, null, or a function that gives one",
+  accepts: (value) => value === null || typeof value === "string" || typeof value === "function",
+};
+
+/** What `defineTool` gives. */
+const tools: OptionKind = listOf({
+  expected: "a tool with `definition` and `run`, as defineTool makes it",
+  accepts: (value) =>
+    objectWith("run").accepts(value) && object.accepts((value as { readonly definition?: unknown }).definition),
+});
+
+/** The kinds of the options of `createSessions`. */
+export const sessionsTable: OptionTable<SessionsOptions> = {
+  store: required(portKinds.store),
+  model: required(modelKind),
+  system: systemPrompt,
+  tools,
+  approveTool: callback,
+  agentId: text,
+  namespace: text,
+  maxSteps: integer({ min: 1 }),
+  parallelTools: flag,
+  leaseMs,
+  steps: listOf(objectWith("run")),
+  compact: callback,
+  restore: oneOf(["cut", "compact"]),
+  results: objectOf<ResultSettings>({
+    keep: oneOf(["head", "head-and-tail"]),
+    resultPercent: orNull(number({ min: 0, max: 100 })),
+  }),
+  beforeClose: callback,
+  holdBack: callback,
+  warnAtPercents: listOf(number({ min: 0 })),
+  sendPolicy: orNull(object),
+  reset: orNull(object),
+  timeZone: text,
+  redactBeforeAppend: callback,
+  onEvent: callback,
+  clock: portKinds.clock,
+  random: portKinds.random,
+  estimator: objectWith("counterFor"),
+  owners: objectWith("stateOf"),
+};
+
+/** The kinds of the options of `resume` and `streamResume`. */
+export const resumeTable: OptionTable<ResumeOptions> = {
+  signal,
+  onDelta: callback,
+  onEvent: callback,
+  whenBusy: oneOf(["queue", "reject", "branch"]),
+  waitMs: number({ min: 0 }),
+  model: modelKind,
+  system: systemPrompt,
+  tools,
+  maxSteps: integer({ min: 1 }),
+  leaseMs,
+};
+
+/** The kinds of the options of `runTurn` and `streamTurn`. */
+export const turnTable: OptionTable<RunTurnOptions> = { ...resumeTable, mentioned: flag, idempotencyKey: filledText };
+
+/** The kinds of the options of `append`. */
+export const appendTable: OptionTable<SessionAppendOptions> = {
+  expectHead: orNull(text),
+  idempotencyKey: text,
+  entry: object,
+  signal,
+};

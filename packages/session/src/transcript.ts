@@ -1,0 +1,63 @@
+import {
+  readWindow,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+  type StoredRecord,
+} from "@throughline/core";
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
+import { buildContext, type NeutralMessage } from "@throughline/history";
+
+export interface TranscriptOptions {
+  /**
+   * Whether messages that a summary has replaced are part of it, instead of the summary. Reads the whole session.
+   * @default false
+   */
+  readonly all?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** The messages of a session, in the shape that no provider owns. */
+export interface SessionTranscript {
+  readonly sessionId: string;
+  /** The record it ends with; null when the session is empty. */
+  readonly headId: string | null;
+  /** The summary it begins with; null when there is none, and with `all`. */
+  readonly summaryId: string | null;
+  /** Oldest first. `recordId` and `seq` name the record of each. */
+  readonly messages: readonly NeutralMessage[];
+}
+
+/** The kinds of the options of `transcript`. */
+export const transcriptTable: OptionTable<TranscriptOptions> = { all: optionKinds.flag, signal: optionKinds.signal };
+
+/** Reads the transcript of a session. */
+export async function readTranscript(
+  store: SessionStore,
+  ref: SessionRef,
+  { all = false, signal }: TranscriptOptions,
+): Promise<SessionTranscript> {
+  const options = signal === undefined ? {} : { signal };
+  const { state, records } = await readWindow(store, ref, options);
+  const { headId } = state.head;
+  const read = all ? (await allRecords(store, ref, state, options)).map(withoutBoundary) : records;
+  const { messages, summaryId } = buildContext(read, { headId });
+  return { sessionId: state.sessionId, headId, summaryId, messages };
+}
+
+/** The records that there were when the window was read. */
+async function allRecords(
+  store: SessionStore,
+  ref: SessionRef,
+  { head }: SessionState,
+  options: { readonly signal?: AbortSignal },
+): Promise<readonly StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for await (const page of store.read(ref, { ...options, beforeSeq: head.lastSeq + 1 })) records.push(...page.records);
+  return records;
+}
+
+/** A summary that is no part of the conversation takes the place of nothing. */
+function withoutBoundary(stored: StoredRecord): StoredRecord {
+  return stored.type === "compaction" || stored.type === "reset" ? { ...stored, side: true } : stored;
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { publicOptionParameters, type OptionParameter } from "../public-options.ts";
+
+/** What has optional properties and is no object of options, and why nothing refuses a property that it does not have. */
+const data: Readonly<Record<string, string>> = {
+  SessionStore: "a store of another program may have more facets",
+  SessionRef: "names a session; every store checks it",
+  SessionEntry: "an entry keeps the fields that other programs wrote",
+  SessionRecord: "a record keeps the fields that other programs wrote",
+  ReplyDraft: "a draft of a record keeps further fields",
+  InboundMessage: "a channel hands over what it knows of a message, and more",
+  DeliveryContext: "a channel hands over where replies go, and more",
+  LineEnvelope: "a line keeps the envelope that another program wrote",
+  EstimatedRequest: "a request of any provider, of which system, tools and messages are counted",
+  Calibration: "is read from an entry; readCalibration checks it",
+};
+
+/** Functions whose objects are not checked, and why. */
+const unchecked: Readonly<Record<string, string>> = {
+  "assistantMessage 1": "the fields of a message, which may be of any program",
+  "toolResult 0": "the call as the model wrote it",
+  "toolResult 2": "the fields of a message, which may be of any program",
+  "createFinding 2": "the place of a finding, which is shown as it is",
+  "mergeFindings 1": "the place of a finding, which is shown as it is",
+  "checkFlushSettings 0": "reports what is wrong with the settings, and throws nothing",
+  "createHttpClient 0": "depends on no other package; store-http checks the same options",
+};
+
+const parameters = await publicOptionParameters();
+const withOptions = parameters.filter(
+  ({ entryPoint, functionName, index, typeName }) =>
+    // A store checks the options of its methods before it asks these parts of it.
+    entryPoint !== "@throughline/core/store" &&
+    data[typeName] === undefined &&
+    unchecked[`${functionName} ${index}`] === undefined,
+);
+
+/** A name that is nearly one of the options. */
+function misspelt(names: readonly string[]): { readonly wrong: string; readonly meant: string } {
+  const meant = names.toSorted((one, other) => other.length - one.length)[0] ?? "";
+  return { wrong: `${meant.slice(0, 1)}${meant.slice(0, 1)}${meant.slice(1)}`, meant };
+}
+
+/** What a call with a misspelt option gives: an error, or the text that it took the option. */
+async function callMisspelt({ call, index }: OptionParameter, wrong: string): Promise<unknown> {
+  try {
+    const args: unknown[] = Array.from({ length: index }, () => undefined);
+    const result = await call(...args, { [wrong]: 1 });
+    if (typeof result === "object" && result !== null && Symbol.asyncIterator in result)
+      await (result as AsyncIterable<unknown>)[Symbol.asyncIterator]().next();
+  } catch (error) {
+    return error;
+  }
+  return "it took the option";
+}
+
+describe("every exported function that takes options", () => {
+  it("is found", () => {
+    expect(withOptions.length).toBeGreaterThan(100);
+    const names = new Set(parameters.flatMap((one) => [one.typeName, `${one.functionName} ${one.index}`]));
+    expect([...Object.keys(data), ...Object.keys(unchecked)].filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  it.each(withOptions.map((one) => [`${one.entryPoint} ${one.functionName}: ${one.typeName}`, one] as const))(
+    "%s refuses a misspelt one and names the nearest",
+    async (_, parameter) => {
+      const { wrong, meant } = misspelt(parameter.names);
+      const error = await callMisspelt(parameter, wrong);
+      expect(error).toMatchObject({
+        code: expect.stringMatching(/^(?:INPUT|CONFIG)_INVALID$/) as string,
+        message: expect.stringContaining(`\`${wrong}\` is not an option; did you mean \`${meant}\`?`) as string,
+        outcome: "not-applied",
+      });
+    },
+  );
+});
