@@ -62,7 +62,7 @@ function assertWhole(records: readonly StoredRecord[], headId: string | null): v
 }
 
 /** A message in one line: who said it, and what. */
-export function shown(message: NeutralMessage): string {
+function shown(message: NeutralMessage): string {
   return `${message.role}: ${message.content.map(block).join(" ")}`;
 }
 

@@ -31,7 +31,7 @@ export class CodexFacts {
 }
 
 /** `rollout-<time>-<id>.jsonl`, the id a UUID. */
-export const rolloutFile: RegExp =
+const rolloutFile: RegExp =
   /^rollout-\d{4}-\d\d-\d\dT[0-9-]{8}-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl(?:\.zst)?$/i;
 
 function parentOf(source: unknown): string | null {
