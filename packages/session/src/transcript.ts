@@ -8,6 +8,7 @@ import {
 import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import { buildContext, type NeutralMessage } from "@throughline/history";
 
+/** Options of `session.transcript`. */
 export interface TranscriptOptions {
   /**
    * Whether messages that a summary has replaced are part of it, instead of the summary. Reads the whole session.
