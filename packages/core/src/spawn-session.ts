@@ -46,7 +46,7 @@ export interface SpawnSessionOptions {
 const { filledText, integer, number, object, objectOf } = optionKinds;
 
 /** The kinds of the limits of `spawnSession`. */
-export const spawnLimitsTable: OptionTable<SpawnLimits> = {
+const spawnLimitsTable: OptionTable<SpawnLimits> = {
   maxDepth: integer({ min: 0 }),
   maxChildren: integer({ min: 0 }),
   maxTotal: integer({ min: 0 }),

@@ -112,7 +112,7 @@ export const openTurnTable: OptionTable<OpenTurnOptions> = {
 };
 
 /** The kinds of the options of `close`. */
-export const closeTable: OptionTable<CloseTurnOptions> = {
+const closeTable: OptionTable<CloseTurnOptions> = {
   outcome: optionKinds.oneOf(["done", "aborted", "failed", "step-limit"]),
   entry: optionKinds.object,
 };
