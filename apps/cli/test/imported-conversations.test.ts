@@ -301,7 +301,7 @@ describe("records of OpenClaw", () => {
 });
 
 describe("keys", () => {
-  it("of every documented form make a session and are found again, `dm` by `direct` too [DEF-06, KEY-01, KEY-05, KEY-07, KEY-08, KEY-09]", async () => {
+  it("of every documented form make a session and are found again, `dm` by `direct` too [DEF-06, KEY-01, KEY-05, KEY-07, KEY-08]", async () => {
     const keys = [
       "main:cli:user",
       "agent:main:main",

@@ -44,7 +44,7 @@ describe("createHandleLife", () => {
     expect(() => life.begin()).toThrow(expect.objectContaining({ code: "STORE_CLOSED", outcome: "not-applied" }));
   });
 
-  it("ends once, after what is tracked, and gives every caller the same end [API-12]", async () => {
+  it("ends once, after what is tracked, and gives every caller the same end", async () => {
     const life = createHandleLife(undefined);
     const steps: string[] = [];
     const works = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const;
