@@ -1,4 +1,3 @@
-import { assertKnownOptions } from "@throughline/core/internal";
 import { createServer } from "node:http";
 import type { Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +12,7 @@ import { createResponseLedger } from "./openai/response-ledger.ts";
 import { createPrefixCache } from "./prefix-cache.ts";
 import { createRequestLog } from "./request-log.ts";
 import type { SimulatedReply } from "./simulated-reply.ts";
-import { simulatorTable, type ProviderSimulator, type ProviderSimulatorOptions } from "./simulator-options.ts";
+import type { ProviderSimulator, ProviderSimulatorOptions } from "./simulator-options.ts";
 import { createThinkingSeals } from "./thinking-seal.ts";
 import type { WireContext } from "./wire-adapter.ts";
 
@@ -75,7 +74,6 @@ function listen(server: Server): Promise<void> {
  * refuse. Every request is validated and measured before its reply; this cannot be switched off.
  */
 export function createProviderSimulator(options: ProviderSimulatorOptions = {}): ProviderSimulator {
-  assertKnownOptions<ProviderSimulatorOptions>("createProviderSimulator", options, simulatorTable);
   const script: SimulatedReply[] = [...(options.replies ?? [])];
   const desk = createDesk(options, script);
   const faults = createFaultKeeper();

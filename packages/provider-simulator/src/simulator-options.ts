@@ -1,4 +1,3 @@
-import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { Clock } from "@throughline/core";
 import type { SimulatedModel } from "./model-table.ts";
 import type { SimulatedReply } from "./simulated-reply.ts";
@@ -96,21 +95,3 @@ export interface ProviderSimulator extends AsyncDisposable {
   /** Ends open answers and stops listening; may be called again. */
   close(): Promise<void>;
 }
-
-const { callback, either, filledText, flag, integer, listOf, object, objectWith, text } = optionKinds;
-
-/** The kinds of the options of `createProviderSimulator`. */
-export const simulatorTable: OptionTable<ProviderSimulatorOptions> = {
-  replies: listOf(either(text, object)),
-  fallback: callback,
-  models: object,
-  onlyListedModels: flag,
-  apiKey: optionKinds.secret(filledText),
-  maxRequestBytes: integer({ min: 1 }),
-  ollamaContextTokens: integer({ min: 1 }),
-  minimumCacheTokens: integer({ min: 0 }),
-  idPrefix: filledText,
-  signingKey: optionKinds.secret(filledText),
-  clock: objectWith("nowMs"),
-  onRequest: callback,
-};
