@@ -3,18 +3,27 @@
 // to arrive. PostgreSQL where THROUGHLINE_POSTGRES_URL names a server.
 // node --conditions=@throughline/source benchmarks/idle-watches.ts [--seconds 5] [--counts 1,100,10000]
 import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import Database from "better-sqlite3";
-import pg from "pg";
 import type { SessionRef, SessionStore } from "../packages/core/src/index.ts";
 import { createJsonlStore, nodeFiles } from "../packages/store-jsonl/src/index.ts";
-import { createPostgresStore } from "../packages/store-postgres/src/index.ts";
+import { createPostgresStore, type PostgresStoreOptions } from "../packages/store-postgres/src/index.ts";
 import { createSqliteStore, type SqliteStoreOptions } from "../packages/store-sqlite/src/index.ts";
+import { defaultDriver } from "../packages/store-sqlite/src/sqlite-driver.ts";
 import { median } from "./measure.ts";
+
+const require = createRequire(new URL("../packages/store-postgres/package.json", import.meta.url));
+const pg = require("pg") as { readonly Pool: new (options: { connectionString: string; max: number }) => CountedPool };
+
+type CountedPool = NonNullable<PostgresStoreOptions["pool"]> & {
+  connect(): Promise<{ query(...given: unknown[]): unknown }>;
+  query(sql: string): Promise<unknown>;
+  end(): Promise<void>;
+};
 
 /** A store with a counter of what its handle asks, and a second handle on the same data. */
 export interface CountedStore {
@@ -33,7 +42,7 @@ function countedSqlite(): CountedStore {
   const folder = mkdtempSync(join(tmpdir(), "idle-watches-"));
   let asked = 0;
   const driver: NonNullable<SqliteStoreOptions["driver"]> = (path, options) => {
-    const database = new Database(path, options);
+    const database = defaultDriver(path, options);
     const prepare = database.prepare.bind(database);
     database.prepare = ((sql: string) => counting(prepare(sql))) as typeof database.prepare;
     const pragma = database.pragma.bind(database);
@@ -119,7 +128,7 @@ async function measureIdle(counted: CountedStore, count: number, seconds: number
     for await (const _page of pages) arrived.get(index)?.();
   });
   // Until all are followed and looks have become seldom.
-  await pause(4000 + count / 2);
+  await pause(6000 + count * 3);
   const [from, startMs, cpu] = [counted.asked(), performance.now(), process.cpuUsage()];
   await pause(seconds * 1000);
   const tookMs = performance.now() - startMs;

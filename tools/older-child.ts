@@ -37,18 +37,18 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-function open(scheme: string, place: string): SessionStore {
+function open(scheme: string, place: string, schema: string): SessionStore {
   if (scheme === "jsonl") return createJsonlStore({ root: place });
   if (scheme === "sqlite") return createSqliteStore({ path: place });
-  return createPostgresStore({ url: place, schema: "throughline" });
+  return createPostgresStore({ url: place, schema });
 }
 
 /** Keys stand for references, so that what is asked can be read. */
 const withRefs = (args: readonly unknown[]): Arguments =>
   args.map((arg) => (typeof arg === "string" && arg.startsWith("agent:") ? sessionRef({ key: arg }) : arg)) as never[];
 
-const [scheme = "", place = ""] = process.argv.slice(2);
-const store = open(scheme, place);
+const [scheme = "", place = "", schema = ""] = process.argv.slice(2);
+const store = open(scheme, place, schema);
 for await (const line of createInterface({ input: process.stdin })) {
   const [name, ...args] = JSON.parse(line) as [string, ...unknown[]];
   let answer: unknown;

@@ -32,7 +32,12 @@ interface Tally {
 const key = (name: string): string => `agent:main:older:${name}`;
 const nodeFlags = ["--conditions=@throughline/source", "--no-warnings"];
 
-function openProgram(name: string, folder: string, place: readonly [string, string], tally: Tally): Program {
+function openProgram(
+  name: string,
+  folder: string,
+  place: readonly [scheme: string, place: string, schema: string],
+  tally: Tally,
+): Program {
   const child = spawn(process.execPath, [...nodeFlags, join(folder, "tools/older-child.ts"), ...place], {
     cwd: folder,
     stdio: ["pipe", "pipe", "inherit"],
@@ -225,8 +230,8 @@ async function main(): Promise<number> {
         const tally: Tally = { operations: 0, records: 0, refused: 0, problems: [] };
         const name = `${store}-${isNewer ? "newer" : "older"}`;
         const at = store === "postgres" ? `${url}` : join(folder, store === "sqlite" ? `${name}.db` : name);
-        const newer = openProgram("newer", repositoryRoot, [store, at], tally);
-        const elder = openProgram("older", older, [store, at], tally);
+        const newer = openProgram("newer", repositoryRoot, [store, at, `older_${isNewer}`], tally);
+        const elder = openProgram("older", older, [store, at, `older_${isNewer}`], tally);
         const [first, second] = isNewer ? [newer, elder] : [elder, newer];
         try {
           // Earlier versions of the SQLite store open no schema that is newer than theirs.

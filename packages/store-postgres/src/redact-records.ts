@@ -34,17 +34,30 @@ export async function redactRecords(
     });
     const redactedAtMs = await databaseNowMs(context, run);
     for (const row of rows.values()) await redactRow(context, run, { ref, session, row, reason, redactedAtMs });
-    const { sql, values } = reachedBy(session, [...rows.values()]);
-    await run(
-      `DELETE FROM ${context.schema}.partials p USING ${context.schema}.sessions s WHERE p.session_no = s.session_no AND (${sql})`,
-      values,
-    );
+    await removePartials(context, run, session, [...rows.values()]);
     if (entryFields.length === 0) return found;
     const removed = await removeFields(context, run, { session, rows, entryFields, redactedAtMs });
     return { ...found, events: [...found.events, ...removed] };
   });
   context.announce(...plan.events);
   return { seqs: plan.seqs };
+}
+
+/** Removes the partials of the session, of the owners of the records and of the forks that share them, through indexes. */
+async function removePartials(
+  { schema }: StoreContext,
+  run: RunStatement,
+  session: DatabaseRow,
+  rows: readonly DatabaseRow[],
+): Promise<void> {
+  await run(
+    `DELETE FROM ${schema}.partials p WHERE p.session_no = ANY (ARRAY(
+       SELECT $1::bigint UNION SELECT r.no FROM unnest($2::bigint[]) AS r (no)
+       UNION SELECT s.session_no FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq)
+         JOIN ${schema}.sessions s ON s.base_nos @> ARRAY[r.no]
+         WHERE EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq)))`,
+    [session["session_no"], rows.map((row) => row["session_no"]), rows.map((row) => row["seq"])],
+  );
 }
 
 /** A condition on sessions `s`: the one that was asked for, and those that share one of the records. */

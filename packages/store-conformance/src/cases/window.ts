@@ -103,11 +103,13 @@ export const windowCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       await store.append(ref, [userDraft("first")], { windowFromSeq: 1 });
       const other = await abilityOf(under, "another")();
-      const writing = (async (): Promise<void> => {
+      const write = async (): Promise<void> => {
         for (const each of numbersTo(races)) await other.append(ref, [userDraft(`n${each}`), noteDraft("aside")]);
-      })();
-      for (const _ of numbersTo(races)) assertWhole(await readWindow(store, ref), 1);
-      await writing;
+      };
+      const read = async (): Promise<void> => {
+        for (const _ of numbersTo(races)) assertWhole(await readWindow(store, ref), 1);
+      };
+      await Promise.all([write(), read()]);
       assertWhole(await readWindow(store, ref), 1);
     },
   },
@@ -119,20 +121,22 @@ export const windowCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       await store.append(ref, [userDraft("session-a")], { windowFromSeq: 1 });
       const other = await abilityOf(under, "another")();
-      const resetting = (async (): Promise<void> => {
+      const reset = async (): Promise<void> => {
         for (const each of numbersTo(races)) {
           const state = await other.load(ref);
           const sessionId = `session-a${each}`;
           await other.save(ref, { sessionId }, { ifRevision: state?.revision ?? null });
           await other.append(ref, [userDraft(sessionId), userDraft(sessionId)], { windowFromSeq: 1 });
         }
-      })();
-      for (const _ of numbersTo(races)) {
-        const window = await readWindow(store, ref);
-        const others = textsOf(window).filter((text) => text !== window.state.sessionId);
-        assert.deepEqual(others, [], `records of another session than ${window.state.sessionId}`);
-      }
-      await resetting;
+      };
+      const read = async (): Promise<void> => {
+        for (const _ of numbersTo(races)) {
+          const window = await readWindow(store, ref);
+          const others = textsOf(window).filter((text) => text !== window.state.sessionId);
+          assert.deepEqual(others, [], `records of another session than ${window.state.sessionId}`);
+        }
+      };
+      await Promise.all([reset(), read()]);
     },
   },
   {
