@@ -119,6 +119,10 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["chat", "--model", attack, "--once", "x"],
   ],
   explain: [["explain", "evil"]],
+  handoff: [
+    ["handoff", `x${attack}`, "--to", "codex"],
+    ["handoff", "evil", "--to", attack],
+  ],
   compact: [
     ["compact", evilKey, "--dry-run"],
     ["compact", evilKey, "--model", attack],
