@@ -148,7 +148,7 @@ describe("a turn", () => {
     expect(results.toSorted()).toEqual([
       expect.stringMatching(/"toolCallId":"1".*"text":""/),
       expect.stringMatching(/"toolCallId":"2".*rows/),
-      expect.stringMatching(/"toolCallId":"3".*could not be kept.*"isError":true/),
+      expect.stringMatching(/"toolCallId":"3".*"text":"text".*The details are not JSON/),
     ]);
     expect(outcome).toBe("done");
   });
