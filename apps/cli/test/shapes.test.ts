@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
 import { kinds } from "./json-shapes.ts";
-import { assistant, objects, runChild, seed, temporaryDirectory, user } from "./harness.ts";
+import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();
 const home = directory.path;
@@ -157,10 +157,7 @@ describe("--json", () => {
   it.each(cases)(
     "prints for $command $args the shapes of the contract",
     async ({ command, args, stdin, code = 0, stdout, stderr = [] }) => {
-      // `handoff` writes below the user's home.
-      const environment = { HOME: home };
-      const given = stdin === undefined ? {} : { stdin };
-      const run = await runChild(home, [command, ...args, "--json"], { environment, ...given });
+      const run = await runHere(home, [command, ...args, "--json"], stdin === undefined ? {} : { stdin });
       const printed = kinds(run.stdout);
       expect(run).toMatchObject({ code });
       expect(new Set(printed)).toEqual(new Set(stdout));
@@ -179,7 +176,7 @@ describe("--json", () => {
 
   it("gives the values of a session, a context and a hit", async () => {
     const one = async (...args: readonly string[]): Promise<Record<string, unknown>> =>
-      objects((await runChild(home, [...args, "--json", "--quiet"])).stdout)[0] ?? {};
+      objects((await runHere(home, [...args, "--json", "--quiet"])).stdout)[0] ?? {};
     expect(await one("sessions", "--sort", "key", "--limit", "2", "--since", "2000-01-01")).toMatchObject({
       agentId: "main",
       state: "active",
