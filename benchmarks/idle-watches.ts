@@ -20,8 +20,7 @@ const require = createRequire(new URL("../packages/store-postgres/package.json",
 const pg = require("pg") as { readonly Pool: new (options: { connectionString: string; max: number }) => CountedPool };
 
 type CountedPool = NonNullable<PostgresStoreOptions["pool"]> & {
-  connect(): Promise<{ query(...given: unknown[]): unknown }>;
-  query(sql: string): Promise<unknown>;
+  connect(): Promise<{ query(...given: unknown[]): unknown; release(): void }>;
   end(): Promise<void>;
 };
 
@@ -104,7 +103,9 @@ function countedPostgres(url: string): CountedStore {
   const remove = async (): Promise<void> => {
     await watching.close();
     await writing.close();
-    await pool.query(`DROP SCHEMA "${schema}" CASCADE`);
+    const client = await connect();
+    await client.query(`DROP SCHEMA "${schema}" CASCADE`);
+    client.release();
     await pool.end();
   };
   return { name: "PostgreSQL: statements", watching, writing, asked: () => asked, remove };
