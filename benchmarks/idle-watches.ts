@@ -125,6 +125,8 @@ async function measureIdle(counted: CountedStore, count: number, seconds: number
   const controller = new AbortController();
   const arrived = new Map<number, () => void>();
   const watches = Array.from({ length: count }, async (_, index) => {
+    // PostgreSQL lets 1,000 operations wait for a connection.
+    await pause(100 * Math.floor(index / 50));
     const pages = watching.watch?.watch(ref(index), { afterSeq: 0, signal: controller.signal }) ?? [];
     for await (const _page of pages) arrived.get(index)?.();
   });
