@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ListQuery } from "@throughline/core";
+import type { ListQuery, SessionStore } from "@throughline/core";
 import { readRetries } from "@throughline/compaction/internal";
 import { sessionSettings } from "@throughline/config";
 import { settingTables } from "@throughline/config/internal";
@@ -244,11 +244,16 @@ describe("settings of sessions", () => {
       let lists = 0;
       const clock = { nowMs: () => nowMs, sleep: () => Promise.resolve() };
       const memory = createMemoryStore({ clock });
-      const store = {
-        ...memory,
+      const counted: Partial<SessionStore> & Pick<SessionStore, "list"> = {
         entriesMark: () => Promise.resolve("nobody writes"),
         list: (query: ListQuery) => (lists++, memory.list(query)),
       };
+      const store = new Proxy<SessionStore>(memory, {
+        get(target, name) {
+          const value: unknown = Reflect.get(name in counted ? counted : target, name);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
       const random = { uint32: () => 1, uuid: () => "a" };
       const functions = createOpenclawSessions({ store, stateDir: "/s", homeDir: "/h", clock, random, cacheTtlMs });
       const path = functions.resolveDefaultSessionStorePath("main");

@@ -140,12 +140,14 @@ describe("turns that end otherwise", () => {
 
   it("a model that pays no heed to an abort is left: the turn ends, and its later words are for nobody", async () => {
     const words = Promise.withResolvers<void>();
+    const stopped = new AbortController();
     let asked = 0;
     const chat: ChatModel = {
       provider: "anthropic",
       api: "anthropic",
       chat: async ({ onDelta }) => {
         asked += 1;
+        setImmediate(() => stopped.abort());
         await words.promise;
         onDelta?.({ type: "text", text: "Too late." });
         throw new Error("and an error");
@@ -157,7 +159,7 @@ describe("turns that end otherwise", () => {
     await using session = await sessions.open(key);
     const shown: string[] = [];
     const onDelta = (delta: ChatDelta): void => void shown.push(delta.type);
-    const turn = await session.runTurn("Hi", { signal: AbortSignal.timeout(20), onDelta });
+    const turn = await session.runTurn("Hi", { signal: stopped.signal, onDelta });
     expect([turn.outcome, asked]).toEqual(["aborted", 1]);
     words.resolve();
     await tick();
