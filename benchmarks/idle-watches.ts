@@ -104,7 +104,7 @@ function countedPostgres(url: string): CountedStore {
     await watching.close();
     await writing.close();
     const client = await connect();
-    await client.query(`DROP SCHEMA "${schema}" CASCADE`);
+    await client.query({ text: `DROP SCHEMA "${schema}" CASCADE`, values: [] });
     client.release();
     await pool.end();
   };

@@ -16,7 +16,6 @@ import type {
 import { guardCall } from "../packages/guard/src/index.ts";
 import { createHistory, historyTargets } from "../packages/history/src/index.ts";
 import { createSessions, type Session } from "../packages/session/src/index.ts";
-import { storedRecord } from "../packages/session/src/stored-record.ts";
 import type { TokenCounter } from "../packages/tokens/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 
@@ -32,9 +31,10 @@ const text = (length: number): string => "lorem ipsum ".repeat(Math.ceil(length 
 /** 200 bytes of the user, a call, 1,000 bytes of result, 500 bytes of answer. */
 const words = text(200);
 const result = text(1000);
+const call = { type: "toolCall", id: "toolu_1", name: "read", arguments: { path: "/src/index.ts" } } as const;
 const callReply: AssistantMessage = {
   role: "assistant",
-  content: [{ type: "toolCall", id: "toolu_1", name: "read", arguments: { path: "/src/index.ts" } }],
+  content: [call],
   ...origin,
   stopReason: "toolUse",
 };
@@ -54,8 +54,7 @@ function quickModel(): ChatModel {
     chat: () => {
       calls += 1;
       if (calls % 2 === 0) return Promise.resolve({ message: answer, stopReason: "end_turn", usage });
-      const [block] = callReply.content as readonly Record<string, unknown>[];
-      const content = [{ ...block, id: `toolu_${calls}` }] as AssistantMessage["content"];
+      const content = [{ ...call, id: `toolu_${calls}` }];
       return Promise.resolve({ message: { ...callReply, content }, stopReason: "tool_use", usage });
     },
   };
@@ -74,6 +73,7 @@ const counter: TokenCounter = {
   method: "claude",
   version: "none",
   countText: () => 1,
+  countMessage: () => 1,
   countTools: () => ({ bareTokens: 1, fixedTokens: 0, messages: 0 }),
   countMessages: () => ({ bareTokens: 1, fixedTokens: 0, messages: 1 }),
 };
@@ -83,7 +83,7 @@ function hollowStore(taken: RecordDraft[]): SessionStore {
   const real = createMemoryStore();
   let head: SessionHead | null = null;
   const append = (
-    ref: unknown,
+    _ref: unknown,
     drafts: readonly RecordDraft[],
     options: { readonly turn?: Record<string, unknown> },
   ): Promise<unknown> => {
@@ -171,7 +171,7 @@ async function bareTurn(store: SessionStore, chat: ChatModel, batches: readonly 
   const ref = { namespace: "", agentId: "main", key: turnId };
   for (const [at, batch] of batches.entries()) {
     await store.append(ref, batch, {});
-    if (at < 2) await chat.chat({ model: modelId, system: null, messages: [], signal: turn.signal });
+    if (at < 2) await chat.chat({ modelId, system: null, messages: [], signal: turn.signal });
   }
   clearTimeout(lease);
 }
@@ -210,9 +210,11 @@ async function measure(messages: number): Promise<void> {
   const place = (draft: RecordDraft): StoredRecord => {
     seq += 1;
     const side = draft.type !== "message";
-    const stored = storedRecord(draft, { seq, id: `r${seq}`, parentId: headId, side, tsMs: 1e12, storedAtMs: 1e12 });
-    if (!side) headId = stored.id;
-    return stored;
+    const [id, parentId] = [`r${seq}`, headId];
+    if (!side) headId = id;
+    const record = { ...draft, id, parentId, timestamp: new Date(1e12).toISOString() } as StoredRecord["record"];
+    const head = { seq, id, parentId, type: draft.type, side, tsMs: 1e12, storedAtMs: 1e12, crc: null };
+    return { ...head, bytes: JSON.stringify(record).length, record };
   };
   history.append(bench.taken.map(place));
   history.render();

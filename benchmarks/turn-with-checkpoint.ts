@@ -10,8 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { ChatModel, Summarizer } from "../packages/core/src/index.ts";
 import { createAgentSessions } from "../packages/session/src/whole-turn/index.ts";
-import type { AgentSessions, WholeTurnEvent } from "../packages/session/src/whole-turn/index.ts";
-import type { Session } from "../packages/session/src/index.ts";
+import type { AgentSession, AgentSessions, WholeTurnEvent } from "../packages/session/src/whole-turn/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { createExtractiveSummarizer } from "../packages/summarizer-providers/src/index.ts";
 
@@ -32,7 +31,7 @@ const kinds: readonly Kind[] = ["nothing", "checkpoint", "checkpoints", "retry",
 interface Row {
   readonly kind: Kind;
   readonly sessions: AgentSessions;
-  readonly session: Session;
+  readonly session: AgentSession;
   /** What happened while the turns were measured. */
   readonly events: Set<string>;
   readonly took: number[];
@@ -49,7 +48,7 @@ function createModel(sizeTokens: () => number): ChatModel {
   return {
     provider: "anthropic",
     api: "anthropic",
-    chat: ({ model }) => {
+    chat: ({ modelId: model }) => {
       const usage = { input: sizeTokens(), output: 10, cacheRead: 0, cacheWrite: 0 };
       const content = [{ type: "text" as const, text: "An answer." }];
       const message = { role: "assistant" as const, content, provider: "anthropic", model, usage, stopReason: "stop" };
@@ -132,7 +131,7 @@ const rows = await Promise.all(kinds.map((kind) => open(folder, kind)));
 for (const row of rows) {
   for (let index = 0; index < warmUps; index++) await turn(row, index);
   // Everywhere a summary that no model wrote, so that all histories are alike.
-  const { kind } = await row.sessions.compact(row.session);
+  const { kind } = await row.session.compact();
   if (kind !== "compacted") throw new Error(`${row.kind}: ${kind}`);
   row.hang();
   for (let index = 0; index < warmUps; index++) await turn(row, index);

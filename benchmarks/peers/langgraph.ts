@@ -24,7 +24,7 @@ async function opened(folder: string): Promise<{ readonly graph: Graph; readonly
     "@langchain/langgraph-checkpoint-sqlite",
     "@langchain/core/messages",
   ];
-  const graphs = (await import(main as string)) as Record<string, never>;
+  const graphs = (await import(main as string)) as Record<string, unknown>;
   const savers = (await import(sqlite as string)) as { readonly SqliteSaver: { fromConnString(path: string): Saver } };
   const classes = (await import(messages as string)) as Record<string, Message>;
   const annotation = graphs["MessagesAnnotation"] as { readonly spec: object };
