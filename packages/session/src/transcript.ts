@@ -1,7 +1,8 @@
 import {
+  loadExisting,
   readWindow,
+  type RecordWindow,
   type SessionRef,
-  type SessionState,
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
@@ -39,23 +40,23 @@ export async function readTranscript(
   { all = false, signal }: TranscriptOptions,
 ): Promise<SessionTranscript> {
   const options = signal === undefined ? {} : { signal };
-  const { state, records } = await readWindow(store, ref, options);
+  const { state, records } = all ? await allRecords(store, ref, options) : await readWindow(store, ref, options);
   const { headId } = state.head;
-  const read = all ? (await allRecords(store, ref, state, options)).map(withoutBoundary) : records;
-  const { messages, summaryId } = buildContext(read, { headId });
+  const { messages, summaryId } = buildContext(records, { headId });
   return { sessionId: state.sessionId, headId, summaryId, messages };
 }
 
-/** The records that there were when the window was read. */
+/** The records that there are now, without boundaries. */
 async function allRecords(
   store: SessionStore,
   ref: SessionRef,
-  { head }: SessionState,
   options: { readonly signal?: AbortSignal },
-): Promise<readonly StoredRecord[]> {
+): Promise<RecordWindow> {
+  const state = await loadExisting(store, ref);
   const records: StoredRecord[] = [];
-  for await (const page of store.read(ref, { ...options, beforeSeq: head.lastSeq + 1 })) records.push(...page.records);
-  return records;
+  for await (const page of store.read(ref, { ...options, beforeSeq: state.head.lastSeq + 1 }))
+    records.push(...page.records.map(withoutBoundary));
+  return { state, records };
 }
 
 /** A summary that is no part of the conversation takes the place of nothing. */
