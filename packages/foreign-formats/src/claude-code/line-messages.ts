@@ -1,6 +1,7 @@
-import { hasErrorCode, type Usage } from "@throughline/core";
+import type { Usage } from "@throughline/core";
 import { recordFromReply, recordsFromMessages } from "@throughline/history/anthropic";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { attempt, callsOf } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 /** A reply's line, read. */
@@ -97,25 +98,8 @@ export function textOf(content: unknown): string {
   return texts.filter((text) => typeof text === "string").join("\n");
 }
 
-function callsOf(content: unknown): ReadReply["calls"] {
-  if (!Array.isArray(content)) return [];
-  return (content as readonly JsonFields[]).flatMap(({ type, id, name }) =>
-    type === "toolCall" ? [{ id: String(id), name: String(name) }] : [],
-  );
-}
-
 /** Of several results in one line the program keeps a list, or says of the first alone. */
 function detailsOf(details: unknown, at: number, count: number): unknown {
   if (count > 1 && Array.isArray(details) && details.length === count) return (details as readonly unknown[])[at];
   return at === 0 ? details : undefined;
-}
-
-/** What the mapping of a provider's messages gives; null for what it refuses to take for one. */
-function attempt<Read>(read: () => Read): Read | null {
-  try {
-    return read();
-  } catch (error) {
-    if (hasErrorCode(error, "INPUT_INVALID")) return null;
-    throw error;
-  }
 }

@@ -1,6 +1,6 @@
-import { hasErrorCode } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/openai";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { attempt } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 /** Who wrote the replies. */
@@ -20,8 +20,8 @@ export interface ReadItem {
   readonly kind: ItemKind;
   /** The record without its place; null where the item is in no form that can be read. */
   readonly body: RecordBody | null;
-  /** The call that a result answers, or the calls that a part of a reply makes. */
-  readonly callIds: readonly string[];
+  /** The call that a result answers; null for everything else. */
+  readonly callId: string | null;
 }
 
 /** Items of which a model sees nothing. */
@@ -29,25 +29,25 @@ const silentTypes: ReadonlySet<unknown> = new Set(["ghost_snapshot", "other"]);
 
 /** Reads an item of the Responses API as Codex stores it. */
 export function readItem(item: JsonFields, { provider, model }: ReplyAuthor): ReadItem {
-  if (silentTypes.has(item["type"])) return { kind: "none", body: null, callIds: [] };
+  if (silentTypes.has(item["type"])) return { kind: "none", body: null, callId: null };
   const { output, isError } = outputOf(item);
   const given = plainItem(output === undefined ? item : { ...item, output });
   const drafts = attempt(() => recordsFromMessages([given], model === null ? { provider } : { provider, model }));
   const [draft] = drafts ?? [];
-  if (draft === undefined) return { kind: "none", body: null, callIds: [] };
+  if (draft === undefined) return { kind: "none", body: null, callId: null };
   // A message is plain JSON; its interface has no index signature.
   const message = draft.message as unknown as JsonFields;
   switch (message["role"]) {
     case "assistant":
-      return { kind: "reply", body: replyBody(message, given), callIds: callIdsOf(message) };
+      return { kind: "reply", body: replyBody(message, given), callId: null };
     case "toolResult": {
       const body = { type: "message", message: { ...message, ...(isError ? { isError } : {}) }, ...nativeType(given) };
-      return { kind: "result", body, callIds: [String(message["toolCallId"])] };
+      return { kind: "result", body, callId: String(message["toolCallId"]) };
     }
     case "user":
       return userItem(message);
     default:
-      return { kind: "context", body: { type: "message", message }, callIds: [] };
+      return { kind: "context", body: { type: "message", message }, callId: null };
   }
 }
 
@@ -74,9 +74,9 @@ function userItem(message: JsonFields): ReadItem {
   const { content } = message;
   const text = firstText(content).trimStart();
   if (!programTexts.some((beginning) => text.startsWith(beginning)))
-    return { kind: "prompt", body: { type: "message", message }, callIds: [] };
+    return { kind: "prompt", body: { type: "message", message }, callId: null };
   const body = { type: "custom_message", customType: "codex.context", content, display: false };
-  return { kind: "context", body, callIds: [] };
+  return { kind: "context", body, callId: null };
 }
 
 function firstText(content: unknown): string {
@@ -123,19 +123,4 @@ function outputOf({ output }: JsonFields): { readonly output?: unknown; readonly
   const { content, content_items: items, success } = output;
   const given = Array.isArray(items) ? items : (content ?? JSON.stringify(output));
   return { output: given, isError: success === false };
-}
-
-function callIdsOf({ content }: JsonFields): readonly string[] {
-  if (!Array.isArray(content)) return [];
-  return (content as readonly JsonFields[]).flatMap(({ type, id }) => (type === "toolCall" ? [String(id)] : []));
-}
-
-/** What the mapping of a provider's items gives; null for what it refuses to take for one. */
-function attempt<Read>(read: () => Read): Read | null {
-  try {
-    return read();
-  } catch (error) {
-    if (hasErrorCode(error, "INPUT_INVALID")) return null;
-    throw error;
-  }
 }

@@ -1,6 +1,7 @@
 import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import { callsOf } from "../mapped-messages.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { partOf, readItem, type ReadItem, type ReplyAuthor } from "./codex-items.ts";
 import { CodexFacts } from "./codex-facts.ts";
@@ -106,19 +107,13 @@ class CodexReader implements ForeignReader {
   }
 
   /** Puts an item where it belongs: into the reply that is open, behind the call it answers, at the beginning of a turn. */
-  #placed({ kind, callIds }: ReadItem, body: RecordBody, id: string): RecordBody {
-    this.#turns.note(kind, this.headId);
-    if (kind !== "reply") this.#replyId = null;
-    if (kind === "prompt") this.#prompts.add(body);
-    if (kind === "result") return this.#named(body, callIds);
-    if (kind !== "reply") return body;
-    for (const call of callsOf(body)) this.#toolNames.set(call.id, call.name);
-    const isFurtherPart = this.#replyId !== null;
-    this.#replyId ??= id;
-    return partOf(body, this.#replyId, isFurtherPart);
+  #placed(item: ReadItem, body: RecordBody, id: string): RecordBody {
+    this.#turns.note(item.kind, this.headId);
+    if (item.kind === "prompt") this.#prompts.add(body);
+    return this.#copied(item, body, id);
   }
 
-  #named(body: RecordBody, [callId = ""]: readonly string[]): RecordBody {
+  #named(body: RecordBody, callId: string): RecordBody {
     const toolName = this.#toolNames.get(callId);
     this.#toolNames.delete(callId);
     if (toolName === undefined) return body;
@@ -152,11 +147,11 @@ class CodexReader implements ForeignReader {
   }
 
   /** The turns of what is replaced stay those that a rollback takes back. */
-  #copied({ kind, callIds }: ReadItem, body: RecordBody, id: string): RecordBody {
+  #copied({ kind, callId }: ReadItem, body: RecordBody, id: string): RecordBody {
     if (kind !== "reply") this.#replyId = null;
-    if (kind === "result") return this.#named(body, callIds);
+    if (callId !== null) return this.#named(body, callId);
     if (kind !== "reply") return body;
-    for (const call of callsOf(body)) this.#toolNames.set(call.id, call.name);
+    for (const call of callsOf((body["message"] as JsonFields)["content"])) this.#toolNames.set(call.id, call.name);
     const isFurtherPart = this.#replyId !== null;
     this.#replyId ??= id;
     return partOf(body, this.#replyId, isFurtherPart);
@@ -236,14 +231,6 @@ function customName({ type }: JsonFields): unknown {
 
 function isMessageType({ type, role }: JsonFields): boolean {
   return type === "message" || typeof role === "string";
-}
-
-function callsOf({ message }: RecordBody): readonly { readonly id: string; readonly name: string }[] {
-  const { content } = message as JsonFields;
-  if (!Array.isArray(content)) return [];
-  return (content as readonly JsonFields[]).flatMap(({ type, id, name }) =>
-    type === "toolCall" ? [{ id: String(id), name: String(name) }] : [],
-  );
 }
 
 /** The words of a user's message that is text alone; null for anything else. */

@@ -1,0 +1,20 @@
+import { hasErrorCode } from "@throughline/core";
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+
+/** Runs the mapping of a provider's messages; null when the mapping refuses the input. */
+export function attempt<Read>(read: () => Read): Read | null {
+  try {
+    return read();
+  } catch (error) {
+    if (hasErrorCode(error, "INPUT_INVALID")) return null;
+    throw error;
+  }
+}
+
+/** The tool calls in the content of a mapped reply. */
+export function callsOf(content: unknown): readonly { readonly id: string; readonly name: string }[] {
+  if (!Array.isArray(content)) return [];
+  return (content as readonly JsonFields[]).flatMap(({ type, id, name }) =>
+    type === "toolCall" ? [{ id: String(id), name: String(name) }] : [],
+  );
+}
