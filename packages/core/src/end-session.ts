@@ -8,6 +8,7 @@ import { refused } from "./refused.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import { quote } from "./session-id.ts";
 import type { SessionRef } from "./session-ref.ts";
+import type { SessionState } from "./session-state.ts";
 import type { SessionStore } from "./session-store.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
@@ -93,16 +94,24 @@ export function assertMayEnd(ref: SessionRef): void {
 }
 
 /**
- * Ends a session when nothing runs in it, and notes when.
+ * Ends a session when nothing runs in it, and notes when. Gives the archived session; null when it was purged.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND, SESSION_PROTECTED, SESSION_BUSY, ABORTED
  */
-export async function endSession(store: SessionStore, ref: SessionRef, options: EndSessionOptions = {}): Promise<void> {
+export async function endSession(
+  store: SessionStore,
+  ref: SessionRef,
+  options: EndSessionOptions = {},
+): Promise<SessionState | null> {
   assertKnownOptions<EndSessionOptions>("endSession", options, endTable);
-  const { archived } = await loadExisting(store, ref);
+  const state = await loadExisting(store, ref);
   assertMayEnd(ref);
   await waitForTurnEnd(store, ref, options);
   const { purge = false } = options;
-  if (archived && !purge) return;
-  if (!purge) await noteArchiving(store, ref, withSystemPorts(options).clock);
-  await store.remove(ref, { purge });
+  if (purge) {
+    await store.remove(ref, { purge });
+    return null;
+  }
+  if (state.archived) return state;
+  await noteArchiving(store, ref, withSystemPorts(options).clock);
+  return store.move(ref, { kind: "archive" });
 }

@@ -1,6 +1,5 @@
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
-import { forkSession, hasErrorCode } from "@throughline/core";
-import { assertMayEnd, noteArchiving, waitForTurnEnd } from "@throughline/core/internal";
+import { endSession, forkSession, hasErrorCode } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
@@ -45,19 +44,14 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const store = view.store(at.agentId);
       const { session, purge = false, entry, waitMs = 0, force = false } = query;
       const state = session === undefined ? await existing(store, at) : await same(store, at, session);
-      if (state !== null && !force) {
-        assertMayEnd(state.ref);
-        await waitForTurnEnd(store, state.ref, { clock: context.clock, timeoutMs: waitMs, signal });
-      }
-      if (purge) {
-        // A repeat that finds nothing was done before.
-        if (state !== null) await store.remove(state.ref, { purge: true });
-        return json(200, { kind: "removed", ...at, sessionId: state?.sessionId ?? session ?? null });
-      }
-      if (state === null) throw sessionNotFound(at);
-      if (state.archived) return json(200, sessionJson(state, entry));
-      if (!force) await noteArchiving(store, state.ref, context.clock);
-      return json(200, sessionJson(await store.move(state.ref, { kind: "archive" }), entry));
+      // A repeat of a purge that finds nothing was done before.
+      if (state === null && !purge) throw sessionNotFound(at);
+      const waiting = { clock: context.clock, timeoutMs: waitMs, signal };
+      const end = (it: SessionState): Promise<SessionState | null> =>
+        force ? endNow(store, it, purge) : endSession(store, it.ref, { ...waiting, purge });
+      const archived = state === null ? null : await end(state);
+      if (archived !== null) return json(200, sessionJson(archived, entry));
+      return json(200, { kind: "removed", ...at, sessionId: state?.sessionId ?? session ?? null });
     },
   }),
   route({
@@ -207,6 +201,13 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
 
 function targetOf({ namespace, agentId }: SessionRef, key: string): SessionRef {
   return { namespace, agentId, key };
+}
+
+/** Ends a session whatever runs in it. Gives the archived session; null when it was purged. */
+async function endNow(store: SessionStore, state: SessionState, purge: boolean): Promise<SessionState | null> {
+  if (!purge) return state.archived ? state : store.move(state.ref, { kind: "archive" });
+  await store.remove(state.ref, { purge });
+  return null;
 }
 
 async function existing(store: SessionStore, ref: SessionRef): Promise<SessionState> {
