@@ -2,7 +2,7 @@ export { createAgentScope } from "./agent-scope.ts";
 export type { AgentScopeOptions } from "./agent-scope.ts";
 export { appendOnce } from "./append-once.ts";
 export type { AppendOnceOptions } from "./append-once.ts";
-export { mainSessionKey, peerSessionKey, sessionKeySlug, subagentSessionKey } from "./build-session-key.ts";
+export { mainSessionKey, peerSessionKey, subagentSessionKey } from "./build-session-key.ts";
 export type { PeerKeyOptions } from "./build-session-key.ts";
 export type { CodecContext, PayloadCodec } from "./codec.ts";
 export { defineTool } from "./define-tool.ts";
@@ -17,8 +17,6 @@ export { forkSession } from "./fork-session.ts";
 export type { ForkSessionOptions } from "./fork-session.ts";
 export { recordInbound, updateRoute } from "./inbound-message.ts";
 export type { InboundMessage, RecordInboundOptions } from "./inbound-message.ts";
-export { mergeEntry } from "./merge-entry.ts";
-export type { MergeEntryOptions } from "./merge-entry.ts";
 export { loadExisting, openSession, resetSession, updateEntry } from "./open-session.ts";
 export type { OpenedSession, OpenSessionOptions, ResetSessionOptions } from "./open-session.ts";
 export { openThread } from "./open-thread.ts";
@@ -44,9 +42,6 @@ export type {
 export { readWindow } from "./read-window.ts";
 export type { RecordWindow } from "./read-window.ts";
 export type { AppendDraft, RecordDraft, RecordSource, SourcedDraft } from "./record-draft.ts";
-export { createRecordIds } from "./record-ids.ts";
-export { derivedFromOf, derivedRecordId, sourceFormatOf } from "./record-origin.ts";
-export type { DerivedFrom } from "./record-origin.ts";
 export { isRecordOfType } from "./record.ts";
 export type {
   AssistantMessage,

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type Clock,
-  mergeEntry,
   openSession,
   recordInbound,
   resetSession,
@@ -10,7 +9,7 @@ import {
   sessionRef,
   updateRoute,
 } from "@throughline/core";
-import { inboundFields, keptOnReset } from "@throughline/core/internal";
+import { inboundFields, keptOnReset, mergeEntry } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";
 

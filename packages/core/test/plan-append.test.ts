@@ -1,5 +1,4 @@
 import type { AppendOptions, AppendResult, SessionEntry, TurnRequest } from "@throughline/core";
-import { createRecordIds } from "@throughline/core";
 
 import {
   type AppendTarget,
@@ -9,6 +8,7 @@ import {
   RememberedAppends,
   type SessionFrame,
 } from "@throughline/core/store";
+import { createRecordIds } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 const nowMs = 1_700_000_000_000;

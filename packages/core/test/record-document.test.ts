@@ -1,6 +1,13 @@
 import { readFileSync } from "node:fs";
-import { derivedFromOf, type SessionRecord, sourceFormatOf } from "@throughline/core";
-import { findRecordProblem, isFromNewerVersion, isSideRecord, throughlineKind } from "@throughline/core/internal";
+import { type SessionRecord } from "@throughline/core";
+import {
+  derivedFromOf,
+  findRecordProblem,
+  isFromNewerVersion,
+  isSideRecord,
+  sourceFormatOf,
+  throughlineKind,
+} from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 import { isKnownRecordType } from "../src/record-types.ts";
 import { textCopies } from "../src/text-copies.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { createRecordIds } from "@throughline/core";
 import { systemRandom, systemRecordIds } from "@throughline/core/node";
+import { createRecordIds } from "@throughline/core/internal";
 
 function fixedPorts(times: number[], firstCount: number) {
   let index = 0;

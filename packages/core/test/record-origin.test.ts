@@ -1,5 +1,10 @@
-import { derivedFromOf, derivedRecordId, sourceFormatOf } from "@throughline/core";
-import { isFromNewerVersion, throughlineDraft } from "@throughline/core/internal";
+import {
+  derivedFromOf,
+  derivedRecordId,
+  isFromNewerVersion,
+  sourceFormatOf,
+  throughlineDraft,
+} from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 import { systemClock, systemRecordIds } from "../src/node.ts";
 import { prepareDrafts } from "../src/prepare-drafts.ts";

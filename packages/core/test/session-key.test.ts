@@ -5,11 +5,10 @@ import {
   mainSessionKey,
   parseSessionKey,
   peerSessionKey,
-  sessionKeySlug,
   subagentSessionKey,
   ThroughlineError,
 } from "@throughline/core";
-import { labelSessionKey, sessionKeyAliases, sessionKeyHasPrefix } from "@throughline/core/internal";
+import { labelSessionKey, sessionKeyAliases, sessionKeyHasPrefix, sessionKeySlug } from "@throughline/core/internal";
 
 describe("parseSessionKey", () => {
   it("reads the three-segment short form [KEY-01]", () => {

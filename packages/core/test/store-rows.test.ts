@@ -6,11 +6,9 @@ import {
   defaultStoreLimits,
   type LinkedRecord,
   type PageRange,
-  pageRows,
   readPages,
-  seqsIn,
 } from "@throughline/core/store";
-import { linkRecords, prepareDrafts } from "@throughline/core/internal";
+import { linkRecords, pageRows, prepareDrafts, seqsIn } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 const place = { ref: { namespace: "", agentId: "main", key: "k" }, sessionId: "s" };

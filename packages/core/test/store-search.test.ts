@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { findMatches, readSearchQuery, searchIndexText, searchSnippet, searchText } from "@throughline/core/store";
-import { parseSearch, toolWord } from "@throughline/core/internal";
+import { findMatches, readSearchQuery, searchSnippet, searchText } from "@throughline/core/store";
+import { parseSearch, searchIndexText, toolWord } from "@throughline/core/internal";
 import type { SessionRecord } from "../src/record.ts";
 import type { SearchQuery } from "../src/store-facets.ts";
 

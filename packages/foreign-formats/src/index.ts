@@ -10,7 +10,6 @@ export type {
   FormatSample,
   UnitPlace,
 } from "./foreign-format.ts";
-export { isUuid, uuidOf } from "./made-ids.ts";
-export type { FormatLoss, FormatWriter, WriteOptions, WrittenSession } from "./format-writer.ts";
-export { foreignFormatNames, writableFormatNames } from "./names.ts";
+export { isUuid } from "./made-ids.ts";
 export type { ForeignFormatName, WritableFormatName } from "./names.ts";
+export type { FormatLoss, FormatWriter, WriteOptions, WrittenSession } from "./format-writer.ts";

@@ -1,11 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import {
-  detectForeignFormat,
-  foreignFormatNames,
-  foreignFormats,
-  writableFormatNames,
-} from "@throughline/foreign-formats";
+import { detectForeignFormat, foreignFormats } from "@throughline/foreign-formats";
+import { foreignFormatNames, writableFormatNames } from "@throughline/foreign-formats/names";
 import { describe, expect, it } from "vitest";
 import { corpusFolder } from "./corpus-files.ts";
 import { hostileFiles } from "./hostile-files.ts";

@@ -1,4 +1,5 @@
-import { createFinding, derivedFromOf, type Finding, type StoredRecord } from "@throughline/core";
+import { createFinding, type Finding, type StoredRecord } from "@throughline/core";
+import { derivedFromOf } from "@throughline/core/internal";
 
 /** The first record of a unit stands right before those derived from it. */
 const nearbyRecords = 64;

@@ -2,13 +2,12 @@ import {
   type DeliveryContext,
   type InboundMessage,
   loadExisting,
-  mergeEntry,
   recordInbound,
   type SessionEntry,
   updateEntry,
   updateRoute,
 } from "@throughline/core";
-import { setBlobsAside } from "@throughline/core/internal";
+import { mergeEntry, setBlobsAside } from "@throughline/core/internal";
 import { agentOf, hasBlobs, refOf, wholeEntry, type CompatContext } from "./compat-context.ts";
 
 /** An inbound message as OpenClaw's channels hand it over; `InboundMessage`'s own names are understood too. */

@@ -1,12 +1,5 @@
-import {
-  appendOnce,
-  hasErrorCode,
-  mergeEntry,
-  patchEntry,
-  type SessionEntry,
-  type SessionState,
-} from "@throughline/core";
-import { setBlobsAside } from "@throughline/core/internal";
+import { appendOnce, hasErrorCode, patchEntry, type SessionEntry, type SessionState } from "@throughline/core";
+import { mergeEntry, setBlobsAside } from "@throughline/core/internal";
 import {
   agentOf,
   emptyEntries,

@@ -1,10 +1,11 @@
-import { mergeEntry, updateEntry } from "@throughline/core";
+import { updateEntry } from "@throughline/core";
 import {
-  waitForTurnEnd,
-  type WaitForTurnOptions,
   assertKnownOptions,
+  mergeEntry,
   optionKinds,
   type OptionTable,
+  waitForTurnEnd,
+  type WaitForTurnOptions,
   waitTable,
   withSystemPorts,
 } from "@throughline/core/internal";

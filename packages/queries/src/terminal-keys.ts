@@ -1,4 +1,5 @@
-import { hasErrorCode, parseSessionKey, peerSessionKey, sessionKeySlug } from "@throughline/core";
+import { hasErrorCode, parseSessionKey, peerSessionKey } from "@throughline/core";
+import { sessionKeySlug } from "@throughline/core/internal";
 
 /** The key of a new session in a terminal: `agent:<agent>:cli:direct:<label-slug>`. */
 export function terminalSessionKey(agentId: string, label: string): string {

@@ -1,5 +1,5 @@
 import type * as core from "@throughline/core";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, pageRows, seqsIn } from "@throughline/core/internal";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import {
   assertFence,
@@ -15,7 +15,6 @@ import {
   isPartialOf,
   ListedStates,
   lockedAgent,
-  pageRows,
   planAppend,
   planFieldRemoval,
   planList,
@@ -30,7 +29,6 @@ import {
   type RecordRow,
   refused,
   type RowCoder,
-  seqsIn,
   sessionNotFound,
   sessionRefText,
   sessionsBehind,

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { ThroughlineError } from "@throughline/core";
-import { abortedBefore, refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/store";
+import { abortedBefore } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { readSecurity, rowSecurity } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";

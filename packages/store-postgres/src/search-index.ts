@@ -1,6 +1,6 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
-import { assertStoreOptions, searchIndexText, searchText } from "@throughline/core/store";
-import { toolWord } from "@throughline/core/internal";
+import { assertStoreOptions, searchText } from "@throughline/core/store";
+import { searchIndexText, toolWord } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import { wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { createFinding, hasErrorCode, type Finding, type FindingPlace, type SessionRef } from "@throughline/core";
-import { abortedBefore } from "@throughline/core/store";
+import { abortedBefore } from "@throughline/core/internal";
 import { readRows } from "./read-pages.ts";
 import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { abortedBefore, refused } from "@throughline/core/store";
+import { abortedBefore, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
 import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
 import { assertOurs, closeDatabase, pageBytes, type Connection, type OpenOptions } from "./open-connection.ts";

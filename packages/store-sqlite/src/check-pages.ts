@@ -1,6 +1,6 @@
 import type Database from "better-sqlite3";
 import { Worker } from "node:worker_threads";
-import { abortedBefore } from "@throughline/core/store";
+import { abortedBefore } from "@throughline/core/internal";
 import { closeDatabase } from "./open-connection.ts";
 import { defaultDriver, type SqliteDriver } from "./sqlite-driver.ts";
 import { nativeCode, storeError } from "./sqlite-errors.ts";

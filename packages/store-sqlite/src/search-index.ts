@@ -1,6 +1,6 @@
 import type { SessionRecord } from "@throughline/core";
-import { searchIndexText, searchText } from "@throughline/core/store";
-import { toolWord } from "@throughline/core/internal";
+import { searchText } from "@throughline/core/store";
+import { searchIndexText, toolWord } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
 import { beginIndexRebuild, deleteOldIndex } from "./rebuild-index.ts";
 import type { Connection } from "./open-connection.ts";

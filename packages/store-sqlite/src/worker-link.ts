@@ -1,5 +1,6 @@
 import { ThroughlineError, type SessionEvent } from "@throughline/core";
-import { abortedBefore, refused } from "@throughline/core/store";
+import { refused } from "@throughline/core/store";
+import { abortedBefore } from "@throughline/core/internal";
 import { Worker } from "node:worker_threads";
 import { threadUrl } from "./thread-url.ts";
 import { receivedError, type WorkerMethod, type WorkerReply, type WorkerRequest } from "./worker-messages.ts";

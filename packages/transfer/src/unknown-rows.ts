@@ -1,5 +1,5 @@
-import { sourceFormatOf, type RecordSource, type SessionRecord, type SourcedRecord } from "@throughline/core";
-import { isKnownRecordType } from "@throughline/core/internal";
+import { type RecordSource, type SessionRecord, type SourcedRecord } from "@throughline/core";
+import { isKnownRecordType, sourceFormatOf } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
 
 /**

@@ -1,4 +1,4 @@
-import { searchIndexText } from "@throughline/core/store";
+import { searchIndexText } from "@throughline/core/internal";
 
 /** What can be found. */
 export interface RankablePassage {

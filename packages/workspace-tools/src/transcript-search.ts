@@ -1,5 +1,5 @@
 import type { SearchFacet, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
-import { searchIndexText } from "@throughline/core/store";
+import { searchIndexText } from "@throughline/core/internal";
 import { episodesOf, type Episode } from "./episodes.ts";
 import { assertNotAborted } from "./workspace-tool.ts";
 

@@ -1,4 +1,4 @@
-import { searchIndexText } from "@throughline/core/store";
+import { searchIndexText } from "@throughline/core/internal";
 
 /** Two texts that share so much of their words say the same: copied notes, an exchange in two branches of a session. */
 const sameShare = 0.9;

@@ -1,5 +1,5 @@
-import { mergeEntry, updateEntry } from "@throughline/core";
-import { findEntryFieldProblem, shellWord } from "@throughline/core/internal";
+import { updateEntry } from "@throughline/core";
+import { findEntryFieldProblem, mergeEntry, shellWord } from "@throughline/core/internal";
 import type { SessionEntry, SessionState } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
