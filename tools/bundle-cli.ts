@@ -5,6 +5,12 @@ import { build, type BuildOptions, type Metafile } from "esbuild";
 import { directImports } from "./direct-imports.ts";
 import { leanBuiltins } from "./lean-builtins.ts";
 
+/**
+ * What stays beside the bundle. The first holds a binary for each platform, which no bundle can. The others are the
+ * packages of databases and providers: a run needs one of them, most runs none.
+ */
+export const externalPackages: readonly string[] = ["better-sqlite3", "pg", "@anthropic-ai/sdk", "openai", "ollama"];
+
 const shared = {
   bundle: true,
   format: "esm",
@@ -15,9 +21,7 @@ const shared = {
   sourcemap: true,
   logLevel: "warning",
   metafile: true,
-  // The first holds a binary for each platform, which no bundle can. The others are the providers' own packages: a run
-  // needs one of them, most runs none.
-  external: ["better-sqlite3", "pg", "@anthropic-ai/sdk", "openai", "ollama"],
+  external: [...externalPackages],
   plugins: [leanBuiltins, directImports],
   // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
   banner: {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -25,7 +25,8 @@ export interface Verdict {
   readonly summary: string;
 }
 
-const cachePath = join(repositoryRoot, "node_modules/.cache/throughline/expressions.json");
+/** Verdicts of recheck that are checked in: judging all expressions takes minutes. */
+const verdictsPath = join(repositoryRoot, "tools/expression-verdicts.json");
 const workerPath = join(import.meta.dirname, "recheck-worker.ts");
 
 /** Every regular expression of a file: literals, and calls of `RegExp`. Linear expressions are no concern of this. */
@@ -78,21 +79,30 @@ export async function judge(expressions: ReadonlySet<string>, cache: Map<string,
   await Promise.all(Array.from({ length: Math.min(open.length, availableParallelism()) }, work));
 }
 
-function readCache(version: string): Map<string, Verdict> {
-  try {
-    const cached = JSON.parse(readFileSync(cachePath, "utf8")) as { version: string; verdicts: [string, Verdict][] };
-    return new Map(cached.version === version ? cached.verdicts : []);
-  } catch {
-    // None yet, or one that was cut off: every expression is judged anew.
-    return new Map();
-  }
+/** The verdicts that are checked in, those of this version of recheck and of expressions it accepted. */
+export function parseVerdicts(text: string, version: string): Map<string, Verdict> {
+  const table = JSON.parse(text) as { readonly recheck: string; readonly safe: Readonly<Record<string, string>> };
+  const safe = table.recheck === version ? Object.entries(table.safe) : [];
+  return new Map(safe.map(([expression, summary]) => [expression, { status: "safe", summary }]));
+}
+
+/** The text of the table: what recheck accepted. What it did not is judged anew in every run. */
+export function formatVerdicts(verdicts: ReadonlyMap<string, Verdict>, version: string): string {
+  const safe = [...verdicts]
+    .filter(([expression, { status }]) => status === "safe" && boundedVerdict(expression) === null)
+    .map(([expression, { summary }]) => [expression, summary] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `${JSON.stringify({ recheck: version, safe: Object.fromEntries(safe) }, null, 2)}\n`;
 }
 
 function textOf({ source, flags }: { readonly source: string | null; readonly flags: string }): string {
   return `/${source ?? ""}/${flags}`;
 }
 
-async function main(isListed: boolean): Promise<number> {
+/** `list` prints every expression; `write` writes the table; `all` judges what the table holds, too. */
+type Mode = "list" | "write" | "all" | null;
+
+async function main(mode: Mode): Promise<number> {
   const manifest = JSON.parse(readFileSync(join(repositoryRoot, "package.json"), "utf8")) as {
     readonly devDependencies: Readonly<Record<string, string>>;
   };
@@ -104,21 +114,27 @@ async function main(isListed: boolean): Promise<number> {
     ...found.filter(({ source }) => source !== null).map((one) => ({ place: `${one.path}:${one.line}`, ...one })),
     ...builtExpressions.flatMap((row) => row.samples.map((sample) => ({ place: `${row.path} (built)`, ...sample }))),
   ];
-  const cache = readCache(version);
-  await judge(new Set(all.map(textOf)), cache);
-  const verdicts = [...cache].filter(([expression]) => all.some((one) => textOf(one) === expression));
-  mkdirSync(join(cachePath, ".."), { recursive: true });
-  writeFileSync(cachePath, JSON.stringify({ version, verdicts }));
+  const expressions = new Set(all.map(textOf));
+  const known = existsSync(verdictsPath)
+    ? parseVerdicts(readFileSync(verdictsPath, "utf8"), version)
+    : new Map<string, Verdict>();
+  const cache = new Map(mode === "all" ? [] : [...known].filter(([expression]) => expressions.has(expression)));
+  const judged = [...expressions].filter((one) => !cache.has(one) && boundedVerdict(one) === null).length;
+  await judge(expressions, cache);
+  if (mode === "write") writeFileSync(verdictsPath, formatVerdicts(cache, version));
   const violations = checkBuilt(found, builtExpressions);
   for (const one of all) {
     const { status, summary } = cache.get(textOf(one)) as Verdict;
-    if (isListed) process.stdout.write(`${one.place}\t${summary}\t${textOf(one)}\n`);
+    if (mode === "list") process.stdout.write(`${one.place}\t${summary}\t${textOf(one)}\n`);
     if (status !== "safe") violations.push(`${one.place} ${summary}: ${textOf(one)}`);
   }
   for (const violation of violations.toSorted()) process.stdout.write(`${violation}\n`);
-  const count = `${all.length} places, ${verdicts.length} expressions, ${builtExpressions.length} files that build them`;
+  const count = `${all.length} places, ${expressions.size} expressions (${judged} judged by recheck now), ${builtExpressions.length} files that build them`;
   process.stdout.write(`expressions: ${count}, ${violations.length === 0 ? "no" : violations.length} violations\n`);
   return violations.length === 0 ? 0 : 1;
 }
 
-if (import.meta.main) process.exitCode = await main(process.argv.includes("--list"));
+if (import.meta.main) {
+  const modes = ["list", "write", "all"] as const;
+  process.exitCode = await main(modes.find((mode) => process.argv.includes(`--${mode}`)) ?? null);
+}

@@ -84,6 +84,19 @@ export function flushesOf({ folder, log }: FlushPlace): { readonly file: string;
   });
 }
 
+/**
+ * The failures to try in the short tier: of each file that was flushed, the first flush alone, and its last one with all
+ * that follow.
+ */
+export function sampledFailures(flushes: readonly { readonly file: string }[]): readonly FailingFlushes[] {
+  // Names of temporary files hold numbers; they are one kind.
+  const kinds = flushes.map(({ file }) => file.replaceAll(/[0-9a-f]{4,}|\d+/g, "#"));
+  return [...new Set(kinds)].flatMap((kind) => {
+    const [first, last] = [kinds.indexOf(kind) + 1, kinds.lastIndexOf(kind) + 1];
+    return [{ from: first, until: first }, { from: last }];
+  });
+}
+
 /** Puts the files as a power cut would leave them into another folder. Names are taken to be on the disk. */
 export function afterPowerCut({ folder, disk }: FlushPlace, target: string): void {
   for (const { name, sizeBytes, copy } of filesOf(folder, disk)) {

@@ -30,24 +30,27 @@ export interface KillOptions {
   readonly directory: string;
   /** Which store is written to. */
   readonly scheme: "sqlite" | "jsonl";
+  /** The file of the command line, run with the condition for sources. @default that of this checkout */
+  readonly program?: string;
 }
 
 const cliFolder = join(repositoryRoot, "apps/cli");
-let command = [process.execPath, "--conditions=@throughline/source", join(cliFolder, "bin/throughline.js")];
 const sessionKey = "agent:main:cli:direct:kill";
 
 /**
  * Feeds `throughline append` without a pause, kills it with SIGKILL at a random moment, and begins again on the same
  * session, so that each round also starts on what the kill before has left. Then everything is read back once.
  */
-export async function killAppend({ rounds, sizeBytes, seed, directory, scheme }: KillOptions): Promise<KillFigures> {
+export async function killAppend(options: KillOptions): Promise<KillFigures> {
+  const { rounds, sizeBytes, seed, directory, scheme, program = join(cliFolder, "bin/throughline.js") } = options;
+  const node = ["--conditions=@throughline/source", program];
   const random = createRandom(seed);
   const place = ["--home", directory, "--store", `${scheme}:${join(directory, "store")}`];
   const promised: { readonly seq: number; readonly id: string }[] = [];
   for (let round = 0; round < rounds; round++) {
-    promised.push(...(await killOnce(round, sizeBytes, Math.floor(random() * 60), place)));
+    promised.push(...(await killOnce(round, sizeBytes, Math.floor(random() * 60), node, place)));
   }
-  const stored = await readBack(place);
+  const stored = await readBack(node, place);
   const bySeq = new Map(stored.map(({ seq, id }) => [seq, id]));
   const positions = stored.map(({ record }) => record.message.content.split(" ", 2).map(Number) as [number, number]);
   const outOfOrder = positions.filter(([round, index], at) => {
@@ -72,10 +75,10 @@ function killOnce(
   round: number,
   sizeBytes: number,
   delayMs: number,
+  node: readonly string[],
   place: readonly string[],
 ): Promise<{ seq: number; id: string }[]> {
-  const [program = "", ...args] = command;
-  const child = spawn(program, [...args, "append", sessionKey, "--json", ...place], { env: environment() });
+  const child = spawn(process.execPath, [...node, "append", sessionKey, "--json", ...place], { env: environment() });
   const text = "x".repeat(sizeBytes);
   const acknowledged: { seq: number; id: string }[] = [];
   let index = 0;
@@ -116,9 +119,8 @@ interface StoredLine {
   readonly record: { readonly message: { readonly content: string } };
 }
 
-async function readBack(place: readonly string[]): Promise<readonly StoredLine[]> {
-  const [program = "", ...args] = command;
-  const child = spawn(program, [...args, "show", sessionKey, "--all-branches", "--json", ...place], {
+async function readBack(node: readonly string[], place: readonly string[]): Promise<readonly StoredLine[]> {
+  const child = spawn(process.execPath, [...node, "show", sessionKey, "--all-branches", "--json", ...place], {
     env: environment(),
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -172,16 +174,14 @@ if (import.meta.main) {
   const bundle = join(cliFolder, `node_modules/.cache/kill-${process.pid}`);
   const startMs = performance.now();
   try {
-    if (values.bundled) {
-      await bundleCli(cliFolder, bundle);
-      command = [process.execPath, join(bundle, "main.js")];
-    }
+    if (values.bundled) await bundleCli(cliFolder, bundle);
     const figures = await killAppend({
       rounds: Number(values.rounds),
       sizeBytes: Number(values.size),
       seed,
       directory,
       scheme,
+      ...(values.bundled ? { program: join(bundle, "main.js") } : {}),
     });
     const { rounds, sizeBytes, acknowledged, found, duplicates, outOfOrder, unacknowledged } = figures;
     process.stdout.write(

@@ -66,7 +66,7 @@ function tests(
 }
 
 /** Everything that makes a test larger; the packages outside the stores have variables of their own. */
-const fullTests: SuiteCommand["env"] = {
+export const fullTests: SuiteCommand["env"] = {
   THROUGHLINE_TEST_SIZE: "long",
   THROUGHLINE_RUNS: "10",
   THROUGHLINE_SEEDS: "3000",
@@ -158,6 +158,8 @@ function isOnPath(name: string): boolean {
   return spawnSync("sh", ["-c", `command -v ${name}`]).status === 0;
 }
 
+const files = (names: readonly string[]): readonly string[] => names.map((name) => `test/${name}.test.ts`);
+
 const kit = ["test/conformance.test.ts"];
 
 /** All suites of `npm run test:long`, in the order they run in. */
@@ -199,6 +201,10 @@ export const longSuites: readonly LongSuite[] = [
       quick: ["--stores", "jsonl"],
     },
   ),
+  program("expressions", "every regular expression judged anew, without the table", "tools/check-expressions.ts", {
+    full: ["--all"],
+    quick: [],
+  }),
   program("kill-import", "imports and copies killed while they write", "tools/kill-import.ts", {
     full: [100],
     quick: [2],
@@ -242,9 +248,19 @@ export const longSuites: readonly LongSuite[] = [
     full: [],
     quick: ["test/memory.test.ts"],
   }),
-  tests("tests-session", "turns killed at every step, every window, every flush", {
+  tests("tests-session", "turns killed at every step, every window, every flush, each with every provider", {
     project: "packages/session",
-    full: ["test/kill-steps.test.ts", "test/whole-turn.test.ts", "test/failed-flushes.test.ts"],
+    full: files([
+      "failed-flushes",
+      "kill-steps",
+      "large-answers",
+      "model-failures",
+      "processes",
+      "thousand-turns",
+      "tool-names",
+      "whole-turn",
+      "whole-turn-kill",
+    ]),
     quick: ["test/failed-flushes.test.ts"],
   }),
   tests("tests-history", "ten times the cases of history, 3,000 logs of other programs", {
@@ -262,9 +278,32 @@ export const longSuites: readonly LongSuite[] = [
     full: ["test/failed-flushes.test.ts"],
     quick: ["test/failed-flushes.test.ts"],
   }),
-  tests("tests-cli", "every flush under the command line", {
+  tests("tests-models", "ten times the cases of the models", {
+    project: "packages/models",
+    full: files(["agreement"]),
+    quick: files(["agreement"]),
+  }),
+  tests("tests-store-conformance", "every case of the kit that may find a broken store", {
+    project: "packages/store-conformance",
+    full: files(["mutants"]),
+    quick: files(["faults"]),
+  }),
+  tests("tests-tools", "larger imports, more power cuts, all cases of both stores", {
+    project: "tools",
+    full: files(["import-scale", "power-cut", "random-histories", "stores-and-pi"]),
+    quick: files(["random-histories"]),
+  }),
+  tests("tests-cli", "every flush, command and hidden place under the command line, each with every provider", {
     project: "apps/cli",
-    full: ["test/failed-flushes.test.ts", "test/kill-append.test.ts"],
+    full: files([
+      "chat-providers",
+      "denied-files",
+      "exit-codes",
+      "failed-flushes",
+      "hostile-texts",
+      "kill-append",
+      "large-imports",
+    ]),
     quick: ["test/kill-append.test.ts"],
   }),
   ...["own-loop-anthropic", "own-loop-openai"].map((name) =>

@@ -8,6 +8,8 @@ export interface Step {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** Runs while nothing else does. @default false */
+  readonly isAlone?: boolean;
 }
 
 /** What the fault suites of a whole run go through at least: a suite that met fewer faults has shown too little. */
@@ -31,27 +33,68 @@ function stepsOf(testFilters: readonly string[]): readonly Step[] {
     { name: "exports", command: process.execPath, args: ["tools/public-exports.ts"] },
     // Forced: an incremental check does not notice that the compiler options themselves have changed.
     { name: "types", command: "tsc", args: ["-b", "--force"] },
-    { name: "tests", command: "vitest", args: ["run", ...testFilters] },
+    { name: "tests", command: "vitest", args: ["run", ...testFilters], isAlone: true },
     tool("docs"),
   ];
 }
 
-/** Runs one step with its output going straight through; true when it ended with 0. */
-function runStep(step: Step, write: (text: string) => void): Promise<boolean> {
+/** Runs one step, with its output going straight through when it is alone, and as a whole behind it when it is not. */
+async function runStep(step: Step, write: (text: string) => void): Promise<boolean> {
+  const isAlone = step.isAlone === true;
+  const head = `\n== ${step.name}\n`;
+  if (isAlone) write(head);
+  const startMs = performance.now();
+  const { passed, output } = await runProcess(step, isAlone ? "inherit" : "pipe");
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+  write(`${isAlone ? "" : head}${output}-- ${step.name}: ${passed ? "ok" : "FAILED"}, ${seconds} s\n`);
+  return passed;
+}
+
+/** Whether the process ended with 0, and what it printed where that was not passed through. */
+function runProcess(
+  step: Step,
+  stdio: "inherit" | "pipe",
+): Promise<{ readonly passed: boolean; readonly output: string }> {
   const env = {
     ...process.env,
     // First on the path: the pinned Node and the tools of this checkout, whatever the shell has.
     PATH: `${join(root, "node_modules/.bin")}${delimiter}${process.env["PATH"] ?? ""}`,
     THROUGHLINE_CLOSING_LINE: "deferred",
+    // Several of the tools load the same sources.
+    NODE_COMPILE_CACHE: join(root, "node_modules/.cache/tools"),
   };
   return new Promise((resolve) => {
-    const child = spawn(step.command, [...step.args], { cwd: root, env, stdio: "inherit" });
-    child.on("error", (error) => {
-      write(`${error.message}\n`);
-      resolve(false);
-    });
-    child.on("close", (code) => resolve(code === 0));
+    const child = spawn(step.command, [...step.args], { cwd: root, env, stdio: ["inherit", stdio, stdio] });
+    const chunks: Buffer[] = [];
+    for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => chunks.push(chunk));
+    const output = (): string => Buffer.concat(chunks).toString("utf8");
+    child.on("error", (error) => resolve({ passed: false, output: `${output()}${error.message}\n` }));
+    child.on("close", (code) => resolve({ passed: code === 0, output: output() }));
   });
+}
+
+/** Steps that run beside each other, and those that run alone between them. */
+function groupsOf(steps: readonly Step[]): readonly (readonly Step[])[] {
+  const groups: Step[][] = [];
+  for (const step of steps) {
+    const last = groups.at(-1);
+    if (last === undefined || step.isAlone === true || last[0]?.isAlone === true) groups.push([step]);
+    else last.push(step);
+  }
+  return groups;
+}
+
+/** Runs all steps, two at a time where they may; gives the names of those that failed, in the order of the steps. */
+async function runAll(steps: readonly Step[], write: (text: string) => void): Promise<string[]> {
+  const failed = new Set<Step>();
+  for (const group of groupsOf(steps)) {
+    const waiting = group.values();
+    const lane = async (): Promise<void> => {
+      for (const step of waiting) if (!(await runStep(step, write))) failed.add(step);
+    };
+    await Promise.all([lane(), lane()]);
+  }
+  return steps.filter((step) => failed.has(step)).map(({ name }) => name);
 }
 
 /** Runs every step, the failed ones too, and ends with the closing line; gives the exit code. */
@@ -62,15 +105,7 @@ export async function runSteps(
   needsFaults: boolean = false,
 ): Promise<number> {
   clearCounts(countsPath);
-  const failed: string[] = [];
-  for (const step of steps) {
-    write(`\n== ${step.name}\n`);
-    const startMs = performance.now();
-    const passed = await runStep(step, write);
-    if (!passed) failed.push(step.name);
-    const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
-    write(`-- ${step.name}: ${passed ? "ok" : "FAILED"}, ${seconds} s\n`);
-  }
+  const failed = await runAll(steps, write);
   // No counts means that the run died before its end; that is a failure, not an empty success.
   const counts = readCounts(countsPath) ?? { passed: 0, failed: 1, skipped: 0, skippedBecause: {}, faults: null };
   const { states = 0, kills = 0 } = counts.faults ?? {};

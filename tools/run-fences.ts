@@ -80,6 +80,8 @@ export function createFenceRunner(
     ...Object.fromEntries(ours),
     HOME: home,
     NO_COLOR: "1",
+    // Every fence loads the same sources, and compiling them is most of what it costs.
+    NODE_COMPILE_CACHE: join(root, "node_modules/.cache/tools"),
     THROUGHLINE_HOME: join(home, ".throughline"),
     THROUGHLINE_DOC_NODE: process.execPath,
     THROUGHLINE_DOC_ENTRY: join(root, "apps/cli/bin/throughline.js"),

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { boundedVerdict } from "../bounded-expression.ts";
-import { checkBuilt, judge, readExpressions, type Verdict } from "../check-expressions.ts";
+import {
+  checkBuilt,
+  formatVerdicts,
+  judge,
+  parseVerdicts,
+  readExpressions,
+  type Verdict,
+} from "../check-expressions.ts";
 
 describe("the check of regular expressions", () => {
   it("finds literals and calls of RegExp, and nothing in strings and comments", () => {
@@ -24,6 +31,21 @@ describe("the check of regular expressions", () => {
       "bounded, at most 40 ways from each position",
     );
     for (const open of ["/a+$/", "/(?:a|a){0,20}b/", "/(a)\\1/"]) expect(boundedVerdict(open), open).toBeNull();
+  });
+
+  it("keeps in its table what this version of recheck accepted, and nothing else", () => {
+    const verdicts = new Map([
+      ["/b+/", { status: "safe", summary: "linear" }],
+      ["/a+/", { status: "safe", summary: "linear" }],
+      ["/\\s+$/", { status: "vulnerable", summary: "2nd degree" }],
+      ["/x/", { status: "safe", summary: "bounded" }],
+    ]);
+    const table = formatVerdicts(verdicts, "1.0.0");
+    expect([...parseVerdicts(table, "1.0.0")]).toEqual([
+      ["/a+/", { status: "safe", summary: "linear" }],
+      ["/b+/", { status: "safe", summary: "linear" }],
+    ]);
+    expect([...parseVerdicts(table, "1.0.1")]).toEqual([]);
   });
 
   it("finds the expression that froze a process, and white space before the end", async () => {

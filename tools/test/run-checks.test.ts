@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { runSteps } from "../run-checks.ts";
@@ -40,6 +41,34 @@ describe("running the checks", () => {
       "skipped: 1 other",
       "tests: 7 passed, 0 failed, 1 skipped",
     ]);
+  });
+
+  it("prints what a step printed behind its name, whole, whatever runs beside it", async () => {
+    const slow = "console.log('one'); setTimeout(() => console.error('two'), 300)";
+    const { lines } = await run([step("slow", slow), step("quick", "console.log('three')")], 7);
+    const shown = lines.map((line) => line.replace(/, [\d.]+ s$/, ""));
+    expect(shown.slice(shown.indexOf("== slow"), shown.indexOf("-- slow: ok") + 1)).toEqual([
+      "== slow",
+      "one",
+      "two",
+      "-- slow: ok",
+    ]);
+    expect(shown.slice(shown.indexOf("== quick"), shown.indexOf("-- quick: ok") + 1)).toEqual([
+      "== quick",
+      "three",
+      "-- quick: ok",
+    ]);
+  });
+
+  it("runs a step that is to be alone when those before it have ended, and before those behind it begin", async () => {
+    const path = `${temporaryTree({ "x.txt": "" })}/order`;
+    const note = (name: string, afterMs: number): Step =>
+      step(
+        name,
+        `setTimeout(() => require("node:fs").appendFileSync(${JSON.stringify(path)}, "${name} "), ${afterMs})`,
+      );
+    await run([note("before", 300), { ...note("alone", 150), isAlone: true }, note("behind", 0)], 7);
+    expect(readFileSync(path, "utf8")).toBe("before alone behind ");
   });
 
   it("counts a program that is missing as a failed step", async () => {

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
+import { kinds } from "./json-shapes.ts";
 import { objects, runChild, temporaryDirectory } from "./harness.ts";
 
 const directory = temporaryDirectory();
@@ -14,6 +15,7 @@ async function demo(
   ...args: readonly string[]
 ): Promise<{ readonly code: number | null; readonly ok: unknown; readonly steps: readonly Step[] }> {
   const { code, stdout } = await runChild(directory.path, ["demo", "--json", ...args]);
+  expect(kinds(stdout)).toEqual(["demo"]);
   const [result] = objects(stdout);
   return { code, ok: result?.["ok"], steps: result?.["steps"] as readonly Step[] };
 }

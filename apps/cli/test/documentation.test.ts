@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { chatSettings, cliSettings } from "@throughline/config/internal";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
 import { replCommands } from "../src/chat/repl-commands.ts";
 import { createProgram, globalOptions } from "../src/program.ts";
@@ -105,12 +105,12 @@ describe("help", () => {
 });
 
 describe("the examples of the help", () => {
-  let directory = temporaryDirectory();
+  const filled = temporaryDirectory();
+  let directory = filled;
 
-  /** What the examples speak of. Each command finds it as it was: some of them take it away. */
-  beforeEach(async () => {
-    directory = temporaryDirectory();
-    const home = directory.path;
+  /** What the examples speak of. */
+  beforeAll(async () => {
+    const home = filled.path;
     const second = "agent:main:cli:direct:second";
     await seed(home, [
       { key: "notes", entry: { label: "Notes" }, drafts: [user("the harbour lights"), assistant("are lit")] },
@@ -126,6 +126,13 @@ describe("the examples of the help", () => {
     const message =
       '{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi"}}';
     writeFileSync(join(home, "session.jsonl"), `${header}\n${message}\n`);
+  });
+  afterAll(() => filled.remove());
+
+  // Each command finds it as it was: some of them take it away.
+  beforeEach(() => {
+    directory = temporaryDirectory();
+    cpSync(filled.path, directory.path, { recursive: true });
   });
   afterEach(() => directory.remove());
 

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { objects, start, temporaryDirectory, type Run, type RunOptions } from "./harness.ts";
 
 /** What makes a backtracking expression take hours, and code that looks back over all of the text take minutes. */
@@ -48,7 +49,10 @@ function hostile(piece: string, length: number): string {
 
 describe("texts made to freeze a process", () => {
   it.each(Object.entries(pieces))("%s are diagnosed", async (_, piece) => {
-    const errors = [hostile(piece, 1_048_576), JSON.stringify({ status: 400, message: hostile(piece, 300_000) })];
+    const errors = [
+      hostile(piece, testSize({ short: 262_144, long: 1_048_576 })),
+      JSON.stringify({ status: 400, message: hostile(piece, 300_000) }),
+    ];
     for (const stdin of errors) {
       const { code, stdout } = await run(["diagnose", "--json", "--provider", "anthropic"], { stdin });
       // White space alone is no error to diagnose.

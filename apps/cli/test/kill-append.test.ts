@@ -1,9 +1,12 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { isFaultless, killAppend } from "../../../tools/kill-append.ts";
-import { temporaryDirectory } from "./harness.ts";
+import { testSize } from "../../../tools/test-size.ts";
+import { binPath, temporaryDirectory } from "./harness.ts";
 
 const directories = [temporaryDirectory(), temporaryDirectory(), temporaryDirectory(), temporaryDirectory()];
 afterAll(() => directories.forEach((directory) => directory.remove()));
+
+const rounds = testSize({ short: 5, long: 40 });
 
 describe("append under kill -9", () => {
   it.concurrent.each([
@@ -15,10 +18,17 @@ describe("append under kill -9", () => {
     "keeps every acknowledged record of %i bytes, in order, once, in a %s store",
     async (sizeBytes, scheme, directory) => {
       const seed = Math.floor(Math.random() * 1_000_000);
-      const figures = await killAppend({ rounds: 10, sizeBytes, seed, scheme, directory: directory?.path ?? "" });
+      const figures = await killAppend({
+        rounds,
+        sizeBytes,
+        seed,
+        scheme,
+        directory: directory?.path ?? "",
+        program: binPath,
+      });
       expect(isFaultless(figures), JSON.stringify(figures)).toBe(true);
-      expect(figures).toMatchObject({ rounds: 10, found: figures.acknowledged, duplicates: 0, outOfOrder: 0 });
-      expect(figures.acknowledged).toBeGreaterThanOrEqual(10);
+      expect(figures).toMatchObject({ rounds, found: figures.acknowledged, duplicates: 0, outOfOrder: 0 });
+      expect(figures.acknowledged).toBeGreaterThanOrEqual(rounds);
     },
   );
 });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { binPath, cleanEnvironment, objects, runHere, sourceCondition, temporaryDirectory } from "./harness.ts";
 
 let directory = temporaryDirectory();
@@ -61,21 +62,25 @@ async function stored(): Promise<readonly [sessions: unknown, messages: unknown]
 }
 
 describe("an import on the command line", () => {
-  it("of 120 MB runs in a heap of 64 MB [MIG-14]", { timeout: 180_000 }, async () => {
-    writeSessions(2, 3000, "x".repeat(20_000));
+  // 20 KB each: more in all than the heap holds.
+  const records = testSize({ short: 2000, long: 3000 });
+
+  it("of more than the heap of 64 MB holds runs in it [MIG-14]", { timeout: 180_000 }, async () => {
+    writeSessions(2, records, "x".repeat(20_000));
     expect(await importSource(64)).toBe(0);
-    expect(await stored()).toEqual([2, 6000]);
+    expect(await stored()).toEqual([2, 2 * records]);
   });
 
   it(
     "of many sessions is killed half way, goes on from there, and then has nothing to do [MIG-09, MIG-15]",
     { timeout: 180_000 },
     async () => {
-      writeSessions(600, 20, "x".repeat(100));
+      const sessions = testSize({ short: 300, long: 600 });
+      writeSessions(sessions, 20, "x".repeat(100));
       expect(await importSource(256, 50)).toBeNull();
       const [before] = await stored();
       expect(Number(before)).toBeGreaterThanOrEqual(50);
-      expect(Number(before)).toBeLessThan(600);
+      expect(Number(before)).toBeLessThan(sessions);
       const run = async (): Promise<unknown> => {
         const { code, stdout } = await runHere(directory.path, [
           "import",
@@ -87,10 +92,10 @@ describe("an import on the command line", () => {
         return objects(stdout)[0]?.["totals"];
       };
       const second = (await run()) as { unchanged: number; imported: number; grown: number };
-      expect(second.unchanged + second.imported + second.grown).toBe(600);
+      expect(second.unchanged + second.imported + second.grown).toBe(sessions);
       expect(second.unchanged).toBeGreaterThanOrEqual(40);
-      expect(await stored()).toEqual([600, 12_000]);
-      expect(await run()).toMatchObject({ unchanged: 600, imported: 0, grown: 0, records: 0 });
+      expect(await stored()).toEqual([sessions, 20 * sessions]);
+      expect(await run()).toMatchObject({ unchanged: sessions, imported: 0, grown: 0, records: 0 });
     },
   );
 });
