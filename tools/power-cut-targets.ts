@@ -5,6 +5,7 @@ import type { Finding, SessionRef, SessionStore } from "../packages/core/src/ind
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { repositoryRoot } from "./find-files.ts";
+import { provenPartials, turnWords } from "./partials-until-cut.ts";
 
 export const sourceCondition: readonly string[] = ["--conditions=@throughline/source"];
 
@@ -19,6 +20,8 @@ export interface PowerCutTarget {
   readonly title: string;
   /** The program that writes until it ends, and says a word for each thing that was acknowledged. */
   readonly writer: string;
+  /** What it is told after its size and durability. @default nothing */
+  readonly writerArgs?: readonly string[];
   /** Where it writes, below the disk. */
   readonly place: string;
   /** Those words of one life whose things only the next life could still show. @default none */
@@ -41,12 +44,17 @@ async function verify(store: SessionStore): Promise<readonly Finding[]> {
 const sqlite: PowerCutTarget = {
   title: "the sqlite store",
   writer: join(repositoryRoot, "packages/store-sqlite/test/append-until-killed.ts"),
+  writerArgs: ["here", "partials"],
   place: "store.db",
+  async checkLife(path, words) {
+    await using store = createSqliteStore({ path, create: false, recover: false });
+    return provenPartials(store, words);
+  },
   async checkAll(path) {
     await using store = createSqliteStore({ path, create: false, recover: false });
     const findings = await verify(store);
     const ref = { namespace: "", agentId: "main", key: "agent:main:killed" };
-    return { found: new Set(await readRecords(store, ref)), findings };
+    return { found: new Set([...(await readRecords(store, ref)), ...(await turnWords(store))]), findings };
   },
 };
 
@@ -66,22 +74,25 @@ const jsonlRef: SessionRef = { namespace: "", agentId: "main", key: "agent:main:
 const jsonl: PowerCutTarget = {
   title: "the jsonl store",
   writer: join(repositoryRoot, "packages/store-jsonl/test/append-until-cut.ts"),
+  writerArgs: ["with", "partials"],
   place: "store",
   // Every change of the entry replaces the one before it: it is there when it, or a later one of that life, is.
   async checkLife(path, words) {
     const changes = words.filter((word) => word.startsWith("entry:"));
-    if (changes.length === 0) return [];
     await using store = createJsonlStore({ root: path, create: false });
+    const proven = await provenPartials(store, words);
+    if (changes.length === 0) return proven;
     const changed = (await store.load(jsonlRef))?.entry["changed"];
     const [life, index = "-1"] = typeof changed === "string" ? changed.split("-") : [];
-    return changes.filter((word) => {
+    const isKept = (word: string): boolean => {
       const [saidLife, saidIndex] = word.slice("entry:".length).split("-");
       return saidLife === life && Number(saidIndex) <= Number(index);
-    });
+    };
+    return [...proven, ...changes.filter(isKept)];
   },
   async checkAll(path) {
     await using store = createJsonlStore({ root: path, create: false });
-    const found = new Set(await readRecords(store, jsonlRef));
+    const found = new Set([...(await readRecords(store, jsonlRef)), ...(await turnWords(store))]);
     const findings = await verify(store);
     for (let cursor: string | null = null; ;) {
       const page = await store.list(cursor === null ? { limit: 500 } : { limit: 500, cursor });

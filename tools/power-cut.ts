@@ -2,7 +2,8 @@
 // node --conditions=@throughline/source tools/power-cut.ts [--store sqlite|jsonl|control] [--fs ext4|xfs] [--rounds 200]
 //   [--size 200] [--durability disk]
 // With "control" SQLite alone is written to, which says what the kernel itself gives away. The writer of the JSONL store
-// appends turns, changes an entry and makes sessions, with index.db and sessions.json. (root, Linux, loop devices, python3)
+// appends turns, changes an entry and makes sessions, with index.db and sessions.json. Both stores write partials of an open
+// turn: after the cut there is the last one that was acknowledged or a later one, whole. (root, Linux, loop devices, python3)
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, truncateSync } from "node:fs";
@@ -118,7 +119,7 @@ export async function powerCuts(
   const path = join(disk.path, target.place);
   for (let round = 0; round < rounds; round++) {
     disk.mount();
-    const said = await writeUntilCut(disk, [target.writer, path, ...writerArgs]);
+    const said = await writeUntilCut(disk, [target.writer, path, ...writerArgs, ...(target.writerArgs ?? [])]);
     acknowledged.push(...said.before);
     overlapping.push(...said.during);
     disk.unmount();

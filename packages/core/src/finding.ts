@@ -110,6 +110,10 @@ const table = {
   },
   PARENT_CYCLE: { severity: "warning", remedy: "The walk stops where it would begin again." },
   PARENT_MISSING: { severity: "info", remedy: "The record is attached to the one before it." },
+  PARTIAL_STALE: {
+    severity: "info",
+    remedy: "Run `throughline repair`: it deletes the file. The records of the session are intact.",
+  },
   RECORD_MISSING: { severity: "error", remedy: "Restore it from a backup; the records around it are read." },
   RECORD_FLAT: { severity: "info", remedy: "Nothing to do: flat records are read as messages; the line is kept." },
   RECORD_INVALID: { severity: "warning", remedy: "The record is kept and left out of the context." },

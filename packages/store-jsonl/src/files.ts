@@ -59,6 +59,11 @@ export interface Files {
   fileSystem(path: string): FileSystemKind;
   isWritable(path: string): boolean;
   realPath(path: string): string;
+  /**
+   * Reports the names that change in a folder until the function it gives is called; it keeps no process alive. Null where
+   * the system does not report appends to files. Absent where a caller's file system reports nothing.
+   */
+  followFolder?(path: string, onChange: (name: string) => void): (() => void) | null;
 }
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_RDWR } = fs.constants;
@@ -175,6 +180,15 @@ export const nodeFiles: Files = {
     }
   },
   realPath: (path) => fs.realpathSync(path),
+  followFolder(path, onChange) {
+    if (platform !== "linux") return null;
+    const watcher = fs.watch(path, { persistent: false }, (_event, name) => {
+      if (name !== null) onChange(name);
+    });
+    // The folder was removed: nothing is left to report.
+    watcher.on("error", () => watcher.close());
+    return () => watcher.close();
+  },
 };
 
 function kindOfType(type: number): FileSystemKind {

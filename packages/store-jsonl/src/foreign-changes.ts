@@ -7,6 +7,7 @@ import { ageMsOf, fileError, flushFolder, timeGrainMs, withFileErrors } from "./
 import { archivedFrom } from "./recover-entries.ts";
 import { finishPurge } from "./finish-purge.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
+import { removeOrphanedPartials } from "./stale-partials.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** A purge takes less; who is about it for longer is stopped, or has its own disk to wait for. */
@@ -26,6 +27,7 @@ export class ForeignChanges {
   /** What is derived may still hold what was purged. */
   hasFinishedPurge = false;
   #hasStrays = false;
+  #hasSwept = false;
   /** The damaged sessions.json of which everything was taken that can be read. */
   #takenDamaged: string | null = null;
   #lookedAtMs = -Infinity;
@@ -45,6 +47,11 @@ export class ForeignChanges {
 
   /** Takes over what other programs did: changes of sessions.json, and transcripts the log does not name. */
   async take(): Promise<void> {
+    await this.#takeAll();
+    await this.#sweepPartials();
+  }
+
+  async #takeAll(): Promise<void> {
     await this.takeView();
     await this.finishPurges();
     const seen = this.#folderSeen();
@@ -245,6 +252,21 @@ export class ForeignChanges {
       if (hasErrorCode(error, "ABORTED", "STORE_LOCKED")) return;
       const message = `What is left of a purge could not be deleted: ${fileError(error, folder.own).message}`;
       onFinding(createFinding("FILE_UNREADABLE", message, { path: folder.own }));
+    }
+  }
+
+  /** Once a handle, after everything was taken over: until then a session may be known by its transcript alone. */
+  async #sweepPartials(): Promise<void> {
+    if (this.#hasSwept || !this.#isWritable()) return;
+    this.#hasSwept = true;
+    const { partials } = this.#agent.folder;
+    try {
+      await removeOrphanedPartials(this.#context, this.#agent, AbortSignal.timeout(finishWaitMs));
+    } catch (error) {
+      this.#hasSwept = false;
+      if (hasErrorCode(error, "ABORTED", "STORE_LOCKED")) return;
+      const message = `A partial reply of a session that is gone could not be deleted: ${fileError(error, partials).message}`;
+      this.#adoption().onFinding(createFinding("FILE_UNREADABLE", message, { path: partials }));
     }
   }
 

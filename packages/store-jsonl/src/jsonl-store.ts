@@ -34,7 +34,7 @@ import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
-import { createWatchHub, type Followed, watchKey, watchSession } from "./watch-session.ts";
+import { createWatches, type Watches, watchKey, watchSession } from "./watch-session.ts";
 
 /**
  * A store in JSON Lines files, one a session, that pi and OpenClaw read. Any number of processes of one host may write.
@@ -63,7 +63,7 @@ class JsonlStore implements core.SessionStore {
   };
   readonly maintenance: core.MaintenanceFacet;
   readonly partials: core.PartialsFacet;
-  readonly #hub: rules.WatchHub<Followed>;
+  readonly #watches: Watches;
 
   constructor(options: JsonlStoreOptions) {
     this.#options = options;
@@ -90,9 +90,10 @@ class JsonlStore implements core.SessionStore {
     this.maintenance = createMaintenance({ context: this.#context, agents, rebuild, begin, track });
     this.partials = createPartials({ limits, agentOf: (ref) => this.#agent(ref), begin, track });
     const { files, emit } = this.#context;
-    const hub = (this.#hub = createWatchHub(files));
+    const watches = (this.#watches = createWatches(this.#context));
     this.watch = {
-      watch: (ref, how) => watchSession({ agent: this.#agent(ref), files, limits, hub, begin, track, emit }, ref, how),
+      watch: (ref, how) =>
+        watchSession({ agent: this.#agent(ref), files, limits, watches, begin, track, emit }, ref, how),
     };
   }
 
@@ -115,7 +116,7 @@ class JsonlStore implements core.SessionStore {
       if (result.replayed) return rules.withStored(this, ref, { ...result, durability: request.durability }, options);
       for (const event of events) this.#context.emit(event);
       this.#derived.schedule(agent);
-      this.#hub.wake(watchKey(ref, result.head.sessionId));
+      this.#watches.hub.wake(watchKey(ref, result.head.sessionId));
       // Without a flush there is no wait in which timers and signals have their turn.
       if (flushed === null) await this.#slices.next();
       return rules.withStored(this, ref, result, options);
@@ -274,7 +275,10 @@ class JsonlStore implements core.SessionStore {
       for (const agent of this.#agents.values()) await agent.close();
       this.#context.locks.close();
     };
-    return this.#life.close(release, () => this.#hub.wakeAll());
+    return this.#life.close(release, () => {
+      this.#watches.hub.end(rules.refused("STORE_CLOSED", "The store handle was closed."));
+      this.#watches.events.end();
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

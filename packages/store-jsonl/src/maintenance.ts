@@ -10,6 +10,7 @@ import { damagedFinding } from "./keep-damaged-view.ts";
 import { readLogLine } from "./log-damage.ts";
 import { entryOf, unlessSealed } from "./sealed-entry.ts";
 import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance-context.ts";
+import { stalePartials } from "./stale-partials.ts";
 import { repairStore } from "./repair-store.ts";
 import { decodePatch, type SessionRow } from "./session-row.ts";
 import { TranscriptEnd } from "./transcript-end.ts";
@@ -101,6 +102,7 @@ async function* verifyStore(
       yield* entryFindings(row, { path: agent.folder.entriesLog, key: row.key }, () => entryOf(row));
       yield* pastUnreadable(verifySession(scope, agent, row, full, signal), { path, key: row.key });
     }
+    for (const { finding } of stalePartials(agent)) yield finding;
     yield* verifyFolder(scope, agent);
     yield* verifyAccess(scope, agent);
   }

@@ -20,6 +20,13 @@ export interface PartialOwner {
   readonly sessionId: string;
 }
 
+/** A file with a partial. */
+export interface PartialFile {
+  readonly name: string;
+  readonly sessionId: string;
+  readonly fence: number;
+}
+
 /** What this handle has written to a file last. */
 interface Written {
   readonly partial: PartialReply;
@@ -59,6 +66,8 @@ export class PartialFiles {
       added === null ? kept.text : JSON.stringify({ text: added, at: partial.updatedMs }),
     );
     const appended = added === null || before === null ? null : await this.#append(path, before, line);
+    // Of turns that were taken over, whatever program closed them. The flush of the new name covers it.
+    if (before === null) this.remove(owner.sessionId, { toFence: partial.fence - 1, isFlushed: false });
     const written = appended ?? this.#replace(name, this.#line(owner, partial, kept.text));
     this.#written.set(owner.sessionId, { partial, ...written });
   }
@@ -88,6 +97,11 @@ export class PartialFiles {
     return this.#namesOf(sessionId, Infinity).length > 0;
   }
 
+  /** Whose partials there are, as the names of the files state. */
+  owners(): readonly PartialFile[] {
+    return this.#names().flatMap((name) => partialFile(name) ?? []);
+  }
+
   /** Removes the files of a session, up to a fence; durably where `isFlushed`. */
   remove(
     sessionId: string,
@@ -104,13 +118,16 @@ export class PartialFiles {
   }
 
   #namesOf(sessionId: string, toFence: number): readonly string[] {
+    return this.#names().filter((name) => {
+      const file = partialFile(name);
+      return file !== null && file.sessionId === sessionId && file.fence <= toFence;
+    });
+  }
+
+  #names(): readonly string[] {
     const files = this.#files;
     const { partials } = this.#folder;
-    const names = withFileErrors(partials, () => (files.facts(partials) === null ? [] : files.names(partials)));
-    return names.filter((name) => {
-      const fence = fenceIn(name, sessionId);
-      return fence !== null && fence <= toFence;
-    });
+    return withFileErrors(partials, () => (files.facts(partials) === null ? [] : files.names(partials)));
   }
 
   /** Null when another writer has changed the file: the caller then replaces it. */
@@ -162,13 +179,16 @@ function fileNameOf(sessionId: string, fence: number): string {
 }
 
 /**
- * The fence in the name of a file of this session, also of one that a killed process has not finished; null for any other
- * name. A session id may itself end in a number.
+ * What the name of a file states, also of one that a killed process has not finished; null for any other name. A session id
+ * may itself end in a number.
  */
-function fenceIn(name: string, sessionId: string): number | null {
-  if (!name.startsWith(`${sessionId}.`)) return null;
-  const found = /^(\d{1,16})\.jsonl(?:\.tmp)?$/.exec(name.slice(sessionId.length + 1));
-  return found === null ? null : Number(found[1]);
+function partialFile(name: string): PartialFile | null {
+  const whole = name.endsWith(".tmp") ? name.slice(0, -".tmp".length) : name;
+  if (!whole.endsWith(".jsonl")) return null;
+  const stem = whole.slice(0, -".jsonl".length);
+  const dot = stem.lastIndexOf(".");
+  const fence = stem.slice(dot + 1);
+  return dot > 0 && /^\d{1,16}$/.test(fence) ? { name, sessionId: stem.slice(0, dot), fence: Number(fence) } : null;
 }
 
 /** Whether a partial only adds to the text of another. */

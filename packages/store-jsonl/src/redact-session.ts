@@ -1,7 +1,9 @@
 import type { RedactOptions, RedactResult, SessionRef, SharedRecords } from "@throughline/core";
+import { quote, refused } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { replaceLost } from "./append-records.ts";
 import { afterCommit } from "./file-work.ts";
+import type { HeldSession } from "./held-session.ts";
 import { removeFields } from "./remove-fields.ts";
 import { redactTranscript } from "./redact-transcript.ts";
 import { locateSession } from "./session-access.ts";
@@ -58,9 +60,10 @@ export async function redactSession(
       const present = relativesOf(agent, now);
       // A fork that was made while this waited is not locked.
       if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return null;
+      const held = replaceLost(context, agent, agent.holdExisting(now, true));
+      assertRecords(held, ids);
       for (const each of [now, ...present.map((one) => one.row)])
         agent.partials.remove(each.sessionId, { isFlushed: true });
-      const held = replaceLost(context, agent, agent.holdExisting(now, true));
       // Before their transcripts are written anew: a field may have been set there alone.
       const before =
         entryFields.length === 0 ? [] : [held.row, ...present.flatMap((one) => agent.hold(one.row, true)?.row ?? [])];
@@ -79,6 +82,13 @@ export async function redactSession(
     });
     if (done !== null) return done;
   }
+}
+
+/** @throws {ThroughlineError} RECORD_NOT_FOUND, and then nothing is redacted or removed */
+function assertRecords({ transcript }: HeldSession, ids: readonly string[]): void {
+  const unknown = ids.find((id) => !transcript.seqById.has(id));
+  if (unknown !== undefined)
+    throw refused("RECORD_NOT_FOUND", `The session holds no record ${quote(unknown)}.`, { id: unknown });
 }
 
 function redactIn(

@@ -1,6 +1,6 @@
 import { nextUpdatedAtMs, redactionTombstone, throughlineKind } from "@throughline/core/internal";
 import { type RedactOptions, type RedactResult } from "@throughline/core";
-import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/store";
+import { type LinkedRecord, serializeRecord } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ownHeaderLine } from "./own-header.ts";
@@ -20,8 +20,7 @@ const markText = Buffer.from('"mark":{');
 
 /**
  * Replaces records by tombstones: the only time a transcript is rewritten. Every other line keeps its bytes. Copies of
- * it are deleted, and kept torn lines too, because their content is unknown. Under the session's lock.
- * @throws {ThroughlineError} RECORD_NOT_FOUND, and then nothing is redacted
+ * it are deleted, and kept torn lines too, because their content is unknown. Under the session's lock; `ids` are there.
  */
 export function redactTranscript(
   context: StoreContext,
@@ -31,9 +30,6 @@ export function redactTranscript(
   { reason, entryFields = [] }: RedactOptions,
 ): RedactResult {
   const { file, path, owner } = held;
-  const unknown = ids.find((id) => !held.transcript.seqById.has(id));
-  if (unknown !== undefined)
-    throw refused("RECORD_NOT_FOUND", `The session holds no record ${quote(unknown)}.`, { id: unknown });
   file.repairTail(path, owner);
   const seqs = [...new Set(ids.map((id) => held.transcript.seqById.get(id) ?? 0))].toSorted(
     (one, other) => one - other,

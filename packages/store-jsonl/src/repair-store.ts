@@ -3,6 +3,7 @@ import { quote, refused } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { appendAll, flushFolder, folderOf, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { repairPartials } from "./stale-partials.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
 import { removeAbandoned } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -29,6 +30,7 @@ export async function* repairStore(
       const path = agent.folder.session(agent.fileNameOf(row));
       yield* pastUnreadable(repairSession(scope, agent, row, signal), { path, key: row.key });
     }
+    yield* repairPartials(scope.context, agent);
   }
 }
 

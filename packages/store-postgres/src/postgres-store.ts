@@ -97,7 +97,11 @@ class PostgresSessionStore implements PostgresStore {
     const schema = schemaOf(options);
     this.#signals =
       notify && listening !== null
-        ? new SessionSignals(this.#context.pool, listening, channelOf(schema), { clock, random })
+        ? new SessionSignals(this.#context.pool, listening, channelOf(schema), {
+            clock,
+            random,
+            missed: () => this.#hub.lookSoon(),
+          })
         : null;
     const begin = async (signal?: AbortSignal): Promise<void> => {
       this.#life.begin(signal);
@@ -108,7 +112,10 @@ class PostgresSessionStore implements PostgresStore {
       fork: (ref, target, each) => this.#write(() => forkSession(this.#context, ref, target, each)),
       sharers: (ref, seqs) => this.#write(() => sharersOf(this.#context, ref, seqs)),
     };
-    this.#hub = createWatchHub(this.#context, options.pollMs, begin);
+    const { pollMs, timeoutMs: patienceMs } = options;
+    const maxConnections = options.pool === undefined ? options.maxConnections : (options.pool.options?.max ?? 10);
+    const how = { clock: this.#clock, pollMs, patienceMs, maxConnections };
+    this.#hub = createWatchHub(this.#context, how, begin);
     this.watch = { watch: (ref, each) => this.#watch(ref, each) };
     this.partials = createPartials(this.#context, (work) => this.#write(work));
     if (locking !== null) this.exclusively = this.#createLock(locking, begin);
@@ -285,7 +292,7 @@ class PostgresSessionStore implements PostgresStore {
       this.#lockPool?.end();
       await this.#endPool();
     };
-    return this.#life.close(release, () => this.#hub.wakeAll());
+    return this.#life.close(release, () => this.#hub.end(refused("STORE_CLOSED", "The store handle was closed.")));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

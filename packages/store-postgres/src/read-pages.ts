@@ -1,4 +1,11 @@
-import type { ReadOptions, ReadPayload, RecordPage, RecordWindow, SessionRef } from "@throughline/core";
+import {
+  hasErrorCode,
+  type ReadOptions,
+  type ReadPayload,
+  type RecordPage,
+  type RecordWindow,
+  type SessionRef,
+} from "@throughline/core";
 import { readBounds, sessionNotFound } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import { recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
@@ -25,24 +32,26 @@ export async function* readRecords<Payload extends ReadPayload>(
   ref: SessionRef,
   options: ReadOptions<Payload>,
   check: () => void,
+  sessionNo: string | null = null,
 ): AsyncGenerator<RecordPage<Payload>> {
-  for await (const rows of readRows(context, ref, options, check)) {
+  for await (const rows of readRows(context, ref, options, check, sessionNo)) {
     const page = pageOf(context, ref, rows, options.payload ?? ("record" as Payload));
     if (page !== null) yield page;
   }
 }
 
-/** The same, as the rows lie. */
+/** The same, as the rows lie. `sessionNo`: of a session that was found before; its address may mean another one by now. */
 export async function* readRows(
   context: StoreContext,
   ref: SessionRef,
   options: ReadOptions<ReadPayload>,
   check: () => void = () => undefined,
+  sessionNo: string | null = null,
 ): AsyncGenerator<readonly DatabaseRow[]> {
   const { order = "ascending" } = options;
   const { afterSeq, beforeSeq, limit } = readBounds(options);
   let position: Position = {
-    sessionNo: null,
+    sessionNo,
     afterSeq: Math.min(afterSeq, noSeq),
     beforeSeq: Math.max(0, Math.min(beforeSeq, noSeq)),
     left: Math.max(0, limit),
@@ -141,8 +150,16 @@ export async function readWindowPage(
   const page = pageOf(context, ref, rows, "record");
   const records = [...(page?.records ?? [])];
   const afterSeq = records.at(-1)?.seq ?? 0;
-  if (page !== null && afterSeq < page.lastSeq)
-    for await (const next of readRecords<"record">(context, ref, { ...options, afterSeq }, check))
-      records.push(...next.records);
+  try {
+    if (page !== null && afterSeq < page.lastSeq) {
+      const sessionNo = textOrNull(first["session_no"]);
+      for await (const next of readRecords<"record">(context, ref, { ...options, afterSeq }, check, sessionNo))
+        records.push(...next.records);
+    }
+  } catch (error) {
+    // Purged between two pages: its key may have another session.
+    if (hasErrorCode(error, "SESSION_NOT_FOUND")) return readWindowPage(context, ref, options, check);
+    throw error;
+  }
   return { state: stateOf(context.rows, row), records };
 }

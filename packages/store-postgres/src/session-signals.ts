@@ -12,6 +12,13 @@ interface Watcher {
   wake(): void;
 }
 
+interface SignalOptions {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** Called when it listens: signals sent before are lost. */
+  missed(): void;
+}
+
 /**
  * Signals watchers over LISTEN and NOTIFY that sessions have grown. What is sent are numbers of sessions and nothing
  * else, after the commit and gathered: NOTIFY inside the statement of a turn would make commits wait for each other. A
@@ -22,23 +29,18 @@ export class SessionSignals {
   readonly #pool: ConnectionPool;
   readonly #lent: PostgresPool;
   readonly #channel: string;
-  readonly #ports: { readonly clock: Clock; readonly random: RandomSource };
+  readonly #options: SignalOptions;
   readonly #watchers = new Map<string, Set<Watcher>>();
   #waiting = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
   #sending: Promise<unknown> = Promise.resolve();
   #listening: AbortController | null = null;
 
-  constructor(
-    pool: ConnectionPool,
-    lent: PostgresPool,
-    channel: string,
-    ports: { readonly clock: Clock; readonly random: RandomSource },
-  ) {
+  constructor(pool: ConnectionPool, lent: PostgresPool, channel: string, options: SignalOptions) {
     this.#pool = pool;
     this.#lent = lent;
     this.#channel = channel;
-    this.#ports = ports;
+    this.#options = options;
   }
 
   /** Says that a session has grown: to the watchers of this handle at once, to all others in a moment. */
@@ -89,7 +91,7 @@ export class SessionSignals {
     }
   }
 
-  /** Holds one connection and listens; when it breaks, takes another one and wakes everybody, who then reads on. */
+  /** Holds one connection and listens; when it breaks, takes another one and reports that signals may be missing. */
   async #listen(signal: AbortSignal): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
@@ -100,8 +102,8 @@ export class SessionSignals {
         // Not reachable now: watchers look by themselves meanwhile.
       }
       const most = Math.min(5000, 50 * 2 ** Math.min(attempt, 8));
-      await this.#ports.clock
-        .sleep(most / 2 + (this.#ports.random.uint32() % 1000) * (most / 2000), signal)
+      await this.#options.clock
+        .sleep(most / 2 + (this.#options.random.uint32() % 1000) * (most / 2000), signal)
         .catch(() => undefined);
     }
   }
@@ -122,7 +124,7 @@ export class SessionSignals {
       connection.on("notification", onNotification);
       await connection.query({ text: `LISTEN "${this.#channel}"`, values: [] });
       onReady();
-      for (const sessionNo of this.#watchers.keys()) this.#wake(sessionNo);
+      this.#options.missed();
       await ended;
     } finally {
       // It listens: nobody else may have it.

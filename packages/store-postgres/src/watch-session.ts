@@ -1,5 +1,7 @@
-import { hasErrorCode, type RecordPage, type SessionRef } from "@throughline/core";
-import { type Watched, WatchHub } from "@throughline/core/store";
+import { type Clock, hasErrorCode, type RecordPage, type SessionRef } from "@throughline/core";
+import { sessionNotFound, type Watched, WatchHub } from "@throughline/core/store";
+import { addressOf } from "./append-records.ts";
+import { arrayLiteral } from "./array-literal.ts";
 import { fetchPage, pageOf } from "./read-pages.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import type { SessionSignals } from "./session-signals.ts";
@@ -23,35 +25,74 @@ export interface WatchContext {
   check(): void;
 }
 
+const noSeq = Number.MAX_SAFE_INTEGER;
+
+/** As many connections as watches take for reading; the rest of the pool is left to others. */
+const mostReads = 4;
+
 /**
  * One statement for all sessions that are followed, whatever their number, once in `pollMs`: it finds what a lost signal
- * did not tell. `ready` opens the store.
+ * did not tell. One more for all watches that begin together. `ready` opens the store.
  */
-export function createWatchHub(context: StoreContext, pollMs: number, ready: () => Promise<void>): WatchHub<Followed> {
+export function createWatchHub(
+  context: StoreContext,
+  options: {
+    readonly clock: Clock;
+    readonly pollMs: number;
+    readonly patienceMs: number;
+    readonly maxConnections: number;
+  },
+  ready: () => Promise<void>,
+): WatchHub<Followed> {
+  const { clock, pollMs, patienceMs, maxConnections } = options;
+  const { pool, schema } = context;
   return new WatchHub<Followed>({
+    clock,
     pollMs,
+    patienceMs,
+    mostReads: Math.max(1, Math.min(mostReads, maxConnections - 1)),
     look: async (watched) => {
       await ready();
-      const numbers = [...new Set(watched.map(({ key }) => key))];
-      const rows = await context.pool.run(
-        `SELECT session_no, last_seq FROM ${context.schema}.sessions WHERE session_no = ANY ($1::bigint[])`,
-        [numbers],
+      const reached = new Map<string, number>();
+      for (const { key, state } of watched)
+        reached.set(key, Math.min(state.reachedSeq, reached.get(key) ?? noSeq, noSeq));
+      const rows = await pool.run(
+        `SELECT w.no, t.last_seq FROM unnest($1::bigint[], $2::bigint[]) AS w (no, seq)
+         LEFT JOIN ${schema}.sessions t ON t.session_no = w.no WHERE t.session_no IS NULL OR t.last_seq > w.seq`,
+        [arrayLiteral([...reached.keys()].map(Number)), arrayLiteral([...reached.values()])],
         { isRead: true, isFrequent: true },
       );
-      return grown(watched, rows);
+      return rows.length === 0 ? [] : grown(watched, rows);
+    },
+    start: async (refs) => {
+      await ready();
+      const addresses = refs.map((ref) => addressOf(ref));
+      const columns = [0, 1, 2, 3].map((column) => addresses.map((address) => address?.[column]));
+      const rows = await pool.run(
+        `SELECT w.place, t.session_no, t.last_seq
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS w (namespace, agent_id, key, archive_id, place)
+         JOIN ${schema}.sessions t ON t.namespace = w.namespace AND t.agent_id = w.agent_id AND t.key = w.key AND t.archive_id = w.archive_id`,
+        columns.map((column) => arrayLiteral(column)),
+        { isRead: true, isFrequent: true },
+      );
+      const starts = new Map(
+        rows.map((row) => [Number(row["place"]), { key: String(row["session_no"]), lastSeq: Number(row["last_seq"]) }]),
+      );
+      return refs.map((_, index) => starts.get(index + 1) ?? null);
     },
   });
 }
 
 /** Those of which the session has more than they have, or is gone. */
 function grown(watched: readonly Watched<Followed>[], rows: readonly DatabaseRow[]): readonly Watched<Followed>[] {
-  const lastSeqs = new Map(rows.map((row) => [String(row["session_no"]), Number(row["last_seq"])]));
-  return watched.filter(({ key, state }) => (lastSeqs.get(key) ?? Infinity) > state.reachedSeq);
+  const lastSeqs = new Map(rows.map((row) => [String(row["no"]), Number(row["last_seq"] ?? Infinity)]));
+  return watched.filter(({ key, state }) => (lastSeqs.get(key) ?? -1) > state.reachedSeq);
 }
 
 /**
  * Follows a session from a seq on. A signal only means that there may be new records. The watch reads on from its last
- * seq, so a lost, repeated or early signal leaves no gap and repeats nothing.
+ * seq, so a lost, repeated or early signal leaves no gap and repeats nothing. It reads only what is there: where it begins
+ * is found in one statement with all others that begin.
  */
 export async function* watchSession(
   { context, signals, hub, check }: WatchContext,
@@ -59,36 +100,45 @@ export async function* watchSession(
   { afterSeq, signal }: WatchOptions,
 ): AsyncGenerator<RecordPage> {
   const state: Followed = { reachedSeq: afterSeq };
-  let sessionNo: string | null = null;
+  // Refused for itself, not with all that begin at this time.
+  if (addressOf(ref) === null) throw sessionNotFound(ref);
+  const readFrom = (sessionNo: string | null): Promise<readonly DatabaseRow[]> =>
+    hub.read(() => {
+      check();
+      // When its turn has come: a look that came while it waited found the same.
+      bell?.reset();
+      const position = { sessionNo, afterSeq: Math.min(state.reachedSeq, noSeq), beforeSeq: noSeq, left: Infinity };
+      return fetchPage(context, ref, position, { signal }, false);
+    }, signal);
   let stop = (): void => undefined;
   let bell: ReturnType<typeof hub.follow> | null = null;
   try {
+    if (signal.aborted) return;
+    let rows = hub.isFree ? await readFrom(null) : null;
+    const start = rows === null ? await hub.begin(ref, signal) : null;
+    if (rows === null && start === null) throw sessionNotFound(ref);
+    const key = start?.key ?? String(rows?.[0]?.["session_no"]);
+    bell = hub.follow(key, state, signal);
+    stop = signals?.add(key, { wake: () => hub.wake(key) }) ?? stop;
+    // Nobody was told of what came since.
+    hub.lookSoon();
+    let isDue = rows !== null || (start !== null && start.lastSeq > afterSeq);
     while (!signal.aborted) {
       check();
-      const position = {
-        sessionNo,
-        afterSeq: state.reachedSeq,
-        beforeSeq: Number.MAX_SAFE_INTEGER,
-        left: Infinity,
-      };
-      bell?.reset();
-      const rows = await fetchPage(context, ref, position, { signal }, false);
-      const page = pageOf(context, ref, rows, "record");
-      const isFollowed = bell !== null;
-      if (bell === null) {
-        const key = String(rows[0]?.["session_no"]);
-        sessionNo = key;
-        bell = hub.follow(key, state, signal);
-        stop = signals?.add(key, { wake: () => hub.wake(key) }) ?? stop;
+      if (isDue) {
+        const page = pageOf(context, ref, rows ?? (await readFrom(key)), "record");
+        rows = null;
+        if (signal.aborted) return;
+        if (page !== null) {
+          const reachedSeq = page.records.at(-1)?.seq ?? state.reachedSeq;
+          state.reachedSeq = reachedSeq;
+          isDue = page.lastSeq > reachedSeq;
+          yield page;
+          continue;
+        }
       }
-      if (page === null) {
-        // Nobody was told of what came between the first read and now.
-        if (isFollowed) await bell.ring();
-        continue;
-      }
-      if (signal.aborted) return;
-      yield page;
-      state.reachedSeq = page.records.at(-1)?.seq ?? state.reachedSeq;
+      await bell.ring();
+      isDue = true;
     }
   } catch (error) {
     // The signal is how a watch ends.

@@ -1,5 +1,6 @@
 import type { PartialReply } from "@throughline/core";
 import type { KeptPayload } from "@throughline/core/store";
+import type { Statement } from "better-sqlite3";
 import type { Connection } from "./open-connection.ts";
 import type { Session } from "./statements.ts";
 
@@ -20,35 +21,34 @@ interface PartialRow {
   readonly partial: KeptPayload;
 }
 
+interface PartialStatements {
+  readonly write: Statement<[Session, number, string, KeptPayload]>;
+  readonly find: Statement<[Session], PartialRow>;
+  readonly deleteTo: Statement<[Session, number]>;
+}
+
 /** The open replies of sessions, one row each. */
 export class PartialRows {
-  readonly #present = new WeakSet<Connection>();
+  /** Prepared once a connection, when the table is there. */
+  readonly #statements = new WeakMap<Connection, PartialStatements>();
+  readonly #lookups = new WeakMap<Connection, Statement<[], number>>();
   #hasDropped = false;
 
-  write({ database }: Connection, session: Session, { fence, turnId }: PartialReply, kept: KeptPayload): void {
-    database.exec(createTable);
-    database
-      .prepare<[Session, number, string, KeptPayload]>(
-        `INSERT INTO store_partials (session, fence, turn_id, partial) VALUES (?, ?, ?, ?)
-         ON CONFLICT (session) DO UPDATE SET fence = excluded.fence, turn_id = excluded.turn_id, partial = excluded.partial`,
-      )
-      .run(session, fence, turnId, kept);
+  write(connection: Connection, session: Session, { fence, turnId }: PartialReply, kept: KeptPayload): void {
+    const written = this.#withTable(connection, (statements) => statements.write.run(session, fence, turnId, kept));
+    if (written !== undefined) return;
+    connection.database.exec(createTable);
+    (this.#statements.get(connection) ?? this.#prepare(connection)).write.run(session, fence, turnId, kept);
   }
 
   find(connection: Connection, session: Session): PartialRow | undefined {
-    if (!this.#isPresent(connection)) return undefined;
-    return connection.database
-      .prepare<[Session], PartialRow>("SELECT fence, turn_id AS turnId, partial FROM store_partials WHERE session = ?")
-      .get(session);
+    return this.#withTable(connection, ({ find }) => find.get(session));
   }
 
   /** Deletes the partial of a session up to a fence: its reply is in the log by now. */
   deleteTo(connection: Connection, session: Session, fence: number): boolean {
-    if (!this.#isPresent(connection)) return false;
-    const { changes } = connection.database
-      .prepare<[Session, number]>("DELETE FROM store_partials WHERE session = ? AND fence <= ?")
-      .run(session, fence);
-    return changes > 0;
+    const changes = this.#withTable(connection, ({ deleteTo }) => deleteTo.run(session, fence).changes);
+    return (changes ?? 0) > 0;
   }
 
   /** Deletes the partial of a session whose text is to be gone for good. */
@@ -63,14 +63,40 @@ export class PartialRows {
     return hadDropped;
   }
 
-  #isPresent(connection: Connection): boolean {
-    if (this.#present.has(connection)) return true;
+  /** Undefined without the table; the transaction that made it may have been rolled back. */
+  #withTable<Result>(connection: Connection, run: (statements: PartialStatements) => Result): Result | undefined {
+    const known = this.#statements.get(connection);
+    if (known === undefined && !this.#hasTable(connection)) return undefined;
+    try {
+      return run(known ?? this.#prepare(connection));
+    } catch (error) {
+      if (known === undefined || this.#hasTable(connection)) throw error;
+      return undefined;
+    }
+  }
+
+  #hasTable(connection: Connection): boolean {
+    let lookup = this.#lookups.get(connection);
+    if (lookup === undefined) {
+      lookup = connection.database
+        .prepare<[], number>("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'store_partials'")
+        .pluck();
+      this.#lookups.set(connection, lookup);
+    }
+    return lookup.get() !== undefined;
+  }
+
+  #prepare(connection: Connection): PartialStatements {
     const { database } = connection;
-    const found = database
-      .prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'store_partials'")
-      .get();
-    // Inside a transaction it may have been made by this very one, which may be rolled back.
-    if (found !== undefined && !database.inTransaction) this.#present.add(connection);
-    return found !== undefined;
+    const statements: PartialStatements = {
+      write: database.prepare(
+        `INSERT INTO store_partials (session, fence, turn_id, partial) VALUES (?, ?, ?, ?)
+         ON CONFLICT (session) DO UPDATE SET fence = excluded.fence, turn_id = excluded.turn_id, partial = excluded.partial`,
+      ),
+      find: database.prepare("SELECT fence, turn_id AS turnId, partial FROM store_partials WHERE session = ?"),
+      deleteTo: database.prepare("DELETE FROM store_partials WHERE session = ? AND fence <= ?"),
+    };
+    this.#statements.set(connection, statements);
+    return statements;
   }
 }

@@ -102,6 +102,11 @@ export interface Statements {
   /** Another number whenever another connection has committed. */
   readonly dataVersion: Statement<[], number>;
   /** The last seqs of sessions, by a JSON array of their numbers. */
+  /** Of addresses: namespace, agent, key, and the id of an archived session or null. */
+  readonly watchStarts: Statement<
+    [addresses: string],
+    { readonly place: number; readonly session: Session; readonly lastSeq: number }
+  >;
   readonly lastSeqs: Statement<[numbers: string], { readonly session: Session; readonly lastSeq: number }>;
   readonly commit: Statement<[]>;
   /** How long the log is, without changing anything. */
@@ -256,6 +261,9 @@ const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecord
   findSession: `SELECT * FROM store_sessions WHERE session = ? AND namespace <> '${purgedNamespace}'`,
   lastSeqs: `SELECT session, last_seq AS lastSeq FROM store_sessions
     WHERE session IN (SELECT value FROM json_each(?)) AND namespace <> '${purgedNamespace}'`,
+  watchStarts: `SELECT w.key AS place, s.session, s.last_seq AS lastSeq FROM json_each(?) w CROSS JOIN store_sessions s INDEXED BY store_sessions_key
+    WHERE s.namespace = w.value ->> 0 AND s.agent_id = w.value ->> 1 AND s.key = w.value ->> 2
+      AND CASE WHEN w.value ->> 3 IS NULL THEN s.archived = 0 ELSE s.archived = 1 AND s.session_id = w.value ->> 3 END`,
   findIds:
     "SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE",
   findAgent: "SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1",

@@ -1,8 +1,17 @@
 import { hasErrorCode, type RecordPage, type SessionRef, type WatchFacet } from "@throughline/core";
-import { type PageRange, watchBounds, type Watched, WatchHub } from "@throughline/core/store";
+import {
+  assertRef,
+  type PageRange,
+  refused,
+  sessionNotFound,
+  watchBounds,
+  type Watched,
+  WatchHub,
+  type WatchStart,
+} from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
-import type { Session } from "./statements.ts";
+import { purgedNamespace, type Session } from "./statements.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** So often SQLite is asked whether another process has committed. */
@@ -20,29 +29,33 @@ interface Followed {
 export function createWatch(handle: StoreHandle): WatchFacet {
   const versions = new WeakMap<Connection, unknown>();
   // Of what this handle commits SQLite does not tell its own connection.
-  let hasPurged = false;
+  let mustAsk = false;
   const hub = new WatchHub<Followed>({
+    clock: handle.context.clock,
     pollMs,
     idleMs,
-    look: (watched) => {
-      const isOwn = hasPurged;
-      hasPurged = false;
-      return handle.read((connection) => {
+    look: (watched) =>
+      handle.read((connection) => {
         const version = connection.statements.dataVersion.get();
-        const isSame = versions.get(connection) === version;
+        if (!mustAsk && versions.get(connection) === version) return [];
+        const found = changed(connection, watched);
+        // Only now: a look that fails is repeated.
         versions.set(connection, version);
-        return isSame && !isOwn ? [] : changed(connection, watched);
-      });
-    },
+        mustAsk = false;
+        return found;
+      }),
+    start: (refs) => handle.read((connection) => startsOf(connection, refs)),
   });
-  handle.follow((connection, { events, grown }) => {
-    if (connection === null) return hub.wakeAll();
-    for (const session of grown) hub.wake(String(session));
-    if (!events.some(({ name }) => name === "session-removed")) return;
-    hasPurged = true;
+  const lookSoon = (): void => {
+    mustAsk = true;
     hub.lookSoon();
+  };
+  handle.follow((connection, { events, grown }) => {
+    if (connection === null) return hub.end(refused("STORE_CLOSED", "The store handle was closed."));
+    for (const session of grown) hub.wake(String(session));
+    if (events.some(({ name }) => name === "session-removed")) lookSoon();
   });
-  return { watch: (ref, options) => watchSession(handle, hub, ref, options) };
+  return { watch: (ref, options) => watchSession({ handle, hub, lookSoon }, ref, options) };
 }
 
 /** Those of which the session has more than they have, or is gone: one statement. */
@@ -52,36 +65,70 @@ function changed({ statements }: Connection, watched: readonly Watched<Followed>
   return watched.filter(({ state }) => (lastSeqs.get(state.session) ?? Infinity) > state.reachedSeq);
 }
 
+/** Where the sessions stand: one statement. */
+function startsOf({ statements }: Connection, refs: readonly SessionRef[]): readonly (WatchStart | null)[] {
+  const addresses = refs.map(({ namespace, agentId, key, archiveId = null }) => [namespace, agentId, key, archiveId]);
+  const starts = new Map<number, WatchStart>();
+  for (const { place, session, lastSeq } of statements.watchStarts.all(JSON.stringify(addresses)))
+    starts.set(place, { key: String(session), lastSeq });
+  return refs.map((_, index) => starts.get(index) ?? null);
+}
+
+interface WatchContext {
+  readonly handle: StoreHandle;
+  readonly hub: WatchHub<Followed>;
+  readonly lookSoon: () => void;
+}
+
 async function* watchSession(
-  handle: StoreHandle,
-  hub: WatchHub<Followed>,
+  { handle, hub, lookSoon }: WatchContext,
   ref: SessionRef,
   options: { readonly afterSeq: number; readonly signal: AbortSignal },
 ): AsyncGenerator<RecordPage> {
   const { afterSeq, signal } = watchBounds(options);
   if (signal.aborted) return;
+  handle.life.begin();
+  // Refused for itself, not with all that begin at this time.
+  assertRef(ref);
+  if (ref.namespace === purgedNamespace) throw sessionNotFound(ref);
   const target: ReadTarget = { ref, session: null };
   const pageAfter = (seq: number): Promise<RecordPage> => {
     const range: PageRange = { afterSeq: seq, beforeSeq: Infinity, order: "ascending", left: Infinity };
-    return handle.read((connection) => readPage(handle.context, connection, target, range, "record"));
+    return hub.read(() => {
+      // When its turn has come, and before reading, so that a commit in between is not missed.
+      bell?.reset();
+      return handle.read((connection) => readPage(handle.context, connection, target, range, "record"));
+    }, signal);
   };
   let bell: ReturnType<typeof hub.follow> | null = null;
   try {
-    let page = await pageAfter(afterSeq);
+    let page = hub.isFree ? await pageAfter(afterSeq) : null;
+    const start = page === null ? await hub.begin(ref, signal) : null;
+    if (page === null && start === null) throw sessionNotFound(ref);
+    if (start !== null) target.session = Number(start.key);
     const state = { session: target.session as Session, reachedSeq: afterSeq };
     bell = hub.follow(String(state.session), state, signal);
-    for (let isFirst = true; !signal.aborted; isFirst = false) {
-      const last = page.records.at(-1);
-      // Nobody was told of what came between the first read and now.
-      if (last === undefined && !isFirst) await bell.ring();
-      else if (last !== undefined) {
-        yield page;
-        state.reachedSeq = last.seq;
+    // Nobody was told of what came since.
+    lookSoon();
+    let isDue = page !== null || (start !== null && start.lastSeq > afterSeq);
+    while (!signal.aborted) {
+      handle.life.begin();
+      if (isDue) {
+        page ??= await pageAfter(state.reachedSeq);
+        if (signal.aborted) return;
+        const last = page.records.at(-1);
+        if (last !== undefined) {
+          state.reachedSeq = last.seq;
+          isDue = page.lastSeq > last.seq;
+          const found = page;
+          page = null;
+          yield found;
+          continue;
+        }
+        page = null;
       }
-      if (signal.aborted) return;
-      // Before reading, so that a commit in between is not missed.
-      bell.reset();
-      page = await pageAfter(state.reachedSeq);
+      await bell.ring();
+      isDue = true;
     }
   } catch (error) {
     // The signal is how a watch ends.

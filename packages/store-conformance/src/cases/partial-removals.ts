@@ -24,6 +24,16 @@ export const partialRemovalCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "partials/redact-refused",
+    demand: "a redaction that is refused leaves the partial",
+    requires,
+    async run({ store }) {
+      const { ref, partial } = await sessionWithPartial(store);
+      await assertFails(store.redact(ref, ["q1", "nobody"], { reason: "asked for" }), "RECORD_NOT_FOUND");
+      assert.deepEqual(await facetOf(store).read(ref), partial);
+    },
+  },
+  {
     id: "partials/redact-shared",
     demand: "a redaction of a shared record removes the partials of all sessions that share it",
     requires: (capabilities) => requires(capabilities) && capabilities.fork,

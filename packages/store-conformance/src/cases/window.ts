@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readWindow, type RecordWindow, type SessionStore } from "@throughline/core";
+import { setTimeout as wait } from "node:timers/promises";
+import { hasErrorCode, readWindow, type RecordWindow, type SessionStore } from "@throughline/core";
 import {
   abilityOf,
   assertFails,
@@ -32,6 +33,19 @@ function assertWhole({ state, records }: RecordWindow, fromSeq: number): void {
     records.some(({ id }) => id === state.head.headId),
     "the head is in the window",
   );
+}
+
+/** A session whose every record says its id. */
+async function longSession(store: SessionStore, name: string, count: number): Promise<void> {
+  const ref = await createSession(store, name);
+  const sessionId = (await store.load(ref))?.sessionId ?? "";
+  const { batchRecords } = store.capabilities.limits;
+  for (let from = 0; from < count; from += batchRecords)
+    await store.append(
+      ref,
+      numbersTo(Math.min(batchRecords, count - from)).map(() => userDraft(sessionId)),
+      { windowFromSeq: 1 },
+    );
 }
 
 export const windowCases: readonly ConformanceCase[] = [
@@ -134,6 +148,41 @@ export const windowCases: readonly ConformanceCase[] = [
           const window = await readWindow(store, ref);
           const others = textsOf(window).filter((text) => text !== window.state.sessionId);
           assert.deepEqual(others, [], `records of another session than ${window.state.sessionId}`);
+        }
+      };
+      await Promise.all([reset(), read()]);
+    },
+  },
+  {
+    id: "window/reset-between-pages",
+    demand: "while the key gets other sessions, a window of several pages holds the records of its own state alone",
+    needs: ["another"],
+    async run({ under, store }) {
+      const { pageRecords } = store.capabilities.limits;
+      const names = numbersTo(6).map((each) => `long-${each}`);
+      for (const name of names) await longSession(store, name, 2 * pageRecords + 1);
+      const other = await abilityOf(under, "another")();
+      const ref = refOf("a");
+      let isOver = false;
+      const reset = async (): Promise<void> => {
+        for (const name of names) {
+          if ((await other.load(ref)) !== null) await other.move(ref, { kind: "archive" });
+          await other.move(refOf(name), { kind: "rename", key: ref.key });
+          await wait(10);
+        }
+        isOver = true;
+      };
+      const read = async (): Promise<void> => {
+        while (!isOver) {
+          // No session has the key for a moment.
+          const window = await readWindow(store, ref).catch(
+            (error: unknown) => (assert.ok(hasErrorCode(error, "SESSION_NOT_FOUND"), String(error)), null),
+          );
+          await wait(1);
+          if (window === null) continue;
+          const others = textsOf(window).filter((text) => text !== window.state.sessionId);
+          assert.deepEqual(others.slice(0, 1), [], `records of another session than ${window.state.sessionId}`);
+          assertWhole(window, 1);
         }
       };
       await Promise.all([reset(), read()]);

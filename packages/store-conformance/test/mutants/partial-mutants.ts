@@ -84,6 +84,16 @@ function bringingBack(
 
 export const partialMutants: readonly Mutant[] = [
   {
+    name: "a redaction removes the partial before it looks for the records",
+    foundBy: "partials/redact-refused",
+    handle: (inner) => ({
+      redact: async (ref, ids, options) => {
+        await inner.partials?.remove(ref, await fenceOf(inner, ref));
+        return inner.redact(ref, ids, options);
+      },
+    }),
+  },
+  {
     name: "trims a partial",
     foundBy: "partials/round-trip",
     handle: broken((facet) => ({

@@ -80,6 +80,18 @@ export const windowMutants: readonly Mutant[] = [
   },
   { name: "a window of two sessions", foundBy: "window/reset", handle: apart(() => wait(2)) },
   {
+    name: "each page of a window is found by its key",
+    foundBy: "window/reset-between-pages",
+    handle: windowing(async (inner, ref, options) => {
+      const { pageRecords } = inner.capabilities.limits;
+      const window = await readWindow(inner, ref, options);
+      const records = window.records.slice(0, pageRecords);
+      await wait(2);
+      const afterSeq = records.at(-1)?.seq ?? 0;
+      return { ...window, records: [...records, ...(await recordsFrom(inner, ref, afterSeq))] };
+    }),
+  },
+  {
     name: "the window of an archive is that of its key",
     foundBy: "window/archived",
     handle: windowing(async (inner, ref, options) => {

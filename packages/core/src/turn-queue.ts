@@ -1,0 +1,77 @@
+import { abortedBefore } from "./refused.ts";
+
+/** After this many turns without a wait in between, timers and signals have theirs. */
+const burst = 32;
+
+interface Waiting {
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/** Lets a few at a time in, in the order they came. */
+export class TurnQueue {
+  readonly #waiting = new Set<Waiting>();
+  #left: number;
+  #turns = 0;
+
+  /** `most`: how many are in at the same time. */
+  constructor(most: number) {
+    this.#left = most;
+  }
+
+  /** Whether the next one is let in at once. */
+  get isFree(): boolean {
+    return this.#left > 0;
+  }
+
+  /**
+   * Waits for a turn, and gives what ends it.
+   * @throws {ThroughlineError} ABORTED, and what `fail` was given
+   */
+  async enter(signal: AbortSignal): Promise<() => void> {
+    if (signal.aborted) throw abortedBefore("it had its turn", signal);
+    if (this.#left > 0) this.#left--;
+    else await this.#queue(signal);
+    return () => this.#leave();
+  }
+
+  /** Refuses everybody who waits. */
+  fail(error: unknown): void {
+    for (const { reject } of this.#waiting) reject(error);
+    this.#waiting.clear();
+  }
+
+  #queue(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#waiting.delete(waiting);
+        reject(abortedBefore("it had its turn", signal));
+      };
+      const settled = (settle: () => void): void => {
+        signal.removeEventListener("abort", onAbort);
+        settle();
+      };
+      const waiting: Waiting = {
+        resolve: () => settled(resolve),
+        reject: (error) => settled(() => reject(error)),
+      };
+      this.#waiting.add(waiting);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  #leave(): void {
+    if (++this.#turns % burst === 0 && this.#waiting.size > 0) setTimeout(() => this.#next(), 0);
+    else this.#next();
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) {
+      this.#left++;
+      return;
+    }
+    this.#waiting.delete(first);
+    first.resolve();
+  }
+}

@@ -1,0 +1,80 @@
+import { createFinding, type Finding } from "@throughline/core";
+import { quote } from "@throughline/core/store";
+import type { AgentState } from "./agent-state.ts";
+import type { PartialFile } from "./partial-files.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/**
+ * Removes the partials of sessions that are purged or archived: a program that knows no partials leaves them. No lock is
+ * taken without one.
+ */
+export async function removeOrphanedPartials(
+  context: StoreContext,
+  agent: AgentState,
+  signal: AbortSignal,
+): Promise<void> {
+  if (orphanedPartials(agent).length === 0) return;
+  const remove = (): void => {
+    agent.log.refreshHeld();
+    const orphans = orphanedPartials(agent);
+    if (orphans.length === 0) return;
+    // A session that a power cut brings back has its open reply.
+    agent.log.flushNow();
+    for (const { sessionId } of orphans) agent.partials.remove(sessionId, { isFlushed: true });
+  };
+  await context.locks.hold([agent.folder.entriesLock], remove, { signal });
+}
+
+/** Removes every partial whose session or turn is gone. @yields a finding for each file */
+export async function* repairPartials(context: StoreContext, agent: AgentState): AsyncGenerator<Finding> {
+  for (const { file, finding } of stalePartials(agent)) {
+    const { sessionId, fence } = file;
+    const paths = [agent.folder.entriesLock, agent.folder.sessionLock(sessionId)];
+    const isRemoved = await context.locks.hold(paths, () => {
+      agent.log.refreshHeld();
+      const isStale = staleBecause(agent, file) !== null;
+      if (isStale) agent.log.flushNow();
+      if (isStale) agent.partials.remove(sessionId, { toFence: fence, isFlushed: true });
+      return isStale;
+    });
+    if (isRemoved) yield { ...finding, repaired: true };
+  }
+}
+
+/** The partials whose session or turn is gone, and the finding for each. */
+export function* stalePartials(
+  agent: AgentState,
+): Generator<{ readonly file: PartialFile; readonly finding: Finding }> {
+  // Before the log: a session is there before its partial.
+  const files = agent.partials.owners();
+  if (files.length > 0) agent.log.refresh();
+  for (const file of files) {
+    const reason = staleBecause(agent, file);
+    if (reason === null) continue;
+    const path = `${agent.folder.partials}/${file.name}`;
+    const key = agent.log.row(file.sessionId)?.key ?? null;
+    const finding = createFinding("PARTIAL_STALE", `The partial reply belongs to no open turn: ${reason}.`, {
+      path,
+      key,
+    });
+    yield { file, finding };
+  }
+}
+
+function orphanedPartials(agent: AgentState): readonly PartialFile[] {
+  const files = agent.partials.owners();
+  if (files.length > 0) agent.log.refresh();
+  return files.filter(({ sessionId }) => agent.log.row(sessionId)?.isArchived !== false);
+}
+
+function staleBecause(agent: AgentState, { sessionId, fence }: PartialFile): string | null {
+  const row = agent.log.row(sessionId);
+  if (row === null) return `there is no session ${quote(sessionId)}`;
+  if (row.isArchived) return `session ${quote(sessionId)} is archived`;
+  const head = agent.hold(row)?.transcript.head;
+  // Without its transcript nothing is known of its turn.
+  if (head === undefined) return null;
+  if (head.turn === null) return "the session has no open turn";
+  // A later fence may be one that was opened since the transcript was read.
+  return fence < head.fence ? `the turn of fence ${head.fence} is open` : null;
+}
