@@ -48,7 +48,7 @@ const sqlite: PowerCutTarget = {
   place: "store.db",
   async checkLife(path, words) {
     await using store = createSqliteStore({ path, create: false, recover: false });
-    return provenPartials(store, words);
+    return await provenPartials(store, words);
   },
   async checkAll(path) {
     await using store = createSqliteStore({ path, create: false, recover: false });

@@ -20,7 +20,6 @@ const text = "x".repeat(Number(sizeText));
 const life = `${Date.now()}`;
 if ((await store.load(ref)) === null) await store.save(ref, { sessionId: "cut" }, { ifRevision: null });
 const turn = partials === "partials" ? await openPartialTurn(store) : null;
-if (turn !== null) say(`${turn.word}\n`);
 for (let index = 0; ; index++) {
   const drafts = ["first", "second"].map((part) => ({
     type: "message",
@@ -39,6 +38,8 @@ for (let index = 0; ; index++) {
     const { records } = await store.append(ref, drafts, { durability });
     said.push(...records.map(({ seq, id }) => `${seq}:${id}`));
   }
-  if (turn !== null) said.push(await turn.writeNext());
+  if (turn !== null && index === 0) said.push(turn.word);
+  // Several for each change: the power goes soon.
+  for (let each = 0; turn !== null && each < 3; each++) said.push(await turn.writeNext());
   say(`${said.join(" ")}\n`);
 }

@@ -17,9 +17,9 @@ const ref = refOf("killed");
 const text = "x".repeat(Number(sizeText));
 if ((await store.load(ref)) === null) await store.save(ref, { sessionId: "killed" }, { ifRevision: null });
 const turn = partials === "partials" ? await openPartialTurn(store) : null;
-if (turn !== null) process.stdout.write(`${turn.word}\n`);
-for (;;) {
+for (let index = 0; ; index++) {
   const { records } = await store.append(ref, [say(`first ${text}`), say(`second ${text}`)], { durability });
   process.stdout.write(`${records.map(({ seq, id }) => `${seq}:${id}`).join(" ")}\n`);
-  if (turn !== null) process.stdout.write(`${await turn.writeNext()}\n`);
+  if (turn !== null && index === 0) process.stdout.write(`${turn.word}\n`);
+  for (let each = 0; turn !== null && each < 3; each++) process.stdout.write(`${await turn.writeNext()}\n`);
 }
