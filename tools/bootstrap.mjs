@@ -99,7 +99,7 @@ async function start(args) {
 const nextSteps = `
 What to do next:
   npm start -- chat --model anthropic/claude-sonnet-4-5   with ANTHROPIC_API_KEY set: talk to a model
-  npm start -- import ~/.claude ~/.codex ~/.openclaw      keep and search your own transcripts
+  npm start -- import ~/.claude ~/.codex ~/.gemini        keep and search your own transcripts
   docs/getting-started.md                                 write a program of your own
 `;
 

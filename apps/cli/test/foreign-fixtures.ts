@@ -81,6 +81,38 @@ const codex: readonly object[] = [
   codexLine(7, "novelty", { of: ["nobody", null] }),
 ];
 
+function geminiReply(second: number, fields: object): object {
+  const tokens = { input: 10, output: 20, cached: 7, thoughts: 0, tool: 0, total: 30 };
+  return {
+    id: uuid(second),
+    timestamp: at(second),
+    type: "gemini",
+    thoughts: [],
+    tokens,
+    model: "gemini-3-pro",
+    ...fields,
+  };
+}
+
+const geminiCall = {
+  id: "call_1",
+  name: "read_file",
+  args: { file_path: "a.txt" },
+  result: [{ functionResponse: { id: "call_1", name: "read_file", response: { output: "hello" } } }],
+  status: "success",
+  timestamp: at(3),
+};
+
+const gemini: readonly object[] = [
+  { sessionId: id, projectHash: "743e79", startTime: at(0), lastUpdated: at(0), kind: "main" },
+  { id: uuid(1), timestamp: at(1), type: "user", content: [{ text: "What is in a.txt?" }] },
+  geminiReply(2, { content: "" }),
+  { $set: { lastUpdated: at(2) } },
+  geminiReply(2, { content: "", toolCalls: [geminiCall] }),
+  geminiReply(4, { content: "It says hello." }),
+  { novelty: 1, of: ["nobody", null] },
+];
+
 export const foreignFixtures: readonly ForeignFixture[] = [
   {
     format: "claude-code",
@@ -92,6 +124,12 @@ export const foreignFixtures: readonly ForeignFixture[] = [
     format: "codex",
     path: `.codex/sessions/2026/05/07/rollout-2026-05-07T18-00-00-${id}.jsonl`,
     stages: grown(codex),
+    isWritten: true,
+  },
+  {
+    format: "gemini",
+    path: `.gemini/tmp/project/chats/session-2026-05-07T18-00-${id.slice(0, 8)}.jsonl`,
+    stages: grown(gemini),
     isWritten: true,
   },
 ];

@@ -80,6 +80,7 @@ describe("a session of another program", () => {
 const targets = [
   ["claude-code", "CLAUDE_CONFIG_DIR", ".claude", "projects/", "claude --resume"],
   ["codex", "CODEX_HOME", ".codex", "sessions/", "codex resume"],
+  ["gemini", "GEMINI_CLI_HOME", ".gemini", ".gemini/tmp/", "gemini --resume"],
   ["pi", "PI_CODING_AGENT_DIR", ".pi/agent", "sessions/", "pi --session"],
   ["openclaw", "OPENCLAW_STATE_DIR", ".openclaw", "agents/main/sessions/", "openclaw tui --session"],
 ] as const;
@@ -119,6 +120,29 @@ describe("handoff", () => {
       expect((await runHere(home, ["show", key, "--raw", "--all-branches"])).stdout).toBe(before);
     },
   );
+
+  it("to Gemini CLI writes into the folder that the program has given the project", async () => {
+    const home = join(directory.path, "noted");
+    const notes = join(home, ".gemini/tmp");
+    for (const [folder, project] of [
+      ["other", "/home/u/other"],
+      ["project-1", "/home/u/project"],
+    ] as const) {
+      mkdirSync(join(notes, folder), { recursive: true });
+      writeFileSync(join(notes, folder, ".project_root"), project);
+    }
+    mkdirSync(join(notes, "no-note"));
+    const source = join(home, "source.jsonl");
+    writeFileSync(source, foreignFixtures[0]?.stages.at(-1) ?? "");
+    const key = sourcesOf(await runHere(home, ["import", source, "--json"]))[0]?.key ?? "";
+    const run = await runHere(home, ["handoff", key, "--to", "gemini", "--json"]);
+    const path = String(objects(run.stdout)[0]?.["path"]);
+    expect(path.startsWith(join(notes, "project-1/chats/session-"))).toBe(true);
+    const [imported] = sourcesOf(await runHere(home, ["import", join(home, ".gemini"), "--json"]));
+    expect(imported).toMatchObject({ format: "gemini", state: "imported" });
+    const entry = objects((await runHere(home, ["show", imported?.key ?? "", "--json"])).stdout);
+    expect(JSON.stringify(entry)).toContain("It says hello.");
+  });
 
   it("to a program that is not known, or to none, is refused", async () => {
     const home = join(directory.path, "to-nobody");

@@ -30,6 +30,12 @@ export interface WrittenSession {
   readonly createdAtMs: number;
 }
 
+/** What the path of a session's file is made of. */
+export interface PlacedSession extends Pick<WrittenSession, "sessionId" | "cwd" | "createdAtMs"> {
+  /** The folder of the project, where the program notes it; null where it notes none. */
+  readonly projectFolder: string | null;
+}
+
 /** Options of a format's writer. */
 export interface WriteOptions {
   /** Called for everything that is not in the file as it is in the log, once a record. */
@@ -45,7 +51,12 @@ export interface FormatWriter {
   /** An id of the form that the program's own have, made of another id. */
   readonly sessionId: (session: Pick<WrittenSession, "sessionId" | "createdAtMs">) => string;
   /** The path of a session below the program's folder, where the program finds it; null where that is not known. */
-  readonly path: (session: Pick<WrittenSession, "sessionId" | "cwd" | "createdAtMs">) => readonly string[] | null;
+  readonly path: (session: PlacedSession) => readonly string[] | null;
+  /**
+   * Where the program notes which project a folder belongs to. Below `folders`, each project has a folder, and the `file` in it
+   * holds the project's path. Absent: the project's path says the folder.
+   */
+  readonly projectNotes?: { readonly folders: readonly string[]; readonly file: string };
   /** The command that resumes the session in the program; null where it has none. */
   readonly resume: ((sessionId: string) => readonly string[]) | null;
 }

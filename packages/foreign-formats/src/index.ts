@@ -12,4 +12,4 @@ export type {
 } from "./foreign-format.ts";
 export { isUuid } from "./made-ids.ts";
 export type { ForeignFormatName, WritableFormatName } from "./names.ts";
-export type { FormatLoss, FormatWriter, WriteOptions, WrittenSession } from "./format-writer.ts";
+export type { FormatLoss, FormatWriter, PlacedSession, WriteOptions, WrittenSession } from "./format-writer.ts";

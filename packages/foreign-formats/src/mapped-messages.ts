@@ -1,5 +1,6 @@
 import { hasErrorCode } from "@throughline/core";
 import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { RecordBody } from "./unit-records.ts";
 
 /** Runs the mapping of a provider's messages; null when the mapping refuses the input. */
 export function attempt<Read>(read: () => Read): Read | null {
@@ -17,4 +18,10 @@ export function callsOf(content: unknown): readonly { readonly id: string; reado
   return (content as readonly JsonFields[]).flatMap(({ type, id, name }) =>
     type === "toolCall" ? [{ id: String(id), name: String(name) }] : [],
   );
+}
+
+/** Says of a part of a reply whose part it is. */
+export function partOf(body: RecordBody, responseId: string, isFurtherPart: boolean): RecordBody {
+  const message = body["message"] as JsonFields;
+  return { ...body, message: { ...message, responseId, ...(isFurtherPart ? { fragment: true } : {}) } };
 }

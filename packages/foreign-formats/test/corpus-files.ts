@@ -2,10 +2,12 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 const root = process.env["THROUGHLINE_CORPUS"];
+/** Folders of the corpus that have another name than the format. */
+const folders: Readonly<Record<string, string>> = { gemini: "gemini-cli" };
 
 /** The folder of another program's example files; null where the corpus is not there. */
 export function corpusFolder(name: string): string | null {
-  const folder = root === undefined ? null : join(root, "foreign", name);
+  const folder = root === undefined ? null : join(root, "foreign", folders[name] ?? name);
   return folder !== null && existsSync(folder) ? folder : null;
 }
 

@@ -20,7 +20,7 @@ export class CompanionFiles {
 }
 
 /** The session matters more than this file: one that is too large, or closed to this user, counts as empty. */
-async function readIfThere(path: string): Promise<string | null> {
+export async function readIfThere(path: string): Promise<string | null> {
   try {
     return await readSourceText(path);
   } catch (error) {

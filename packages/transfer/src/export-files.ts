@@ -196,7 +196,8 @@ const foreignLayout: ExportLayout = {
     const { writer } = foreignFormats.get(options.to as ForeignFormatName) as ForeignFormat;
     const { entry, createdAtMs } = state;
     const sessionId = foreignSessionId(options.to as ForeignFormatName, state, options);
-    const parts = writer?.path({ sessionId, cwd: workingDirectoryOf(null, entry, options), createdAtMs });
+    const cwd = workingDirectoryOf(null, entry, options);
+    const parts = writer?.path({ sessionId, cwd, createdAtMs, projectFolder: null });
     return joinPath(directory, ...(parts ?? [`${sessionId}.jsonl`]));
   },
   indexPath: null,

@@ -9,11 +9,17 @@ import {
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
-import { foreignFormats, type ForeignFormat, type WritableFormatName } from "@throughline/foreign-formats";
+import {
+  foreignFormats,
+  type ForeignFormat,
+  type FormatWriter,
+  type WritableFormatName,
+} from "@throughline/foreign-formats";
 import { joinPath } from "@throughline/openclaw-format/internal";
+import { readIfThere } from "./companion-files.ts";
 import { exportToFile, piFilePath, type ExportedFile } from "./export-files.ts";
 import { workingDirectoryOf, type ExportRemark } from "./export-types.ts";
-import { canonicalPath, isThere } from "./node/source-files.ts";
+import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
 import { writeNewFile } from "./node/target-files.ts";
 import { rootOf } from "./program-places.ts";
 
@@ -21,7 +27,7 @@ import { rootOf } from "./program-places.ts";
 export type HandOffTarget = HandOffFormat | "pi" | "openclaw";
 
 /** Formats whose program finds a session by its file alone. */
-type HandOffFormat = Extract<WritableFormatName, "claude-code" | "codex">;
+type HandOffFormat = Extract<WritableFormatName, "claude-code" | "codex" | "gemini">;
 
 /** Options of `handOff`. */
 export interface HandOffOptions {
@@ -93,8 +99,9 @@ async function toFormat(
   const { writer } = format;
   const nowMs = systemClock.nowMs();
   const sessionId = writer.sessionId({ sessionId: newId(options), createdAtMs: nowMs });
-  const parts = writer.path({ sessionId, cwd, createdAtMs: nowMs });
   const [place] = format.places;
+  const projectFolder = place === undefined ? null : await projectFolderOf(writer, rootOf(place, options), cwd);
+  const parts = writer.path({ sessionId, cwd, createdAtMs: nowMs, projectFolder });
   if (parts === null || place === undefined) {
     throw new ThroughlineError(
       "INPUT_INVALID",
@@ -109,6 +116,23 @@ async function toFormat(
   const path = joinPath(rootOf(place, options), ...parts);
   const file = await exportToFile(store, state.ref, path, { ...written(options, cwd), to: options.to, sessionId });
   return { ...file, sessionId, cwd, command: writer.resume?.(sessionId) ?? [], variables: {} };
+}
+
+/** The folder in which a program keeps what belongs to a project, where it notes that in files; null where it notes none. */
+async function projectFolderOf({ projectNotes }: FormatWriter, root: string, cwd: string): Promise<string | null> {
+  if (projectNotes === undefined) return null;
+  const folder = joinPath(root, ...projectNotes.folders);
+  const names: string[] = [];
+  if (await isThere(folder)) {
+    await eachSourceName(folder, ({ name, isDirectory }) => {
+      if (isDirectory) names.push(name);
+    });
+  }
+  for (const name of names.toSorted()) {
+    const note = await readIfThere(joinPath(folder, name, projectNotes.file));
+    if (note?.trim() === cwd) return name;
+  }
+  return null;
 }
 
 const piPlace = { variables: ["PI_CODING_AGENT_DIR"], home: ".pi/agent" };

@@ -15,7 +15,7 @@ const importFormats: readonly string[] = [
   "jsonl",
 ];
 
-const handOffTargets: readonly string[] = ["claude-code", "codex", "pi", "openclaw"];
+const handOffTargets: readonly string[] = ["claude-code", "codex", "gemini", "pi", "openclaw"];
 
 const exportFormats: readonly string[] = ["jsonl", "openclaw", "pi", "claw0", ...writableFormatNames];
 

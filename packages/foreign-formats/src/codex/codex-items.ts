@@ -51,12 +51,6 @@ export function readItem(item: JsonFields, { provider, model }: ReplyAuthor): Re
   }
 }
 
-/** Says of a part of a reply whose part it is. */
-export function partOf(body: RecordBody, responseId: string, isFurtherPart: boolean): RecordBody {
-  const message = body["message"] as JsonFields;
-  return { ...body, message: { ...message, responseId, ...(isFurtherPart ? { fragment: true } : {}) } };
-}
-
 /** How texts begin that the program says to the model in a user's place. */
 const programTexts: readonly string[] = [
   "<environment_context>",

@@ -1,9 +1,9 @@
 import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
-import { callsOf } from "../mapped-messages.ts";
+import { callsOf, partOf } from "../mapped-messages.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
-import { partOf, readItem, type ReadItem, type ReplyAuthor } from "./codex-items.ts";
+import { readItem, type ReadItem, type ReplyAuthor } from "./codex-items.ts";
 import { CodexFacts } from "./codex-facts.ts";
 import { codexLine, customTypeOf } from "./codex-lines.ts";
 import { RecentPrompts } from "./recent-prompts.ts";

@@ -1,0 +1,267 @@
+import { createHash } from "node:crypto";
+import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import { partOf } from "../mapped-messages.ts";
+import { derivedId, UnitRecords, type RecordBody } from "../unit-records.ts";
+import { readMessage, type ReadPrompt, type ReadReply, type SentPart } from "./gemini-messages.ts";
+import { LiveMessages, type LiveMessage } from "./live-messages.ts";
+import { SessionFacts } from "./session-facts.ts";
+
+/** Creates a reader of a session's lines. */
+export function createGeminiReader(options: ForeignReaderOptions): ForeignReader {
+  return new GeminiReader(options);
+}
+
+/** Of a list that replaces the conversation, the newest messages at most: a unit is stored in one piece. */
+const mostReplacements = 400;
+/** Of a person's or a model's message. */
+const messageTypes: ReadonlySet<unknown> = new Set(["user", "gemini"]);
+
+class GeminiReader implements ForeignReader {
+  headId: string | null = null;
+  readonly #records: UnitRecords;
+  readonly #facts: SessionFacts;
+  readonly #live = new LiveMessages();
+  /** Calls of the conversation that have a result. */
+  readonly #answered = new Set<string>();
+
+  constructor(options: ForeignReaderOptions) {
+    this.#records = new UnitRecords("gemini", options);
+    this.#facts = new SessionFacts(options.path ?? null);
+  }
+
+  get findings(): readonly Finding[] {
+    return this.#records.log.findings;
+  }
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return this.#facts.entry;
+  }
+
+  get sessionId(): string | null {
+    return this.#facts.sessionId;
+  }
+
+  get spawnedBy(): string | null {
+    return this.#facts.spawnedBy;
+  }
+
+  /** Looks at the fields of a line in the order in which the program does. */
+  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+    const { value, reason } = this.#records.parse(unit, place);
+    if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
+    const { $rewindTo: rewindTo, $set: set, id, sessionId, projectHash, timestamp } = value;
+    const at = (stated?: unknown): LinePlace => ({
+      id: this.#records.claim(stated, place),
+      timestamp: this.#records.timestamp(timestamp ?? (isJsonFields(set) ? set["lastUpdated"] : value["startTime"])),
+      place,
+    });
+    if (typeof rewindTo === "string") return this.#rewind(at(), rewindTo);
+    if (typeof id === "string") return this.#message(at(id), id, value);
+    if (isJsonFields(set)) return this.#header(at(), "set", set);
+    if (typeof sessionId === "string" && typeof projectHash === "string") return this.#header(at(), "header", value);
+    return this.#side(at(), "unknown", value);
+  }
+
+  finish(): readonly Finding[] {
+    this.#records.log.finish();
+    return this.findings;
+  }
+
+  /** Takes back a message and all that followed it. */
+  #rewind(at: LinePlace, messageId: string): ForeignUnit {
+    const targetId = this.#live.rewindTo(messageId);
+    const body = { type: "leaf", targetId, native: { $rewindTo: messageId } };
+    const record = this.#records.record(body, { ...at, parentId: this.headId });
+    this.headId = targetId;
+    return { records: [record], unparsed: null };
+  }
+
+  /** A header that lists messages replaces the conversation by them. */
+  #header(at: LinePlace, name: string, fields: JsonFields): ForeignUnit {
+    this.#facts.take(fields);
+    const { messages } = fields;
+    if (!Array.isArray(messages)) return this.#side(at, name, fields);
+    const listed = (messages as readonly unknown[]).filter(isJsonFields).filter(({ id }) => typeof id === "string");
+    if (listed.length > mostReplacements) this.#tellCut(at, listed.length);
+    this.#live.clear();
+    this.#answered.clear();
+    const { messages: _messages, ...native } = fields;
+    const unit = new OpenUnit(at.id, this.headId);
+    unit.add({ type: "reset", reason: `gemini.${name}`, native });
+    for (const message of listed.slice(-mostReplacements)) this.#take(unit, String(message["id"]), message);
+    return this.#close(unit, at);
+  }
+
+  #message(at: LinePlace, messageId: string, message: JsonFields): ForeignUnit {
+    const unit = new OpenUnit(at.id, this.headId);
+    const isRead = this.#take(unit, messageId, message);
+    if (!isRead && messageTypes.has(message["type"])) this.#tellUnreadable(at);
+    if (unit.bodies.length > 0) return this.#close(unit, at);
+    return this.#side(at, message["type"], message);
+  }
+
+  /** Adds what a message says beyond its earlier copy; false for one that cannot be read. */
+  #take(unit: OpenUnit, messageId: string, message: JsonFields): boolean {
+    const read = readMessage(message);
+    const known = this.#live.get(messageId);
+    if (read.kind === "unsent") {
+      if (known === undefined) this.#live.add(messageId, liveMessage(unit.headId));
+      return !read.isUnreadable;
+    }
+    const live = known ?? liveMessage(unit.headId);
+    if (known === undefined) this.#live.add(messageId, live);
+    if (read.kind === "prompt") this.#prompt(unit, live, read);
+    else this.#reply(unit, messageId, live, read);
+    return true;
+  }
+
+  #prompt(unit: OpenUnit, live: LiveMessage, { bodies }: ReadPrompt): void {
+    const said = bodies.find(({ callId }) => callId === null);
+    const content = said === undefined ? null : contentOf(said.body);
+    if (live.recordId !== null) {
+      this.#edit(unit, live, content, content);
+      return;
+    }
+    live.words = hashOf(content);
+    for (const part of bodies) {
+      const id = this.#addPart(unit, part);
+      if (part === said) live.recordId = id;
+    }
+  }
+
+  #reply(unit: OpenUnit, messageId: string, live: LiveMessage, read: ReadReply): void {
+    const { body, usage } = read;
+    if (body !== null && live.recordId === null) this.#begin(unit, messageId, live, body, read);
+    else if (body !== null) this.#continue(unit, messageId, live, body, read);
+    for (const result of read.results) this.#addPart(unit, result);
+    if (usage === null || live.hasUsage) return;
+    live.hasUsage = true;
+    const { model } = (body?.["message"] ?? {}) as JsonFields;
+    const author = { provider: "google", ...(typeof model === "string" ? { model } : {}) };
+    unit.add({ type: "usage", kind: "gemini.call", usage, ...author });
+  }
+
+  #begin(unit: OpenUnit, messageId: string, live: LiveMessage, body: RecordBody, { calls, usage }: ReadReply): void {
+    const message = body["message"] as JsonFields;
+    live.hasUsage = usage !== null;
+    for (const id of calls.keys()) live.calls.add(id);
+    live.firstCalls = new Set(calls.keys());
+    live.words = hashOf(withoutCalls(contentOf(body)));
+    const counted = usage === null ? body : { ...body, message: { ...message, usage } };
+    live.recordId = unit.add(partOf(counted, messageId, false));
+  }
+
+  /** A later copy: the calls that are new, and other words in place of the earlier ones. */
+  #continue(unit: OpenUnit, messageId: string, live: LiveMessage, body: RecordBody, { calls }: ReadReply): void {
+    const content = contentOf(body) as readonly JsonFields[];
+    const words = withoutCalls(content);
+    const kept = content.filter(({ type, id }) => type !== "toolCall" || live.firstCalls.has(String(id)));
+    this.#edit(unit, live, words, kept);
+    const added = [...calls].filter(([id]) => !live.calls.has(id));
+    if (added.length === 0) return;
+    for (const [id] of added) live.calls.add(id);
+    const message = { ...(body["message"] as JsonFields), content: added.map(([, block]) => block) };
+    unit.add(partOf({ ...body, message }, messageId, true));
+  }
+
+  #edit(unit: OpenUnit, live: LiveMessage, words: unknown, content: unknown): void {
+    const hash = hashOf(words);
+    if (hash === live.words || live.recordId === null) return;
+    live.words = hash;
+    unit.add({ type: "context_edit", targetId: live.recordId, replacement: { content } });
+  }
+
+  /** Adds a message or a result; a second result of a call is none. */
+  #addPart(unit: OpenUnit, { callId, body }: SentPart): string | null {
+    if (callId !== null && this.#answered.has(callId)) return null;
+    if (callId !== null) this.#answered.add(callId);
+    return unit.add(body);
+  }
+
+  #close(unit: OpenUnit, { id, timestamp }: LinePlace): ForeignUnit {
+    const [first, ...others] = unit.bodies as [RecordBody, ...RecordBody[]];
+    let parentId = this.headId;
+    const records: [SessionRecord, ...SessionRecord[]] = [this.#records.record(first, { id, parentId, timestamp })];
+    parentId = sideTypes.has(first.type) ? parentId : id;
+    for (const [index, body] of others.entries()) {
+      const ownId = derivedId(id, index + 1);
+      records.push(this.#records.derived(body, { id: ownId, parentId, timestamp }, id, index + 1));
+      if (!sideTypes.has(body.type)) parentId = ownId;
+    }
+    this.headId = parentId;
+    return { records, unparsed: null };
+  }
+
+  /** What no model sees. */
+  #side(at: LinePlace, type: unknown, data: JsonFields): ForeignUnit {
+    const body = { type: "custom", customType: customTypeOf(type), appendMode: "side", data };
+    return { records: [this.#records.record(body, { ...at, parentId: this.headId })], unparsed: null };
+  }
+
+  #tellUnreadable({ id, place }: LinePlace): void {
+    const message = "The message of the line cannot be read; the line is kept and left out of the context.";
+    const { line, byteOffset } = place;
+    this.#records.log.add("RECORD_INVALID", message, { line, byteOffset, recordId: id });
+  }
+
+  #tellCut({ id, place }: LinePlace, count: number): void {
+    const message = `The line replaces the conversation by ${count} messages; the newest ${mostReplacements} are in the context.`;
+    const { line, byteOffset } = place;
+    this.#records.log.add("RECORD_MISSING", message, { line, byteOffset, recordId: id });
+  }
+}
+
+interface LinePlace {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly place: UnitPlace;
+}
+
+/** Records that the conversation does not run through. */
+const sideTypes: ReadonlySet<string> = new Set(["usage"]);
+
+/** The records of a line while it is read. */
+class OpenUnit {
+  headId: string | null;
+  readonly bodies: RecordBody[] = [];
+  readonly #id: string;
+
+  constructor(id: string, headId: string | null) {
+    this.#id = id;
+    this.headId = headId;
+  }
+
+  /** Gives the id that the record gets. */
+  add(body: RecordBody): string {
+    const id = this.bodies.length === 0 ? this.#id : derivedId(this.#id, this.bodies.length);
+    this.bodies.push(body);
+    if (!sideTypes.has(body.type)) this.headId = id;
+    return id;
+  }
+}
+
+function liveMessage(headBefore: string | null): LiveMessage {
+  return { recordId: null, headBefore, firstCalls: new Set(), calls: new Set(), hasUsage: false, words: "" };
+}
+
+function contentOf(body: RecordBody): unknown {
+  return (body["message"] as JsonFields)["content"];
+}
+
+function withoutCalls(content: unknown): unknown {
+  if (!Array.isArray(content)) return content;
+  return (content as readonly JsonFields[]).filter(({ type }) => type !== "toolCall");
+}
+
+/** A short text that differs for contents that differ. */
+function hashOf(content: unknown): string {
+  const text = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return createHash("sha256").update(JSON.stringify(text)).digest("base64url").slice(0, 16);
+}
+
+function customTypeOf(type: unknown): string {
+  const isName = typeof type === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(type);
+  return `gemini.${isName ? type : "unknown"}`;
+}

@@ -1,0 +1,28 @@
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+
+/** Gathers what the headers, and the place of the file, say of a session. */
+export class SessionFacts {
+  sessionId: string | null = null;
+  spawnedBy: string | null = null;
+  readonly #entry = new Map<string, unknown>();
+
+  constructor(path: string | null) {
+    const parts = (path ?? "").split(/[/\\]/);
+    // Sub-agents lie in a folder that is named after the session which spawned them.
+    const isBelow = parts.at(-3) === "chats" && !(parts.at(-1) ?? "").startsWith("session-");
+    this.spawnedBy = isBelow ? (parts.at(-2) ?? null) : null;
+  }
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(this.#entry);
+  }
+
+  take({ sessionId, summary, directories }: JsonFields): void {
+    if (typeof sessionId === "string" && sessionId !== "") this.sessionId ??= sessionId;
+    const [directory] = Array.isArray(directories) ? (directories as readonly unknown[]) : [];
+    if (typeof directory === "string" && directory !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", directory);
+    if (typeof summary !== "string" || summary.trim() === "") return;
+    this.#entry.set("title", summary.trim());
+    this.#entry.set("titleBy", "import");
+  }
+}

@@ -1,0 +1,222 @@
+import { createHash } from "node:crypto";
+import type { StoredRecord, Usage } from "@throughline/core";
+import {
+  providerMappings,
+  type AssistantTurn,
+  type ProviderRules,
+  type ReplayResult,
+  type ReplayTurn,
+} from "@throughline/history/internal";
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
+import { uuidOf } from "../made-ids.ts";
+import { WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
+import { LossLog } from "../write-losses.ts";
+import { isUnsentText } from "./gemini-messages.ts";
+
+/** Writes sessions as `gemini --resume` takes them. */
+export const geminiWriter: FormatWriter = {
+  writesHistory: true,
+  *write(session, options) {
+    for (const line of new GeminiLines(session, options).all()) yield `${JSON.stringify(line)}\n`;
+  },
+  sessionId: ({ sessionId }) => uuidOf("gemini", sessionId),
+  path: ({ sessionId, cwd, createdAtMs, projectFolder }) => {
+    const time = new Date(createdAtMs).toISOString().slice(0, 16).replaceAll(":", "-");
+    // A folder that is named by the hash is that of an older version; the program takes it over.
+    const folder = projectFolder ?? hashOf(cwd);
+    return [".gemini", "tmp", folder, "chats", `session-${time}-${sessionId.slice(0, 8)}.jsonl`];
+  },
+  projectNotes: { folders: [".gemini", "tmp"], file: ".project_root" },
+  resume: (sessionId) => ["gemini", "--resume", sessionId],
+};
+
+const gemini = providerMappings.gemini({});
+
+/** The program itself joins what must be joined, and signs calls that lost their signature. */
+const rules: ProviderRules = {
+  ...gemini.rules,
+  mergesUsers: false,
+  mergesReplies: false,
+  beginsWithUser: false,
+  trailingAssistant: () => "keep",
+  callSignature: () => null,
+};
+
+/** A reply whose calls are not answered yet. */
+interface OpenReply {
+  readonly line: JsonFields;
+  readonly calls: readonly JsonFields[];
+}
+
+class GeminiLines {
+  readonly #session: WrittenSession;
+  readonly #losses: LossLog;
+  readonly #conversation: WrittenConversation;
+  #timestamp: string;
+  #open: OpenReply | null = null;
+  #madeCount = 0;
+
+  constructor(session: WrittenSession, { onLoss }: WriteOptions) {
+    this.#session = session;
+    this.#losses = new LossLog(onLoss);
+    this.#conversation = new WrittenConversation(session, rules, this.#losses);
+    this.#timestamp = new Date(session.createdAtMs).toISOString();
+  }
+
+  *all(): Generator<JsonFields> {
+    if (this.#session.writtenSeq === undefined) yield this.#header();
+    for (const part of this.#conversation.wholeBranch()) {
+      if (part.kind === "turn") yield* this.#turn(part.turn);
+      else yield* this.#checkpoint(part.stored, part.kind === "compaction" ? part.keptIds : []);
+    }
+    yield* this.#closeReply();
+  }
+
+  #header(): JsonFields {
+    const { sessionId, cwd, label, title } = this.#session;
+    const summary = label ?? title;
+    return {
+      sessionId,
+      projectHash: hashOf(cwd),
+      startTime: this.#timestamp,
+      lastUpdated: this.#timestamp,
+      kind: "main",
+      ...(summary === null ? {} : { summary }),
+    };
+  }
+
+  *#turn(turn: ReplayTurn): Generator<JsonFields> {
+    const origin = this.#conversation.originOf(turn.recordId);
+    if (turn.role === "assistant") {
+      yield* this.#closeReply();
+      this.#timeOf(origin?.stored);
+      this.#openReply(turn, origin);
+      return;
+    }
+    if (turn.role === "user") for (const result of turn.results) yield* this.#result(result);
+    yield* this.#closeReply();
+    this.#timeOf(origin?.stored);
+    if (turn.role === "user" && turn.blocks.length === 0) return;
+    const { message = null } = origin ?? {};
+    if (message !== null && message.role !== "user") this.#tell("changed", `${message.role} as user text`, origin);
+    const parts = userParts(turn);
+    if (isUnsentText(parts)) this.#tell("left-out", "message that the program takes for a command", origin);
+    yield this.#message("user", turn.recordId, { content: parts });
+  }
+
+  #openReply(turn: AssistantTurn, origin: TurnOrigin | null): void {
+    const message = origin?.message?.role === "assistant" ? origin.message : null;
+    if (message !== null && message.provider !== null && message.provider !== "google")
+      this.#tell("changed", "provider of a reply", origin);
+    const { model = null, usage = null } = message ?? {};
+    const calls = turn.blocks.flatMap((block) =>
+      block.type === "toolCall"
+        ? [{ id: block.id, name: block.name, args: block.arguments, status: "success", timestamp: this.#timestamp }]
+        : [],
+    );
+    const line = this.#message("gemini", turn.recordId, {
+      content: replyParts(turn),
+      thoughts: [],
+      tokens: usage === null ? null : tokensOf(usage),
+      ...(model === null ? {} : { model }),
+    });
+    this.#open = { line, calls };
+  }
+
+  /** Results lie in the reply that has the calls; one whose reply is in the file already completes a copy of the call. */
+  *#result(result: ReplayResult): Generator<JsonFields> {
+    const origin = this.#conversation.originOf(result.recordId);
+    this.#timeOf(origin?.stored);
+    const details = (origin?.stored.record["message"] as JsonFields | undefined)?.["details"];
+    if (details !== undefined) this.#tell("left-out", "details of a result", origin);
+    const { callId, isError } = result;
+    const answered = {
+      status: isError ? "error" : "success",
+      result: responseParts(result),
+      timestamp: this.#timestamp,
+    };
+    const open = this.#open;
+    if (open !== null) {
+      const calls = open.calls.map((call) => (call["id"] === callId ? { ...call, ...answered } : call));
+      this.#open = { ...open, calls };
+      return;
+    }
+    yield this.#message("user", result.recordId, { content: responseParts(result) });
+  }
+
+  *#closeReply(): Generator<JsonFields> {
+    const open = this.#open;
+    this.#open = null;
+    if (open === null) return;
+    yield open.calls.length === 0 ? open.line : { ...open.line, toolCalls: open.calls };
+  }
+
+  /** The list of messages that takes the conversation's place: the summary as the program puts it, then what is kept. */
+  *#checkpoint(stored: StoredRecord, keptIds: readonly string[]): Generator<JsonFields> {
+    yield* this.#closeReply();
+    this.#timeOf(stored);
+    const summary = stored.type === "compaction" ? String(stored.record["summary"]) : "";
+    const messages: JsonFields[] =
+      summary === "" ? [] : [this.#message("user", stored.id, { content: [{ text: summary }] })];
+    const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);
+    for (const turn of kept) messages.push(...this.#turn(turn));
+    messages.push(...this.#closeReply());
+    yield { $set: { messages, lastUpdated: this.#timestamp } };
+  }
+
+  #message(type: "user" | "gemini", recordId: string | null, fields: JsonFields): JsonFields {
+    this.#madeCount += 1;
+    const id = uuidOf(this.#session.sessionId, recordId ?? `made ${this.#madeCount}`, type);
+    return { id, timestamp: this.#timestamp, type, ...fields };
+  }
+
+  #timeOf(stored: StoredRecord | undefined): void {
+    const tsMs = stored?.tsMs ?? null;
+    if (tsMs !== null && tsMs > 0) this.#timestamp = new Date(tsMs).toISOString();
+  }
+
+  #tell(what: "left-out" | "changed", kind: string, origin: TurnOrigin | null): void {
+    this.#losses.add({ what, kind, recordId: origin?.stored.id ?? null });
+  }
+}
+
+/** The program finds the answer to a call by the call's id, which the service has no need of. */
+function replyParts(turn: AssistantTurn): readonly JsonFields[] {
+  return partsOf(turn).map((part, index) => {
+    const block = turn.blocks[index];
+    if (block?.type !== "toolCall") return part;
+    return { ...part, functionCall: { id: block.id, ...(part["functionCall"] as JsonFields) } };
+  });
+}
+
+function responseParts(result: ReplayResult): readonly JsonFields[] {
+  const turn = { role: "user" as const, recordId: null, results: [result], blocks: [] };
+  return partsOf(turn).map((part) => ({
+    functionResponse: { id: result.callId, ...(part["functionResponse"] as JsonFields) },
+  }));
+}
+
+function userParts(turn: Exclude<ReplayTurn, AssistantTurn>): readonly JsonFields[] {
+  return partsOf(turn.role === "user" ? { ...turn, results: [] } : turn);
+}
+
+function partsOf(turn: ReplayTurn): readonly JsonFields[] {
+  return gemini.turn(turn).flatMap(({ parts }) => parts);
+}
+
+function tokensOf({ input, output, cacheRead, cacheWrite, reasoning = 0 }: Usage): JsonFields {
+  const prompt = input + cacheRead + cacheWrite;
+  return {
+    input: prompt,
+    output: output - reasoning,
+    cached: cacheRead,
+    thoughts: reasoning,
+    tool: 0,
+    total: prompt + output,
+  };
+}
+
+function hashOf(cwd: string): string {
+  return createHash("sha256").update(cwd).digest("hex");
+}
