@@ -1,11 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { dirname, join, posix } from "node:path";
 import process from "node:process";
 import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
+import type { PostgresServer } from "../packages/store-postgres/test/postgres-server.ts";
 import { findFiles, repositoryRoot } from "./find-files.ts";
 import { readMarkdown } from "./markdown.ts";
 import type { Fence, MarkdownParts } from "./markdown.ts";
-import { createFenceRunner, planFence } from "./run-fences.ts";
+import { checkFenceTypes } from "./check-fence-types.ts";
+import { createFenceRunner, fenceFile, planFence, type FenceRunnerOptions } from "./run-fences.ts";
 
 /** What the check found. */
 export interface DocsReport {
@@ -15,6 +18,8 @@ export interface DocsReport {
   readonly fencesSkipped: number;
   /** Outputs of fences that were compared with the `text` fence behind them. */
   readonly outputsCompared: number;
+  /** TypeScript fences whose types were checked. */
+  readonly fencesTyped: number;
   readonly violations: readonly string[];
 }
 
@@ -76,7 +81,11 @@ function checkExamples(file: MarkdownFile): string[] {
     names.trim().split(/\s+/),
   );
   return file.fences
-    .filter((fence) => planFence(fence).kind === "typescript")
+    .filter(
+      (fence) =>
+        planFence(fence).kind !== "skipped" &&
+        (fence.language === "ts" || (fence.language === "js" && fenceFile(fence) !== null)),
+    )
     .flatMap((fence) => {
       const violations: string[] = [];
       const where = `${file.path}:${fence.line}`;
@@ -89,23 +98,30 @@ function checkExamples(file: MarkdownFile): string[] {
     });
 }
 
-/** Runs the fences of one README from top to bottom, in one home, so that a later one may build on an earlier one. */
-async function runReadme(
-  root: string,
-  file: MarkdownFile,
-  variables: Readonly<Record<string, string>>,
-): Promise<Pick<DocsReport, "fencesRun" | "fencesSkipped" | "outputsCompared" | "violations">> {
+/** The package whose dependencies the examples of a page may import. */
+function packageFolderOf(path: string): string {
+  return /^(?:packages|apps|examples)\//.test(path) ? dirname(path) : rootReadmePackage;
+}
+
+interface PageReport {
+  readonly fencesRun: number;
+  readonly fencesSkipped: number;
+  readonly outputsCompared: number;
+  readonly violations: readonly string[];
+}
+
+/** Runs the fences of one page from top to bottom, in one home, so that a later one may build on an earlier one. */
+async function runPage(root: string, file: MarkdownFile, options: FenceRunnerOptions): Promise<PageReport> {
   const violations = checkExamples(file);
   let fencesRun = 0;
   let fencesSkipped = 0;
   let outputsCompared = 0;
-  const folder = /^(?:packages|apps)\//.test(file.path) ? dirname(file.path) : rootReadmePackage;
-  using runner = createFenceRunner(root, folder, variables);
+  using runner = createFenceRunner(root, packageFolderOf(file.path), options);
   for (const [index, fence] of file.fences.entries()) {
     const plan = planFence(fence);
     if (plan.kind === "invalid") violations.push(`${file.path}:${fence.line} ${plan.message}`);
     if (plan.kind === "skipped") fencesSkipped += 1;
-    if (plan.kind !== "typescript" && plan.kind !== "shell") continue;
+    if (plan.kind === "invalid" || plan.kind === "skipped" || plan.kind === "ignored") continue;
     fencesRun += 1;
     const expected = expectedOutput(fence, file.fences[index + 1]);
     if (expected !== null) outputsCompared += 1;
@@ -122,48 +138,82 @@ function expectedOutput(fence: Fence, next: Fence | undefined): string | null {
 }
 
 function isRunPage(path: string): boolean {
-  return /^(?:(?:packages|apps)\/[^/]+\/)?README\.md$|^docs\/(?:guides\/)?[^/]+\.md$/.test(path);
+  return /^(?:(?:packages|apps|examples)\/[^/]+\/)?README\.md$|^docs\/(?:guides\/)?[^/]+\.md$/.test(path);
 }
 
-/** Checks every Markdown file below `root`: links, machine paths, and the examples of the READMEs. */
-export async function checkDocs(root: string): Promise<DocsReport> {
+/** The server for pages that need PostgreSQL: the one of the tests of store-postgres. */
+async function startDatabase(): Promise<PostgresServer> {
+  const { startPostgres } = await import("../packages/store-postgres/test/postgres-server.ts");
+  const server = await startPostgres();
+  if ("unavailable" in server) throw new Error(server.unavailable);
+  return server;
+}
+
+function findFreePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const probe = createServer();
+  probe.on("error", reject);
+  probe.listen(0, "127.0.0.1", () => {
+    const address = probe.address();
+    probe.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
+  });
+  return promise;
+}
+
+/**
+ * Checks every Markdown file below `root`: links, machine paths, and the examples of the pages that are run.
+ *
+ * @param wanted limits the examples to pages whose path begins with one of these
+ */
+export async function checkDocs(root: string, wanted: readonly string[] = []): Promise<DocsReport> {
   const files = readFiles(root);
   const byPath = new Map(files.map((file) => [file.path, file]));
   const violations = files.flatMap((file) => checkText(root, byPath, file));
-  const waiting = files.filter((file) => isRunPage(file.path)).values();
-  let fencesRun = 0;
-  let fencesSkipped = 0;
-  let outputsCompared = 0;
-  // Two at a time: each fence is a process of its own, and most of its time is its start.
+  const pages = files.filter(
+    ({ path }) => isRunPage(path) && (wanted.length === 0 || wanted.some((start) => path.startsWith(start))),
+  );
+  const waiting = pages.values();
+  const counts = { fencesRun: 0, fencesSkipped: 0, outputsCompared: 0 };
   // The providers that an example asks, with the keys and addresses where their users have them.
   await using simulator = createProviderSimulator({ fallback: () => "The folder holds three files." });
   await simulator.start();
+  const databasePages = pages.filter(({ text }) => text.includes("DATABASE_URL"));
+  const database = databasePages.length > 0 ? await startDatabase() : null;
   const variables = {
     ANTHROPIC_API_KEY: "any",
     ANTHROPIC_BASE_URL: simulator.url,
     OPENAI_API_KEY: "any",
     OPENAI_BASE_URL: `${simulator.url}/v1`,
     OLLAMA_HOST: simulator.url,
+    ...(database === null ? {} : { DATABASE_URL: database.url }),
   };
   const worker = async (): Promise<void> => {
     for (const file of waiting) {
-      const result = await runReadme(root, file, variables);
-      fencesRun += result.fencesRun;
-      fencesSkipped += result.fencesSkipped;
-      outputsCompared += result.outputsCompared;
-      violations.push(...result.violations);
+      const { violations: found, ...counted } = await runPage(root, file, { variables, port: await findFreePort() });
+      for (const [name, count] of Object.entries(counted)) counts[name as keyof typeof counts] += count;
+      violations.push(...found);
     }
   };
-  await Promise.all([worker(), worker()]);
+  // Two at a time: each fence is a process of its own, and most of its time is its start.
+  await Promise.all([worker(), worker()]).finally(() => database?.stop());
+  const typedPages = pages.map(({ path, fences }) => ({ path, packageFolder: packageFolderOf(path), fences }));
+  const typed = await checkFenceTypes(root, typedPages);
   const links = files.reduce((total, file) => total + file.links.length, 0);
-  return { files: files.length, links, fencesRun, fencesSkipped, outputsCompared, violations: violations.toSorted() };
+  return {
+    files: files.length,
+    links,
+    ...counts,
+    fencesTyped: typed.fences,
+    violations: [...violations, ...typed.violations].toSorted(),
+  };
 }
 
 if (import.meta.main) {
-  const report = await checkDocs(repositoryRoot);
+  // Paths as arguments limit the pages whose examples run.
+  const report = await checkDocs(repositoryRoot, process.argv.slice(2));
   for (const violation of report.violations) process.stdout.write(`${violation}\n`);
-  const { files, links, fencesRun, fencesSkipped, outputsCompared } = report;
-  const fences = `${fencesRun} examples run, ${outputsCompared} outputs compared, ${fencesSkipped} not run with a reason`;
+  const { files, links, fencesRun, fencesSkipped, outputsCompared, fencesTyped } = report;
+  const fences = `${fencesRun} examples run, ${outputsCompared} outputs compared, ${fencesTyped} typed, ${fencesSkipped} not run with a reason`;
   const end = report.violations.length === 0 ? "no violations" : `${report.violations.length} violations`;
   process.stdout.write(`docs: ${files} files, ${links} links, ${fences}, ${end}\n`);
   process.exitCode = report.violations.length === 0 ? 0 : 1;

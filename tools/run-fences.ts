@@ -1,37 +1,64 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
-import { pathToFileURL } from "node:url";
+import { linkPackages } from "./link-packages.ts";
 import type { Fence } from "./markdown.ts";
+
+/** What is run: a program, commands, or statements for PostgreSQL. `file` and `diff` write and change a file of the page. */
+export type FenceKind = "typescript" | "shell" | "sql" | "file" | "diff";
 
 /** How a fence is run; `skipped` says why it is not. */
 export type FencePlan =
-  | { readonly kind: "typescript" | "shell" }
+  | { readonly kind: FenceKind }
   | { readonly kind: "skipped"; readonly reason: string }
   | { readonly kind: "ignored" }
   | { readonly kind: "invalid"; readonly message: string };
 
 const timeoutMs = 60_000;
-const commandPattern = /^(?:pnpm -s )?throughline(?:\s|$)/;
+const commandPattern = /^(?:pnpm -s throughline|npx -y @throughline\/cli|throughline)(?:\s|$)/;
 
-/** What to do with a fence of a README: TypeScript, lines for our own command and `sh run` are run, everything else is text. */
-export function planFence(fence: Fence): FencePlan {
+/** The file that a fence with `file=NAME` writes or, as `diff`, changes. */
+export function fenceFile(fence: Fence): string | null {
+  return /(?:^|\s)file=([\w.-]+)(?:\s|$)/.exec(fence.info)?.[1] ?? null;
+}
+
+function kindOf(fence: Fence): FenceKind | null {
+  const { language, info } = fence;
+  const isMarked = /(?:^|\s)run(?:\s|$)/.test(info);
+  if (fenceFile(fence) !== null) return language === "diff" ? "diff" : "file";
+  if (language === "ts") return "typescript";
+  if (language === "sql" && isMarked) return "sql";
   const firstLine = fence.text.split("\n").find((line) => line.trim() !== "" && !line.startsWith("#")) ?? "";
-  const isShell = fence.language === "sh" && (commandPattern.test(firstLine) || /(?:^|\s)run(?:\s|$)/.test(fence.info));
-  if (fence.language !== "ts" && !isShell) return { kind: "ignored" };
-  if (!/\bno-run\b/.test(fence.info)) return { kind: isShell ? "shell" : "typescript" };
-  const reason = /\bno-run reason="([^"]+)"/.exec(fence.info)?.[1];
-  if (reason) return { kind: "skipped", reason };
-  return { kind: "invalid", message: 'no-run needs reason="…"' };
+  return language === "sh" && (isMarked || commandPattern.test(firstLine)) ? "shell" : null;
+}
+
+/** What to do with a fence: TypeScript, lines for our own command and what is marked `run` or `file` run; everything else is text. */
+export function planFence(fence: Fence): FencePlan {
+  if (/\bno-run\b/.test(fence.info)) {
+    const reason = /\bno-run reason="([^"]+)"/.exec(fence.info)?.[1];
+    return reason ? { kind: "skipped", reason } : { kind: "invalid", message: 'no-run needs reason="…"' };
+  }
+  const kind = kindOf(fence);
+  return { kind: kind ?? "ignored" };
 }
 
 const shellFunctions = [
   "set -euo pipefail",
   'throughline() { "$THROUGHLINE_DOC_NODE" --conditions=@throughline/source "$THROUGHLINE_DOC_ENTRY" "$@"; }',
   'pnpm() { [ "$1 $2" = "-s throughline" ] || { echo "only pnpm -s throughline is known here" >&2; return 2; }; shift 2; throughline "$@"; }',
+  'npx() { [ "$1 $2" = "-y @throughline/cli" ] || { echo "only npx -y @throughline/cli is known here" >&2; return 2; }; shift 2; throughline "$@"; }',
 ].join("\n");
+
+// Statements go to the server through the driver of store-postgres: a machine need not have psql.
+const sqlProgram = `import pg from "pg";
+const client = new pg.Client({ connectionString: process.env.DATABASE_URL });
+await client.connect();
+const results = [await client.query(process.env.THROUGHLINE_DOC_SQL)].flat();
+await client.end();
+for (const { rows } of results) for (const row of rows) console.log(Object.values(row).join("|"));
+`;
 
 /** How an output differs from the one that a page shows; null when it does not. */
 export function outputProblem(stdout: string, expected: string | null): string | null {
@@ -52,40 +79,75 @@ function escaped(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** Where the fences of one README run: a home of their own, shared by all of them, that is removed afterwards. */
+/**
+ * Replaces the lines with `-` by those with `+`, where they stand in `text`.
+ *
+ * @returns null where a line with `-` is not in the text, or more than once
+ */
+export function applyDiff(text: string, diff: string): string | null {
+  const lines = text.split("\n");
+  let place: number | null = null;
+  for (const line of diff.split("\n")) {
+    const content = line.slice(1);
+    if (line.startsWith("+")) {
+      if (place === null) return null;
+      lines.splice(place, 0, content);
+      place += 1;
+    } else if (line.trim() !== "") {
+      const found = lines.indexOf(content);
+      if (found === -1 || lines.includes(content, found + 1)) return null;
+      if (line.startsWith("-")) lines.splice(found, 1);
+      place = line.startsWith("-") ? found : found + 1;
+    }
+  }
+  return lines.join("\n");
+}
+
+function databaseOnly({ DATABASE_URL }: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return DATABASE_URL === undefined ? {} : { DATABASE_URL };
+}
+
+/** Where the fences of one page run: a home of their own, shared by all of them, that is removed afterwards. */
 export interface FenceRunner extends Disposable {
   /**
    * Runs one fence; returns null when it ended well, else what it printed. With `expected`, stdout must be that text, in which
    * `…` stands for anything within a line, and a line of `…` for any lines.
    */
-  run(fence: Fence, kind: "typescript" | "shell", expected?: string | null): Promise<string | null>;
+  run(fence: Fence, kind: FenceKind, expected?: string | null): Promise<string | null>;
 }
 
-/**
- * Makes a runner. Fences import packages as a user of the package in `packageFolder` would: by name, wherever their own
- * file lies.
- *
- * @param variables of the environment of TypeScript fences, besides the usual ones
- */
+/** What the fences of a page find besides an empty home. */
+export interface FenceRunnerOptions {
+  /** Variables of the environment of programs. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Stands for the port 3000 that a page names. */
+  readonly port?: number;
+}
+
+/** Makes a runner. The home has the packages that a user of the package in `packageFolder` would have installed. */
 export function createFenceRunner(
   root: string,
   packageFolder: string,
-  variables: Readonly<Record<string, string>> = {},
+  { variables = {}, port = 3000 }: FenceRunnerOptions = {},
 ): FenceRunner {
-  const home = mkdtempSync(join(tmpdir(), "throughline-docs-"));
+  // The real path: modules are looked up from there.
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "throughline-docs-")));
+  linkPackages(root, packageFolder, home);
   const ours = Object.entries(process.env).filter(
     ([name]) => !name.startsWith("THROUGHLINE_") && name !== "NODE_OPTIONS",
   );
-  const env = {
+  const env: Record<string, string | undefined> = {
     ...Object.fromEntries(ours),
+    PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`,
     HOME: home,
     NO_COLOR: "1",
     // Every fence loads the same sources, and compiling them is most of what it costs.
     NODE_COMPILE_CACHE: join(root, "node_modules/.cache/tools"),
+    // Before the `ts` file of a page there is no package.json that names its module format; Node's notice of that is not output.
+    NODE_NO_WARNINGS: "1",
     THROUGHLINE_HOME: join(home, ".throughline"),
     THROUGHLINE_DOC_NODE: process.execPath,
     THROUGHLINE_DOC_ENTRY: join(root, "apps/cli/bin/throughline.js"),
-    THROUGHLINE_DOC_IMPORTER: pathToFileURL(join(root, packageFolder, "src/index.ts")).href,
   };
   const execute = (
     file: string,
@@ -98,21 +160,35 @@ export function createFenceRunner(
         resolve(
           error
             ? `${error.killed ? `not done after ${timeoutMs} ms\n` : ""}${stdout}${stderr}`.trim() || error.message
-            : outputProblem(stdout, expected),
+            : outputProblem(stdout.replaceAll(String(port), "3000"), expected),
         );
       });
     });
+  const programArguments = (path: string): string[] => ["--conditions=@throughline/source", path];
   return {
-    run(fence, kind, expected = null) {
-      if (kind === "shell") return execute("bash", ["-c", `${shellFunctions}\n${fence.text}`], {}, expected);
-      const path = join(home, `fence-${fence.line}.ts`);
-      mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, fence.text);
-      const hooks = pathToFileURL(join(import.meta.dirname, "fence-imports.ts")).href;
+    async run(fence, kind, expected = null) {
+      const text = fence.text.replaceAll(/\b3000\b/g, String(port));
+      const named = fenceFile(fence);
+      if (kind === "file" || kind === "diff") {
+        const path = join(home, named ?? "");
+        const written = kind === "file" ? text : applyDiff(readFileSync(path, "utf8"), text);
+        if (written === null) return `a line of the diff is not in ${named}, or not once`;
+        writeFileSync(path, written);
+        return null;
+      }
+      if (kind === "shell") {
+        // Our own command must not find a provider's key: its output would depend on it.
+        const programs = /\bnode \S/.test(text)
+          ? { ...variables, NODE_OPTIONS: "--conditions=@throughline/source" }
+          : databaseOnly(variables);
+        return execute("bash", ["-c", `${shellFunctions}\n${text}`], programs, expected);
+      }
+      const path = join(home, kind === "sql" ? `fence-${fence.line}.mjs` : `fence-${fence.line}.ts`);
+      writeFileSync(path, kind === "sql" ? sqlProgram : text);
       return execute(
         process.execPath,
-        ["--conditions=@throughline/source", "--import", hooks, path],
-        variables,
+        programArguments(path),
+        kind === "sql" ? { ...variables, THROUGHLINE_DOC_SQL: text } : variables,
         expected,
       );
     },

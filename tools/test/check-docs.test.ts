@@ -113,6 +113,30 @@ describe("examples", () => {
     expect(await page("one 12 ms\ntwo\nthree")).toHaveLength(1);
   });
 
+  it("write files, change them and run them, with the packages of the workspace installed", async () => {
+    const page =
+      fence("js file=a.mjs", 'import { one } from "a-package";\nconsole.log(one);\nconsole.log("b");') +
+      fence("diff file=a.mjs", ' console.log(one);\n-console.log("b");\n+console.log("c");\n+console.log("d");') +
+      fence("sh run", "node a.mjs") +
+      fence("text", "1\nc\nd");
+    const report = await checkDocs(temporaryTree({ ...tree, "docs/a.md": page }));
+    expect(report).toMatchObject({ fencesRun: 3, outputsCompared: 1, violations: [] });
+    const wrong = page.replace('-console.log("b")', '-console.log("x")');
+    expect(await complaints({ "docs/a.md": wrong })).toContain(
+      "docs/a.md:6 the example fails:\na line of the diff is not in a.mjs, or not once",
+    );
+  });
+
+  it("have types that fit, with the line of the page, and may be limited to some pages", async () => {
+    const page = `# A\n${fence('ts no-run reason="needs a key"', 'import { one } from "a-package";\nconst text: string = one;')}`;
+    const files = temporaryTree({ ...tree, "docs/a.md": page, "docs/b.md": fence("ts", "const n: number = 1;") });
+    expect(await checkDocs(files)).toMatchObject({
+      fencesTyped: 2,
+      violations: [expect.stringMatching(/^docs\/a\.md:4 error TS2322: /)],
+    });
+    expect(await checkDocs(files, ["docs/b"])).toMatchObject({ fencesTyped: 1, fencesRun: 1, violations: [] });
+  });
+
   it("start the command line, and only that", async () => {
     const entry = `process.stdout.write("ran\\n"); process.exitCode = process.argv[2] === "good" ? 0 : 1;`;
     const text =

@@ -1,0 +1,103 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { repositoryRoot } from "./find-files.ts";
+import { linkPackages } from "./link-packages.ts";
+import type { Fence } from "./markdown.ts";
+import { fenceFile } from "./run-fences.ts";
+
+/** A page with examples, and the package whose dependencies they may import. */
+export interface TypedPage {
+  readonly path: string;
+  readonly packageFolder: string;
+  readonly fences: readonly Fence[];
+}
+
+/** What the compiler found. */
+export interface FenceTypesReport {
+  readonly fences: number;
+  readonly violations: readonly string[];
+}
+
+/** Checks the types of every TypeScript fence in one program: the packages are read once, whatever the number of fences. */
+export async function checkFenceTypes(root: string, pages: readonly TypedPage[]): Promise<FenceTypesReport> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "throughline-fence-types-")));
+  try {
+    const places = writeFences(root, folder, pages);
+    if (places.size === 0) return { fences: 0, violations: [] };
+    const output = await runCompiler(folder);
+    return { fences: places.size, violations: violationsIn(output, places) };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface FencePlace {
+  readonly page: string;
+  readonly line: number;
+}
+
+/** Writes the fences; returns the place in its page for each file. */
+function writeFences(root: string, folder: string, pages: readonly TypedPage[]): ReadonlyMap<string, FencePlace> {
+  const places = new Map<string, FencePlace>();
+  for (const [index, { path, packageFolder, fences }] of pages.entries()) {
+    const typed = fences.filter(({ language }) => language === "ts");
+    if (typed.length === 0) continue;
+    mkdirSync(join(folder, String(index)));
+    linkPackages(root, packageFolder, join(folder, String(index)));
+    for (const fence of typed) {
+      const named = `${index}/${fenceFile(fence) ?? `fence-${fence.line}.ts`}`;
+      const file = places.has(named) ? `${index}/fence-${fence.line}.ts` : named;
+      writeFileSync(join(folder, file), fence.text);
+      places.set(file, { page: path, line: fence.line });
+    }
+  }
+  const config = {
+    extends: join(repositoryRoot, "tsconfig.base.json"),
+    compilerOptions: {
+      // A page shows what matters, and not what only a library needs.
+      noUnusedLocals: false,
+      noUnusedParameters: false,
+      isolatedDeclarations: false,
+      declaration: false,
+      incremental: false,
+      tsBuildInfoFile: null,
+      moduleDetection: "force",
+      typeRoots: [join(repositoryRoot, "node_modules/@types")],
+    },
+    include: ["*/*.ts"],
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+  return places;
+}
+
+function runCompiler(folder: string): Promise<string> {
+  const compiler = join(repositoryRoot, "node_modules/typescript/bin/tsc");
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [compiler, "-p", folder, "--pretty", "false"],
+      { cwd: folder, maxBuffer: 64 * 1024 * 1024 },
+      (error, stdout, stderr) => resolve(error === null ? stdout : `${stdout}${stderr}` || error.message),
+    );
+  });
+}
+
+function violationsIn(output: string, places: ReadonlyMap<string, FencePlace>): readonly string[] {
+  const lines = output.split("\n").filter((line) => line.trim() !== "");
+  const violations: string[] = [];
+  const others: string[] = [];
+  for (const line of lines) {
+    const match = /^(?<file>\d+\/[^(]+)\((?<line>\d+),\d+\): (?<message>.*)$/.exec(line);
+    const place = places.get(match?.groups?.["file"] ?? "");
+    if (place === undefined) others.push(line);
+    else violations.push(`${place.page}:${place.line + Number(match?.groups?.["line"])} ${match?.groups?.["message"]}`);
+  }
+  // What is wrong elsewhere is the business of `tsc -b`, unless the compiler did not run at all.
+  return violations.length > 0 || others.every((line) => /\(\d+,\d+\): error|^ /.test(line))
+    ? violations
+    : [`the compiler did not run: ${others.slice(0, 3).join(" ")}`];
+}
