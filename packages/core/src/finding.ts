@@ -112,7 +112,7 @@ const table = {
   PARENT_MISSING: { severity: "info", remedy: "The record is attached to the one before it." },
   PARTIAL_STALE: {
     severity: "info",
-    remedy: "Run `throughline repair`: it deletes the file. The records of the session are intact.",
+    remedy: "Run `throughline doctor --repair`: it deletes the file. The records of the session are intact.",
   },
   RECORD_MISSING: { severity: "error", remedy: "Restore it from a backup; the records around it are read." },
   RECORD_FLAT: { severity: "info", remedy: "Nothing to do: flat records are read as messages; the line is kept." },
