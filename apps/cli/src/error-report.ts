@@ -1,4 +1,4 @@
-import { type ErrorCode, ThroughlineError } from "@throughline/core";
+import { type ErrorCode, errorCodes, ThroughlineError } from "@throughline/core";
 import { maskDeep, maskSecrets } from "@throughline/config/internal";
 import { jsonLine, terminalSafe } from "./terminal-safe.ts";
 
@@ -24,7 +24,7 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
   const exitCode = typed.code === "USAGE" ? 2 : 1;
   const message = maskSecrets(typed.message);
   const details = maskDeep(typed.details);
-  const remedy = options.command === null ? typed.remedy : withoutSelfAdvice(typed.remedy, options.command);
+  const remedy = options.command === null ? typed.remedy : remedyOf(typed, options.command);
   if (options.isJson) {
     const { code, retryable, outcome } = typed;
     return { exitCode, text: `${jsonLine({ kind: "error", code, message, remedy, retryable, outcome, details })}\n` };
@@ -38,6 +38,12 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
       lines.push(`cause: ${maskSecrets(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause))}`);
   }
   return { exitCode, text: `${terminalSafe(lines.join("\n"))}\n` };
+}
+
+/** The remedy where `command` failed: wrong usage without one of its own leads to the help of the command. */
+function remedyOf({ code, remedy }: ThroughlineError, command: string): string {
+  if (code === "USAGE" && remedy === errorCodes.USAGE.remedy) return `See \`throughline ${command} --help\`.`;
+  return withoutSelfAdvice(remedy, command);
 }
 
 function toThroughlineError(error: unknown): ThroughlineError {

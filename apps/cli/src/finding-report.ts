@@ -23,9 +23,9 @@ export function createFindingReport(output: Output, command: string): FindingRep
         findings.push(finding);
         if (output.isJson) await output.object({ kind: "finding", ...finding });
         else {
-          await output.line(findingText(finding));
+          await output.paragraph(findingText(finding), { indent: "  " });
           if (finding.severity !== "info" && !finding.repaired)
-            await output.line({ text: `    ${output.asTyped(finding.remedy)}`, style: "dim" });
+            await output.paragraph(`    ${output.asTyped(finding.remedy)}`, { style: "dim" });
         }
       }
       await output.flush();

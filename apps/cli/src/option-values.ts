@@ -1,3 +1,4 @@
+import { nearestName } from "@throughline/core/internal";
 import { InvalidArgumentError } from "commander";
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
@@ -53,7 +54,9 @@ export function parseTime(text: string): number {
 /** One of the words. */
 export function parseChoice(...choices: readonly string[]): (text: string) => string {
   return (text) => {
-    if (!choices.includes(text)) throw new InvalidArgumentError(`It must be one of ${choices.join(", ")}.`);
-    return text;
+    if (choices.includes(text)) return text;
+    const near = nearestName(text, choices);
+    const hint = near === null ? "" : ` Did you mean ${near}?`;
+    throw new InvalidArgumentError(`It must be one of ${choices.join(", ")}.${hint}`);
   };
 }

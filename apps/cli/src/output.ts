@@ -5,12 +5,23 @@ import type { Finding } from "@throughline/core";
 import type { Host } from "./host.ts";
 import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine, type LongText } from "./terminal-safe.ts";
 import { layoutTable } from "./text-table.ts";
+import { wrapText } from "./wrap-text.ts";
 import type { TableColumn } from "./text-table.ts";
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
+/** Where the titles of a table's columns are printed. */
+export type TableHeading = "terminal" | "always" | "never";
+
 /** A piece of a line. Whatever its text holds, it is made safe before it is styled. */
 export type Piece = string | { readonly text: string; readonly style: Style };
+
+/** How a text for people is laid out. */
+export interface ParagraphOptions {
+  /** Before the lines that follow a break. @default none */
+  readonly indent?: string;
+  readonly style?: Style;
+}
 
 export interface OutputOptions {
   readonly isJson: boolean;
@@ -38,10 +49,12 @@ export interface Output {
   end(count: number, nextCursor?: string | null): Promise<void>;
   /** A line of text on stdout; line feeds within pieces stay. */
   line(...pieces: readonly Piece[]): Promise<void>;
+  /** A text for people on stdout: its lines are wrapped on a terminal, and whole elsewhere. */
+  paragraph(text: string, options?: ParagraphOptions): Promise<void>;
   /** A text that may be longer than a string can be, and a line feed. */
   longText(text: LongText): Promise<void>;
   /** Aligned and cut to the width on a terminal, else separated by tabs and whole. */
-  table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void>;
+  table(columns: readonly TableColumn[], rows: readonly (readonly string[])[], heading?: TableHeading): Promise<void>;
   /** A piece of a text that is still coming: made safe, and written at once. */
   stream(text: string): Promise<void>;
   /** A text for people, with the commands in it as they are typed here. */
@@ -117,13 +130,19 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     },
     end: (count, nextCursor = null) => write(`${jsonLine({ kind: "end", count, nextCursor })}\n`),
     line: (...pieces) => write(`${pieces.map(render).join("")}\n`),
+    paragraph: async (text, { indent = "", style } = {}) => {
+      const wrapped = wrapText(terminalSafe(text), isTerminal ? (stdout.columns ?? 80) : null, indent);
+      await write(`${render(style === undefined ? wrapped : { text: wrapped, style })}\n`);
+    },
     longText: async ({ pieces }) => {
       for (const piece of pieces()) await write(terminalSafe(piece));
       await write("\n");
     },
-    table: async (columns, rows) => {
+    table: async (columns, rows, heading = "terminal") => {
       const width = isTerminal ? (stdout.columns ?? 80) : null;
+      if (!isTerminal && heading === "always") await write(`${columns.map(({ title }) => title).join("\t")}\n`);
       for (const { text, isHeading } of layoutTable(columns, rows, width)) {
+        if (isHeading && heading === "never") continue;
         await write(`${isHeading && isColored ? styleText("bold", text, { validateStream: false }) : text}\n`);
       }
     },

@@ -17,6 +17,9 @@ export function ownCommandName({ environment, nodeArguments, program }: StartedB
   const isPnpm = environment["npm_config_user_agent"]?.startsWith("pnpm") === true;
   if (environment["npm_lifecycle_event"] === "throughline")
     return isPnpm ? "pnpm -s throughline" : "npm run -s throughline --";
+  // `npm start` of a checkout; the script of that name in a package of others starts something else.
+  if (environment["npm_lifecycle_event"] === "start" && environment["npm_package_name"] === "throughline-workspace")
+    return "npm start --";
   if (environment["npm_command"] === "exec") return isPnpm ? "pnpm exec throughline" : "npx @throughline/cli";
   if (isOnPath(environment["PATH"] ?? "", program)) return "throughline";
   return ["node", ...nodeArguments, program].map(shellWord).join(" ");

@@ -2,6 +2,7 @@ import { CommanderError } from "commander";
 import { loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
 import type { Setting } from "@throughline/config/internal";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
+import { nearestName } from "@throughline/core/internal";
 import type { Finding, SessionStore } from "@throughline/core";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
@@ -15,7 +16,7 @@ import type { Output, OutputOptions } from "./output.ts";
 import { createProgram } from "./program.ts";
 import { asTyped, type GivenOption } from "./printed-commands.ts";
 import { helpDocument } from "./help-document.ts";
-import { jsonLine } from "./terminal-safe.ts";
+import { jsonLine, terminalSafeLine } from "./terminal-safe.ts";
 import { version } from "./version.ts";
 
 const interruptedExitCode = 130;
@@ -105,9 +106,30 @@ function usageOf(error: unknown, words: readonly string[]): unknown {
   // `help nothing` prints the help of nothing and calls that its message.
   const unknown = words[words.indexOf("help") + 1] ?? "";
   const isHelp = code === "commander.help";
-  const message = isHelp ? `unknown command '${unknown}'` : error.message.replace(/^error: /, "");
+  const near = isHelp ? nearestCommand(unknown) : null;
+  const message = isHelp
+    ? `unknown command '${shortened(unknown)}'${near === null ? "" : ` (Did you mean ${near}?)`}`
+    : shortened(error.message.replace(/^error: /, "").replace(/\n\((Did you mean .*)\)$/, " ($1)"));
   const remedy = `See \`throughline ${named === undefined || isHelp ? "" : `${named} `}--help\`.`;
   return usageError(message, { code }, remedy);
+}
+
+const mostMessageCharacters = 300;
+
+/** A message with words of the command line in it, on one line and of bounded length. */
+function shortened(message: string): string {
+  const line = terminalSafeLine(message);
+  if (line.length <= mostMessageCharacters) return line;
+  // The end says what was expected.
+  const tail = line.slice(-100);
+  return `${line.slice(0, mostMessageCharacters - tail.length - 1).toWellFormed()}…${tail.toWellFormed()}`;
+}
+
+function nearestCommand(word: string): string | null {
+  return nearestName(
+    word,
+    commandTable.filter(({ isHidden }) => isHidden !== true).map(({ name }) => name),
+  );
 }
 
 /** The options that a command printed by this run needs as well. */

@@ -29,7 +29,7 @@ export async function showRecord(
     { text: `#${stored.seq} ${recordRole(stored.record)}`, style: "cyan" },
     { text: `  ${timeText(stored.tsMs)}`, style: "dim" },
   );
-  if (text !== "") await output.line(isCut ? text.slice(0, shownCharacters) : text);
+  if (text !== "") await output.paragraph(isCut ? text.slice(0, shownCharacters) : text);
   if (isCut)
     await output.line({ text: `… ${text.length - shownCharacters} more characters; --raw shows all`, style: "dim" });
   await output.line("");

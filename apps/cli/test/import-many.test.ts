@@ -25,7 +25,7 @@ it("an import tells every source once and in order, however many there are", asy
     );
     expect(told?.totals).toMatchObject({ sources: count, skipped: count, imported: 0 });
     const text = await runHere(home, ["import", "agents/main/sessions", "--dry-run"]);
-    expect(text.stdout.split("\n").length).toBe(count + 1);
+    expect(text.stdout.split("\n").length).toBe(count + 2);
   } finally {
     rmSync(home, { recursive: true });
   }

@@ -114,6 +114,11 @@ export function findEntryFieldProblem(field: string, value: unknown): EntryField
     : { message: `${field} takes ${wanted}, not ${JSON.stringify(value)}.`, meant: null, values: null };
 }
 
+/** The names of the fields of an entry that programs read. */
+export function entryFieldNames(): readonly string[] {
+  return Object.keys(entryFields);
+}
+
 /** The known field of which a name is a misspelling; null for a known name and for one that is far from all of them. */
 export function misspeltEntryField(field: string): string | null {
   const known = Object.keys(entryFields);

@@ -17,7 +17,7 @@ export { archivedAtMs, assertMayEnd, noteArchiving, waitForTurnEnd, waitTable } 
 export type { WaitForTurnOptions } from "./end-session.ts";
 export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";
 export type { SplitEntry } from "./entry-blobs.ts";
-export { findEntryFieldProblem, misspeltEntryField } from "./entry-fields.ts";
+export { entryFieldNames, findEntryFieldProblem, misspeltEntryField } from "./entry-fields.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
 export type { RecordProblem } from "./find-record-problem.ts";

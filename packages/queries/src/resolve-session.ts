@@ -1,12 +1,14 @@
 import { hasErrorCode, parseSessionKey, sessionRef, ThroughlineError } from "@throughline/core";
 import {
   labelSessionKey,
+  nearestName,
   sessionKeyAliases,
   assertKnownOptions,
   optionKinds,
   type OptionTable,
 } from "@throughline/core/internal";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { quote } from "@throughline/core/store";
 import { sessionLabel } from "./session-row.ts";
 
 /** The sessions that a text may name. */
@@ -102,7 +104,8 @@ export async function resolveSession(
   }
   const match = matchSession(text, candidates, { isExact: options.isExact === true });
   if (match.kind === "one") return match.candidate.state;
-  if (match.kind === "none") throw notFound(text, agentId, options.isExact === true);
+  if (match.kind === "none")
+    throw notFound(text, agentId, { isExact: options.isExact === true, nearest: nearestKey(text, candidates) });
   throw ambiguous(text, match.candidates);
 }
 
@@ -211,15 +214,35 @@ function agentOf(text: string, scope: SessionScope): string {
   }
 }
 
-function notFound(text: string, agentId: string, isExact: boolean): ThroughlineError {
-  const name = JSON.stringify(text);
+/** The most sessions among which a misspelt name is looked for: a person waits. */
+const mostCompared = 5000;
+
+/** The key of the session that a name was probably meant to be: by its key, its last part, or its label. */
+function nearestKey(text: string, candidates: readonly SessionCandidate[]): string | null {
+  const keyByName = new Map<string, string>();
+  for (const { key, label, isArchived } of candidates.slice(0, mostCompared)) {
+    if (isArchived) continue;
+    for (const name of [key, key.slice(key.lastIndexOf(":") + 1), label ?? ""])
+      if (name !== "" && !keyByName.has(name)) keyByName.set(name, key);
+  }
+  const name = nearestName(text, [...keyByName.keys()], { maxEdits: text.length > 8 ? 3 : 2, minLength: 3 });
+  return name === null ? null : (keyByName.get(name) ?? null);
+}
+
+function notFound(
+  text: string,
+  agentId: string,
+  { isExact, nearest }: { readonly isExact: boolean; readonly nearest: string | null },
+): ThroughlineError {
+  const name = quote(text);
+  const what = isExact
+    ? `No session of agent ${agentId} has exactly the key or id ${name}.`
+    : `No session of agent ${agentId} matches ${name}.`;
   return new ThroughlineError(
     "SESSION_NOT_FOUND",
-    isExact
-      ? `No session of agent ${agentId} has exactly the key or id ${name}.`
-      : `No session of agent ${agentId} matches ${name}.`,
+    nearest === null ? what : `${what} Did you mean ${quote(nearest)}?`,
     {
-      details: { text, agentId },
+      details: { text, agentId, nearest },
     },
   );
 }
@@ -230,7 +253,7 @@ function ambiguous(text: string, candidates: readonly SessionCandidate[]): Throu
   const more = candidates.length > named.length ? `\n  and ${candidates.length - named.length} more` : "";
   return new ThroughlineError(
     "SESSION_AMBIGUOUS",
-    `${JSON.stringify(text)} fits ${candidates.length} sessions:\n${list.join("\n")}${more}`,
+    `${quote(text)} fits ${candidates.length} sessions:\n${list.join("\n")}${more}`,
     { details: { text, count: candidates.length, candidates: named } },
   );
 }

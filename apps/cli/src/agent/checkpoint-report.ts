@@ -14,19 +14,19 @@ export function checkpointObject(
 
 export async function printCheckpoint(output: Output, checkpoint: ListedCheckpoint): Promise<void> {
   const { seq, coversToSeq, tokensAtCheckpoint, messageCountAtCheckpoint, model, atMs } = checkpoint;
-  const covers = coversToSeq === null ? "" : `, covers to #${coversToSeq}`;
-  await output.line(
-    { text: `#${seq} checkpoint`, style: "cyan" },
-    `  ${timeText(atMs)}${covers}, ${messageCountAtCheckpoint} messages, ~${tokensAtCheckpoint.toLocaleString("en")} tokens`,
-    model === null ? "" : `, ${model}`,
+  const covers = coversToSeq === null ? "" : `covers to #${coversToSeq}, `;
+  await output.line({ text: `#${seq} checkpoint`, style: "cyan" }, { text: `  ${timeText(atMs)}`, style: "dim" });
+  await output.paragraph(
+    `${covers}${messageCountAtCheckpoint} messages, ~${tokensAtCheckpoint.toLocaleString("en")} tokens${model === null ? "" : `, ${model}`}`,
+    { style: "dim" },
   );
-  await output.line(checkpoint.summary);
+  await output.paragraph(checkpoint.summary);
   for (const [name, items] of [
     ["topics", checkpoint.topics],
     ["decisions", checkpoint.keyDecisions],
     ["open questions", checkpoint.openQuestions],
   ] as const) {
-    if (items.length > 0) await output.line({ text: `${name}: `, style: "dim" }, items.join("; "));
+    if (items.length > 0) await output.paragraph(`${name}: ${items.join("; ")}`, { indent: "  " });
   }
 }
 

@@ -72,9 +72,9 @@ export const programCommands: readonly CommandDefinition[] = [
   {
     name: "config",
     description: "print the effective settings and what set each of them",
-    arguments: [],
-    options: [{ flags: "--check", description: "only say whether the configuration is in order" }],
-    examples: ["config", "config --check"],
+    arguments: [{ name: "[setting]", description: "only this setting, or those that start with this text" }],
+    options: [{ flags: "--check", description: "only report whether the configuration is valid" }],
+    examples: ["config session.compaction", "config --check"],
     load: () => import("../commands/config.ts"),
   },
   {

@@ -1,3 +1,4 @@
+import { parseStoreUrl } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { namedPath } from "../named-path.ts";
@@ -16,6 +17,12 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     output.finding(finding);
   });
   const { name } = store.capabilities;
+  if (name === "memory" && parseStoreUrl(context.storeUrl, host.workingDirectory).scheme !== "memory")
+    throw new ThroughlineError("STORE_NOT_FOUND", "There is no store yet, so there is nothing to back up.", {
+      outcome: "not-applied",
+      details: { store: context.storeUrl },
+      remedy: "Make one first, for example with `throughline import PATH`, or name another one with --store.",
+    });
   if (store.maintenance === undefined)
     throw new ThroughlineError("CAPABILITY_UNSUPPORTED", `The ${name} store makes no backup of its own.`, {
       details: { store: name },

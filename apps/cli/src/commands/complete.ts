@@ -3,6 +3,7 @@ import { openStore } from "../open-store.ts";
 import { globalOptions } from "../program.ts";
 import { listSessions } from "@throughline/queries";
 import { sessionLabel } from "@throughline/queries/internal";
+import { entryFieldNames } from "@throughline/core/internal";
 import { terminalSafeLine } from "../terminal-safe.ts";
 
 /** The most sessions that a completion looks at: a shell waits for it. */
@@ -31,8 +32,10 @@ async function candidates(
   if (asked !== undefined && takesValue(asked)) return asked.choices ?? asked.suggestions ?? [];
   if (typed.startsWith("-")) return [...options.map(longName), "--help"];
   if (command === undefined) return visible.map(({ name }) => name);
+  if (command.name === "config") return context.settings.map(({ key }) => key);
   if (command.name === "completion") return ["bash", "zsh", "fish"];
   if (command.name === "entry" && operandsAfter(commands, before, options) === 1) return ["get", "set", "unset"];
+  if (command.name === "entry" && operandsAfter(commands, before, options) === 2) return entryFieldNames();
   const wantsKey = /key/.test(command.arguments[0]?.name ?? "") && operandsAfter(commands, before, options) === 0;
   if (wantsKey) return await sessionNames(context, before);
   return command.name === "restore" && asked !== undefined ? await sessionNames(context, before) : [];

@@ -1,3 +1,6 @@
+import type { ThroughlineError } from "@throughline/core";
+import { nearestName } from "@throughline/core/internal";
+import { quote } from "@throughline/core/store";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 
@@ -46,9 +49,14 @@ const scripts: ReadonlyMap<string, string> = new Map([
 export async function run({ output }: CommandContext, input: CommandInput): Promise<number> {
   const [shell = ""] = input.arguments;
   const script = scripts.get(shell);
-  if (script === undefined)
-    throw usageError(`completion knows ${[...scripts.keys()].join(", ")}, not ${JSON.stringify(shell)}.`, { shell });
+  if (script === undefined) throw unknownShell(shell);
   if (output.isJson) await output.object({ kind: "completion", shell, script });
   else await output.line(script.trimEnd());
   return 0;
+}
+
+function unknownShell(shell: string): ThroughlineError {
+  const nearest = nearestName(shell, [...scripts.keys()]);
+  const hint = nearest === null ? "" : ` Did you mean ${nearest}?`;
+  return usageError(`completion knows ${[...scripts.keys()].join(", ")}, not ${quote(shell)}.${hint}`, { shell });
 }

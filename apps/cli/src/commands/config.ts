@@ -2,12 +2,15 @@ import { explainSettings } from "@throughline/config";
 import { maskDeep, maskSecrets, placeText } from "@throughline/config/internal";
 import type { Config } from "@throughline/config";
 import type { ConfigNote } from "@throughline/config/internal";
+import { nearestName } from "@throughline/core/internal";
+import { quote } from "@throughline/core/store";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
 
 /** Prints every setting with what set it. Whatever is wrong was refused before this runs. */
 export async function run({ output, config }: CommandContext, input: CommandInput): Promise<number> {
   const isCheck = input.options["check"] === true;
-  const shown = explainSettings(config);
+  const shown = chosen(explainSettings(config), input.arguments[0]);
   if (output.isJson) {
     for (const { key, value, source, from, given, default: fallback } of shown) {
       const notes = notesOf(config, key).map(noteText);
@@ -36,6 +39,23 @@ export async function run({ output, config }: CommandContext, input: CommandInpu
     shown.map(({ key, value, from }) => [key, textOf(maskDeep(value)), from]),
   );
   return 0;
+}
+
+/** The setting of a name, else those whose name starts with it. */
+function chosen<Setting extends { readonly key: string }>(
+  settings: readonly Setting[],
+  name: string | undefined,
+): readonly Setting[] {
+  if (name === undefined) return settings;
+  const exact = settings.filter(({ key }) => key === name);
+  const found = exact.length > 0 ? exact : settings.filter(({ key }) => key.startsWith(name));
+  if (found.length > 0) return found;
+  const nearest = nearestName(
+    name,
+    settings.map(({ key }) => key),
+  );
+  const hint = nearest === null ? "" : ` Did you mean ${nearest}?`;
+  throw usageError(`${quote(name)} is not a setting.${hint}`, { name: name.slice(0, 200), nearest });
 }
 
 /** A note about another name for a setting is shown with that setting. */

@@ -105,8 +105,12 @@ async function print(
     await output.bytes(Buffer.from(`${opening}],"totals":${jsonLine(totals)}}\n`));
     return;
   }
-  for (const page of results.pages()) await output.table(columns, page.map(rowOf));
-  if (totals.sources === 0) await output.table(columns, []);
+  let isFirst = true;
+  for (const page of results.pages()) {
+    await output.table(columns, page.map(rowOf), isFirst ? "always" : "never");
+    isFirst = false;
+  }
+  if (totals.sources === 0) await output.table(columns, [], "always");
   output.note(`${isDryRun ? "Nothing was written. It would be: " : ""}${totalsText(totals)}`);
 }
 

@@ -7,6 +7,7 @@ import { tellIndexing } from "../tell-indexing.ts";
 import type { Piece } from "../output.ts";
 import { resolveSession, searchHits } from "@throughline/queries";
 import { mostIndexedHits } from "@throughline/queries/internal";
+import { shorten } from "../text-table.ts";
 import { timeText } from "../time-text.ts";
 
 interface SearchOptions {
@@ -110,12 +111,10 @@ async function showHit(context: CommandContext, hit: SearchHit): Promise<void> {
     await output.object({ kind: "hit", key: ref.key, sessionId, seq, id, role, tsMs, score, snippet, highlights });
     return;
   }
-  await output.line(
-    { text: `${ref.key} #${seq} ${role ?? "record"}`, style: "cyan" },
-    { text: `  ${timeText(tsMs)}`, style: "dim" },
-  );
-  await output.line(
-    "  ",
-    ...snippetPieces(snippet, highlights, output.isTerminal ? (host.stdout.columns ?? 80) : null),
-  );
+  const width = output.isTerminal ? (host.stdout.columns ?? 80) : null;
+  const place = ` #${seq} ${role ?? "record"}`;
+  const time = `  ${timeText(tsMs)}`;
+  const key = width === null ? ref.key : shorten(ref.key, Math.max(20, width - place.length - time.length));
+  await output.line({ text: `${key}${place}`, style: "cyan" }, { text: time, style: "dim" });
+  await output.line("  ", ...snippetPieces(snippet, highlights, width));
 }

@@ -1,0 +1,79 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { errorCodes } from "@throughline/core";
+import { findingCodes } from "@throughline/core/internal";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bundleCli } from "../../../tools/bundle-cli.ts";
+import { cleanEnvironment, seed, temporaryDirectory, user } from "./harness.ts";
+
+const directory = temporaryDirectory();
+const home = directory.path;
+const packageRoot = join(import.meta.dirname, "..");
+const root = join(packageRoot, "../..");
+const key = "agent:main:cli:direct:notes";
+const bin = join(home, "node_modules/.bin");
+
+beforeAll(async () => {
+  const installed = join(home, "node_modules/@throughline/cli");
+  mkdirSync(join(installed, "dist"), { recursive: true });
+  mkdirSync(join(home, "node_modules/@anthropic-ai"));
+  mkdirSync(bin);
+  for (const name of ["bin", "package.json"])
+    cpSync(join(packageRoot, name), join(installed, name), { recursive: true });
+  await bundleCli(packageRoot, join(installed, "dist"));
+  for (const name of ["better-sqlite3", "@anthropic-ai/sdk", "openai", "ollama", "pg"])
+    symlinkSync(realpathSync(join(packageRoot, "node_modules", name)), join(home, "node_modules", name));
+  symlinkSync("../@throughline/cli/bin/throughline.js", join(bin, "throughline"));
+  await seed(home, [{ key, drafts: [user("one")] }]);
+}, 120_000);
+afterAll(() => directory.remove());
+
+interface Result {
+  readonly status: number | null;
+  readonly stderr: string;
+}
+
+/** Types a command into a shell. */
+function typed(command: string, folder: string, variables: Readonly<Record<string, string>> = {}): Result {
+  const path = [bin, dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter);
+  const env = cleanEnvironment(home, { PATH: path, NODE_OPTIONS: "", ...variables });
+  const { status, stderr } = spawnSync("sh", ["-c", command], { cwd: folder, encoding: "utf8", env });
+  return { status, stderr };
+}
+
+const commands = Object.entries({ ...errorCodes, ...findingCodes }).flatMap(([code, { remedy }]) =>
+  Array.from(remedy.matchAll(/`throughline ([^`]+)`/g), ([, rest = ""]) => [code, rest.replace("KEY", key)] as const),
+);
+
+describe("a remedy of the installed command", () => {
+  it("names the command as it is started there", () => {
+    const { status, stderr } = typed("throughline show nothing", home);
+    const [, command = ""] = /`([^`]+)`/.exec(stderr) ?? [];
+    expect([status, command]).toEqual([1, expect.stringMatching(/^throughline sessions/)]);
+    expect(typed(command, home)).toMatchObject({ status: 0 });
+  });
+
+  it.each(commands)("of %s works: throughline %s", (_code, rest) => {
+    const { status, stderr } = typed(`throughline ${rest}`, home);
+    expect([status, stderr]).toEqual([0, expect.not.stringContaining("error:")]);
+  });
+});
+
+describe("a remedy in a checkout", () => {
+  it.each(["npm run -s throughline --", "npm start --"])("names the command as it is started there: %s", (start) => {
+    // What npm sets, as its own start would: `npm start` also installs packages.
+    const variables =
+      start === "npm start --"
+        ? { npm_lifecycle_event: "start", npm_package_name: "throughline-workspace" }
+        : { npm_lifecycle_event: "throughline" };
+    const program = `node --conditions=@throughline/source ${join(packageRoot, "bin/throughline.js")}`;
+    const { stderr } = typed(`${program} show nothing`, root, variables);
+    expect(stderr).toContain(`\`${start} sessions`);
+  });
+
+  it.each(commands)("of %s works: npm run -s throughline -- %s", (_code, rest) => {
+    const { status, stderr } = typed(`npm run -s throughline -- ${rest}`, root);
+    expect([status, stderr]).toEqual([0, expect.not.stringContaining("error:")]);
+  });
+});
