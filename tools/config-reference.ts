@@ -53,6 +53,7 @@ const headings: Readonly<Record<string, string>> = {
   "session.compaction": "Compaction and summaries",
   "session.checkpoint": "Checkpoints",
   "session.memoryFlush": "Memory flush",
+  server: "The server",
 };
 
 /** What holds by itself where a default depends on the machine. */

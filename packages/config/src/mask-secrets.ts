@@ -8,6 +8,7 @@ export function maskSecrets(text: string): string {
     .replace(/[^\s"']+/g, (word) => (word.includes("@") ? maskPassword(word) : word))
     .replace(/([?&;][^\s=&;?]*=)([^\s&;"']*)/g, (all, name: string) => (secretName.test(name) ? `${name}***` : all))
     .replace(/\b(Bearer|Basic) +(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}/g, "$1 ***")
+    .replace(/\b(tl_[a-z0-9]{12}_)[\w-]{43}/g, "$1***")
     .replace(/\b(sk|xoxb|xoxp|ghp|gho)([-_])([\w-]+)/g, (all, kind: string, dash: string, key: string) =>
       key.length < 12 ? all : `${kind}${dash}***`,
     );

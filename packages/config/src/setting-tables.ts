@@ -6,6 +6,7 @@ import { summarizerSettings } from "@throughline/summarizer-providers/internal";
 import { chatSettings } from "./chat-settings.ts";
 import { cliSettings } from "./cli-settings.ts";
 import { guardSettings, inheritSettings, storeSettings, turnSettings } from "./session-tables.ts";
+import { serverSettings } from "./server-settings.ts";
 import { tableOf, type SettingTable } from "./setting-definition.ts";
 
 /** Every setting there is, area by area. */
@@ -21,4 +22,5 @@ export const settingTables: readonly SettingTable[] = [
   tableOf(checkpointSettings),
   tableOf(memoryFlushSettings),
   tableOf(policySettings),
+  serverSettings,
 ];

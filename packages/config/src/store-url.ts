@@ -7,9 +7,10 @@ export type StoreAddress =
   | { readonly scheme: "sqlite"; readonly path: string }
   | { readonly scheme: "jsonl"; readonly root: string }
   | { readonly scheme: "postgres"; readonly url: string }
+  | { readonly scheme: "http"; readonly url: string }
   | { readonly scheme: "memory" };
 
-const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "postgres://…", "memory:"];
+const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "postgres://…", "http://…", "memory:"];
 
 /**
  * Parses a store URL; a relative path is resolved from `workingDirectory`.
@@ -40,12 +41,24 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
     if (!rest.startsWith("//") || !URL.canParse(url)) throw invalid(`The store URL ${shown} cannot be read.`);
     return { scheme: "postgres", url };
   }
+  if (scheme === "http" || scheme === "https") return { scheme: "http", url: serverUrl(url, rest, shown) };
   throw invalid(`The store URL ${shown} is none of ${availableSchemes.join(", ")}.`);
 }
 
 /** Replaces a leading `~` of the path by the user's directory: no shell does it behind `sqlite:`. */
 export function expandStoreUrl(url: string, userHome: string): string {
   return url.replace(/^((?:sqlite|jsonl):)~(?=[/\\]|$)/i, (_all, scheme: string) => `${scheme}${userHome}`);
+}
+
+/** The address of a server. A token in it would be printed and logged wherever a store URL is. */
+function serverUrl(text: string, rest: string, shown: string): string {
+  const url = rest.startsWith("//") ? URL.parse(text) : null;
+  if (url === null) throw invalid(`The store URL ${shown} cannot be read.`);
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    throw invalid(
+      `The store URL ${shown} names more than a server: leave out user, query and fragment; the token is in THROUGHLINE_TOKEN.`,
+    );
+  return `${url.origin}${url.pathname.replace(/\/$/, "")}`;
 }
 
 function invalid(message: string): ThroughlineError {

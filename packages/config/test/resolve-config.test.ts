@@ -312,7 +312,8 @@ describe("the tables of settings", () => {
       "25,50",
     ];
     for (const { key, kind, isFileAllowed, environment } of definitions) {
-      if (kind.type === "block" || kind.type === "object" || !isFileAllowed || /^(store|session\.)/.test(key)) continue;
+      if (kind.type === "block" || kind.type === "object" || !isFileAllowed || /^(store$|session\.|server\.)/.test(key))
+        continue;
       for (const text of texts) {
         const fromFile = await resolve({ file: { [key]: fileValueOf(kind, text) } }).then(
           ({ settings }) => settings.find((setting) => setting.key === key)?.value,

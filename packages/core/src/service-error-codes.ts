@@ -1,5 +1,10 @@
 /** The errors of a server and its requests: rows of the table of `error-codes.ts`. */
 export const serviceErrorCodes = {
+  ADDRESS_UNAVAILABLE: {
+    summary: "The server cannot listen on the address.",
+    retryable: false,
+    remedy: "Stop the program that has the port, or name another address: --port 0 takes a free port.",
+  },
   FORBIDDEN: {
     summary: "The token does not allow this request.",
     retryable: false,
@@ -54,6 +59,11 @@ export const serviceErrorCodes = {
     summary: "The server is stopping and takes no new requests.",
     retryable: true,
     remedy: "Repeat the request at another node, or at this one in a moment.",
+  },
+  SERVER_RUNNING: {
+    summary: "Another server serves the same home.",
+    retryable: false,
+    remedy: "Use that server, stop it first, or name another home with --home.",
   },
   UNAUTHENTICATED: {
     summary: "The request has no token, or one that is not valid.",

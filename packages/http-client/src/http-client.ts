@@ -50,13 +50,15 @@ export interface HttpClient {
  * A client of one Throughline server. It repeats nothing and follows no redirect, so that a token never reaches another
  * host.
  *
- * @throws {TypeError} when `url` is not an http or https address, or holds credentials
+ * @throws {TypeError} when `url` is not an http or https address, or holds credentials; when no header takes the token
  * @example
  * const client = createHttpClient({ url: "http://127.0.0.1:4788", token });
  * const { items } = await client.json<{ items: unknown[] }>({ path: "/sessions", query: { limit: 10 } });
  */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const base = baseOf(options.url);
+  // Fetch would quote it in its own error.
+  if (/[^\x21-\x7e]/.test(options.token ?? "")) throw new TypeError("The token has a character that no header takes.");
   const ask = options.fetch ?? globalThis.fetch;
   const send = async (request: HttpRequest): Promise<Response> => {
     const { method = "GET", signal, body, text = body === undefined ? undefined : JSON.stringify(body) } = request;
@@ -95,8 +97,8 @@ function baseOf(text: string): string {
 
 function queryOf(query: HttpRequest["query"] = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  if (given.length === 0) return "";
-  return `?${given.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`).join("&")}`;
+  const parts = given.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`);
+  return parts.length === 0 ? "" : `?${parts.join("&")}`;
 }
 
 function headersOf(

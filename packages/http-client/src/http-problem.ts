@@ -31,8 +31,8 @@ export class HttpProblem extends Error {
 
 /** Reads the failure that a response states. The body is consumed. */
 export async function problemOf(response: Response): Promise<HttpProblem> {
-  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
-  const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : null;
+  const seconds = response.headers.get("retry-after") ?? "";
+  const retryAfterMs = /^\d{1,9}$/.test(seconds) ? Number(seconds) * 1000 : null;
   return new HttpProblem(response.status, documentOf(await bodyOf(response), response.status), retryAfterMs);
 }
 
@@ -48,17 +48,17 @@ async function bodyOf(response: Response): Promise<unknown> {
 }
 
 function documentOf(body: unknown, status: number): ProblemDocument | null {
-  if (typeof body !== "object" || body === null) return null;
-  const { code, message, remedy, retryable, outcome, details, instance } = body as Record<string, unknown>;
+  const { code, message, remedy, retryable, outcome, details, instance } = (body ?? {}) as Record<string, unknown>;
   if (typeof code !== "string") return null;
+  const textOf = <Other>(value: unknown, other: Other): string | Other => (typeof value === "string" ? value : other);
   return {
     status,
     code,
-    message: typeof message === "string" ? message : code,
-    remedy: typeof remedy === "string" ? remedy : "",
+    message: textOf(message, code),
+    remedy: textOf(remedy, ""),
     retryable: retryable === true,
     outcome: outcome === "not-applied" || outcome === "unknown" ? outcome : null,
     details: typeof details === "object" && details !== null ? (details as Record<string, unknown>) : {},
-    instance: typeof instance === "string" ? instance : null,
+    instance: textOf(instance, null),
   };
 }

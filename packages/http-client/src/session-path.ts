@@ -3,7 +3,6 @@
  * cannot change it.
  */
 export function sessionPath(key: string): string {
-  let binary = "";
-  for (const byte of new TextEncoder().encode(key)) binary += String.fromCharCode(byte);
+  const binary = Array.from(new TextEncoder().encode(key), (byte) => String.fromCharCode(byte)).join("");
   return `/sessions/~${btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
