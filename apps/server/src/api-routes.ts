@@ -1,19 +1,36 @@
+import { openApiDocument, type JsonObject } from "./http/openapi-document.ts";
 import type { RouteDefinition } from "./http/route.ts";
+import { adminRoutes } from "./routes/admin-routes.ts";
+import { documentRoutes } from "./routes/document-routes.ts";
 import { eventRoutes } from "./routes/event-routes.ts";
 import { lifeCycleRoutes } from "./routes/life-cycle-routes.ts";
 import { partialRoutes } from "./routes/partial-routes.ts";
+import { readingRoutes } from "./routes/reading-routes.ts";
 import { recordRoutes } from "./routes/record-routes.ts";
+import { rewindRoutes } from "./routes/rewind-routes.ts";
 import { searchRoutes } from "./routes/search-routes.ts";
 import { sessionRoutes } from "./routes/session-routes.ts";
 import { storeRoutes } from "./routes/store-routes.ts";
+import { turnRoutes } from "./routes/turn-routes.ts";
+import { version } from "./version.ts";
 
 /** Every route below `/api/v1`, in the order of the document. */
 export const apiRoutes: readonly RouteDefinition[] = [
   ...storeRoutes,
   ...sessionRoutes,
   ...recordRoutes,
+  ...turnRoutes,
+  ...readingRoutes,
   ...lifeCycleRoutes,
+  ...rewindRoutes,
   ...partialRoutes,
   ...searchRoutes,
   ...eventRoutes,
+  ...adminRoutes,
+  ...documentRoutes,
 ];
+
+/** The document of these routes. */
+export function apiDocument(): JsonObject {
+  return openApiDocument(apiRoutes, version);
+}

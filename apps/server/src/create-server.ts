@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { systemClock, monotonicMs } from "@throughline/core/node";
-import { apiRoutes } from "./api-routes.ts";
+import { apiDocument, apiRoutes } from "./api-routes.ts";
 import { createHub } from "./events/hub.ts";
 import { createOpenStreams } from "./events/open-streams.ts";
 import { answerClientError } from "./http/client-errors.ts";
@@ -12,6 +12,7 @@ import { createFindings } from "./operations/findings.ts";
 import { createReadinessCheck } from "./operations/readiness.ts";
 import { createServerLog } from "./operations/request-log.ts";
 import { createServerMetrics } from "./operations/server-metrics.ts";
+import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
 import type { SameSite } from "./security/host-check.ts";
 import { createRateLimits } from "./security/rate-limits.ts";
@@ -60,10 +61,15 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     nowMs: monotonicMs,
     onFailure: (error) => log.failed("The store cannot be reached.", error),
   });
+  let document: string | null = null;
   const context: ServerContext = {
     store,
     hub,
     streams,
+    tokens,
+    audit: createAuditLog(store, nowMs),
+    document: () => (document ??= JSON.stringify(apiDocument())),
+    drain: () => drain(),
     version: options.version ?? ownVersion,
     limits,
     cursors: createCursorSeal(options.cursorKey ?? randomBytes(32)),
@@ -94,7 +100,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   // At its default Node drops the lines behind the 2,000th without a word.
   http.maxHeadersCount = 0;
   http.on("clientError", answerClientError);
-  await Promise.all([tokens.refresh(), listen(http, host, port)]);
+  try {
+    await Promise.all([tokens.refresh(), listen(http, host, port)]);
+  } catch (error) {
+    http.close();
+    streams.close();
+    hub.close();
+    metrics.close();
+    await store.close();
+    throw error;
+  }
   const refreshing = setInterval(() => {
     tokens.refresh().catch((error: unknown) => log.failed("The tokens could not be read.", error));
   }, tokenEveryMs);
@@ -117,7 +132,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     streams.close();
     hub.close();
     metrics.close();
-    await store.close();
+    try {
+      await options.onStopping?.(tokens);
+    } finally {
+      await store.close();
+    }
     log.info("The server has stopped.");
   };
   return {

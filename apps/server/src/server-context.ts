@@ -2,6 +2,8 @@ import type { Clock, Finding, SessionStore } from "@throughline/core";
 import type { Hub } from "./events/hub.ts";
 import type { OpenStreams } from "./events/open-streams.ts";
 import type { CursorSeal } from "./http/seal-cursor.ts";
+import type { AuditLog } from "./security/audit-log.ts";
+import type { TokenStore } from "./security/token-store.ts";
 import type { ServerLimits } from "./server-options.ts";
 
 /** What every request of a server shares. */
@@ -13,6 +15,12 @@ export interface ServerContext {
   readonly clock: Clock;
   readonly hub: Hub;
   readonly streams: OpenStreams;
+  readonly tokens: TokenStore;
+  readonly audit: AuditLog;
+  /** The document of the API, as JSON. */
+  document(): string;
+  /** Readiness says `draining` from now on. */
+  drain(): void;
   /** What the store has found wrong, by session, as far as it is remembered. */
   findingsOf(namespace: string, agentId: string | undefined): readonly Finding[];
 }

@@ -1,6 +1,7 @@
 import type { DestinationStream } from "pino";
 import type { Clock, SessionEventListener, SessionStore } from "@throughline/core";
 import type { LogLevel } from "./operations/request-log.ts";
+import type { TokenStore } from "./security/token-store.ts";
 
 export interface ServerLimits {
   /** Largest body of a request: a batch of the largest size and its frame. */
@@ -56,6 +57,8 @@ export interface ServerOptions {
   readonly logLevel?: LogLevel;
   /** While draining, how long connections are still taken, so that a balancer sees it, in milliseconds. @default 0 */
   readonly drainDelayMs?: number;
+  /** Called when requests have ended, before the store is closed. */
+  readonly onStopping?: (tokens: TokenStore) => Promise<void>;
   /** @default the system's clock */
   readonly clock?: Clock;
   /** What the server calls itself. @default the version of this package */

@@ -36,7 +36,7 @@ export async function handleApi(
 ): Promise<void> {
   const { request, response, id } = exchange;
   const view = createView(context.store, token, namespaceOf(request));
-  view.require(route.scope);
+  await requireScope(context, view, route, id);
   exchange.onAllowed();
   const { body, type } = await bodyOf(route, request, context);
   const query = parseQuery(route.query ?? noQuery, exchange.query) as Readonly<Record<string, unknown>>;
@@ -68,6 +68,20 @@ export async function handleApi(
     // To a token of some agents another's key is one that is not there.
     if (view.token.agents !== "*" && hasErrorCode(error, "KEY_AGENT_MISMATCH") && parameters["session"] !== undefined)
       throw sessionNotFound(api.ref());
+    throw error;
+  }
+}
+
+/** A refused call of /admin is somebody who tries doors. */
+async function requireScope(context: ServerContext, view: View, route: RouteDefinition, id: string): Promise<void> {
+  try {
+    view.require(route.scope);
+  } catch (error) {
+    if (route.scope === "admin") {
+      const { token, namespace } = view;
+      const about = { by: token.id, namespace, agentId: view.onlyAgent, requestId: id };
+      await context.audit.write({ ...about, action: "refused", details: { operation: route.id } });
+    }
     throw error;
   }
 }

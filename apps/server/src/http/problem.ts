@@ -54,7 +54,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   STORE_FULL: 507,
 };
 
-function statusOf(code: ErrorCode): number {
+export function statusOf(code: ErrorCode): number {
   return statuses[code] ?? 500;
 }
 

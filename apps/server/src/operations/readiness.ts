@@ -1,5 +1,5 @@
 import type { SessionStore } from "@throughline/core";
-import { reservedNamespace } from "../security/token-store.ts";
+import { tokensRef } from "../security/token-store.ts";
 
 type Readiness = "ready" | "draining" | "store-unreachable";
 
@@ -20,11 +20,10 @@ export function createReadinessCheck(
   store: SessionStore,
   { nowMs, onFailure }: { readonly nowMs: () => number; readonly onFailure: (error: unknown) => void },
 ): ReadinessCheck {
-  const ref = { namespace: `${reservedNamespace}tokens`, agentId: "main", key: "tokens" };
   let isDraining = false;
   let asked: { readonly atMs: number; readonly answer: Promise<boolean> } | null = null;
   const reaches = (): Promise<boolean> =>
-    store.load(ref).then(
+    store.load(tokensRef).then(
       () => true,
       (error: unknown) => {
         onFailure(error);

@@ -24,7 +24,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** @param destination where the lines go; null: nowhere */
 export function createServerLog(destination: DestinationStream | null, level: LogLevel): ServerLog {
-  const log = destination === null ? pino({ enabled: false }) : pino({ level, base: null }, destination);
+  const log = destination === null ? pino({ enabled: false }) : pino({ level, base: { kind: "log" } }, destination);
   return {
     request: (line) => log.info(line, "request"),
     info: (message, details = {}) => log.info(details, message),

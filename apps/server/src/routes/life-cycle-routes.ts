@@ -6,6 +6,8 @@ import { json } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { listOf, queryFlag, queryInteger, seq } from "../schemas/values.ts";
+import type { AuditEvent } from "../security/audit-log.ts";
+import type { View } from "../security/view.ts";
 import { findSame } from "./one-session.ts";
 import { sessionJson } from "./session-json.ts";
 
@@ -39,10 +41,11 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       },
     },
     errors: ["SESSION_NOT_FOUND", "SESSION_PROTECTED", "SESSION_BUSY"],
-    handle: async ({ context, ref, view, query, signal }) => {
+    handle: async ({ context, ref, view, query, signal, id }) => {
       const at = ref();
       const store = view.store(at.agentId);
       const { session, purge = false, entry, waitMs = 0, force = false } = query;
+      if (purge) await context.audit.write({ ...auditOf(at, view, id), action: "purge", details: { key: at.key } });
       const state = session === undefined ? await existing(store, at) : await same(store, at, session);
       // A repeat of a purge that finds nothing was done before.
       if (state === null && !purge) throw sessionNotFound(at);
@@ -190,14 +193,23 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       },
     },
     errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
-    handle: async ({ ref, view, body }) => {
+    handle: async ({ context, ref, view, body, id }) => {
       const at = ref();
       const { ids, ...options } = body;
+      await context.audit.write({ ...auditOf(at, view, id), action: "redact", details: { key: at.key, ids } });
       const { seqs } = await view.store(at.agentId).redact(at, ids, options);
       return json(200, { kind: "redaction", seqs });
     },
   }),
 ];
+
+function auditOf(
+  { namespace, agentId }: SessionRef,
+  { token }: View,
+  requestId: string,
+): Omit<AuditEvent, "action" | "details"> {
+  return { by: token.id, namespace, agentId, requestId };
+}
 
 function targetOf({ namespace, agentId }: SessionRef, key: string): SessionRef {
   return { namespace, agentId, key };

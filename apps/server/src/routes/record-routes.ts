@@ -1,13 +1,13 @@
 import { readWindow } from "@throughline/core";
-import type { AppendDraft, AppendOptions, AppendResult, ReadPayload, SourcedRecord } from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import type { AppendResult, ReadPayload, SourcedRecord } from "@throughline/core";
 import { z } from "zod";
 import { list, type ListAnswer } from "../http/answer.ts";
 import { present } from "../http/present.ts";
-import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
-import { appendedSchema, appendSchema, recordSchema, type WireAppendOptions } from "../schemas/record.ts";
+import { route, type RouteDefinition } from "../http/route.ts";
+import { appendedSchema, appendSchema, recordSchema } from "../schemas/record.ts";
 import { sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { listOf, queryInteger, seq } from "../schemas/values.ts";
+import { appendOptionsOf, draftOf } from "./append-options.ts";
 import { readPageOf } from "./one-session.ts";
 import { bareText, readAs, recordText, sourceText } from "./record-text.ts";
 import { sessionJson } from "./session-json.ts";
@@ -131,41 +131,6 @@ export const recordRoutes: readonly RouteDefinition[] = [
 function textOf(record: SourcedRecord, payload: ReadPayload): string {
   if (payload === "head") return bareText(record);
   return payload === "source" ? sourceText(record) : recordText(record);
-}
-
-/** A draft of the wire as the contract has it. */
-function draftOf(wire: Readonly<Record<string, unknown>>): AppendDraft {
-  const { sourceBase64, record } = wire;
-  if (typeof sourceBase64 !== "string" || Object.hasOwn(wire, "type")) return wire as AppendDraft;
-  const source = new Uint8Array(Buffer.from(sourceBase64, "base64"));
-  return (record === undefined ? { source } : { source, record }) as AppendDraft;
-}
-
-/** The options of an append from its body and headers. @throws {ThroughlineError} INPUT_INVALID */
-function appendOptionsOf(request: ApiRequest, wire: WireAppendOptions): AppendOptions {
-  const { entry, nullFields = [], idempotencyKey: ownKey, turn: ownTurn, ...options } = wire;
-  const headerKey = request.header("idempotency-key");
-  if (headerKey !== undefined && !/^[\x21-\x7e]{1,200}$/.test(headerKey))
-    throw refused("INPUT_INVALID", "An idempotency-key has 1 to 200 visible ASCII characters.");
-  if (headerKey !== undefined && ownKey !== undefined)
-    throw refused("INPUT_INVALID", "The key is in the header and in the body; send it once.");
-  const fence = request.header("throughline-fence");
-  if (fence !== undefined && !/^\d{1,15}$/.test(fence))
-    throw refused("INPUT_INVALID", "throughline-fence is the number of a turn.");
-  if (fence !== undefined && ownTurn !== undefined)
-    throw refused("INPUT_INVALID", "The turn is in the header and in the body; send it once.");
-  const key = headerKey ?? ownKey;
-  const turn = fence === undefined ? ownTurn : ({ action: "within", fence: Number(fence) } as const);
-  const nulls = new Set(nullFields);
-  const fields = Object.entries(entry ?? {}).map(([name, value]) => {
-    return [name, value === null && !nulls.has(name) ? undefined : value] as const;
-  });
-  return {
-    ...(options as AppendOptions),
-    ...(entry === undefined ? {} : { entry: Object.fromEntries(fields) }),
-    ...(key === undefined ? {} : { idempotencyKey: key }),
-    ...(turn === undefined ? {} : { turn }),
-  };
 }
 
 function appendedAnswer({ records, head, revision, durability, replayed }: AppendResult): ListAnswer {

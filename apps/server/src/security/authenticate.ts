@@ -1,5 +1,5 @@
 import { refused } from "@throughline/core/store";
-import type { TokenInfo, TokenStore } from "./token-store.ts";
+import { isValidToken, type TokenInfo, type TokenStore } from "./token-store.ts";
 
 /** Between two looks for tokens that were made elsewhere. */
 const refreshEveryMs = 500;
@@ -19,8 +19,7 @@ export function createAuthenticator(
   clock: { readonly nowMs: () => number; readonly monotonicMs: () => number },
 ): Authenticator {
   let refreshedAtMs = -Infinity;
-  const isCurrent = ({ revokedAtMs, expiresAtMs }: TokenInfo): boolean =>
-    revokedAtMs === null && (expiresAtMs === null || expiresAtMs > clock.nowMs());
+  const isCurrent = (token: TokenInfo): boolean => isValidToken(token, clock.nowMs());
   return {
     async authenticate(authorization) {
       const [, text = ""] = /^Bearer +([\w-]+) *$/i.exec(authorization ?? "") ?? [];
@@ -34,8 +33,6 @@ export function createAuthenticator(
       if (token === null || !isCurrent(token)) throw refused("UNAUTHENTICATED", "The request has no valid token.", {});
       return token;
     },
-    isValid: (token) => {
-      return isCurrent(token);
-    },
+    isValid: isCurrent,
   };
 }

@@ -28,10 +28,17 @@ interface KeptToken extends TokenInfo {
 }
 
 /** Namespaces of the server's own, which no token reaches. */
-export const reservedNamespace = "throughline.";
+export const reservedNamespaces: ReadonlySet<string> = new Set(["throughline.tokens", "throughline.audit"]);
 
-const ref: SessionRef = { namespace: `${reservedNamespace}tokens`, agentId: "main", key: "tokens" };
+/** The session of the tokens. */
+export const tokensRef: SessionRef = { namespace: "throughline.tokens", agentId: "main", key: "tokens" };
+const ref = tokensRef;
 const recordType = "throughline-server.token";
+
+/** Whether a token is neither revoked nor past its end. */
+export function isValidToken({ revokedAtMs, expiresAtMs }: TokenInfo, nowMs: number): boolean {
+  return revokedAtMs === null && (expiresAtMs === null || expiresAtMs > nowMs);
+}
 
 export interface TokenStore {
   /** Makes a token; its text is in nothing that is kept. */

@@ -7,7 +7,7 @@ import {
 } from "@throughline/core";
 import { assertNamespace, refused, sessionNotFound } from "@throughline/core/store";
 import type { Scope } from "./scopes.ts";
-import { reservedNamespace, type TokenInfo } from "./token-store.ts";
+import { reservedNamespaces, type TokenInfo } from "./token-store.ts";
 
 /** What one request may see: the sessions of its namespace and of the token's agents. */
 export interface View {
@@ -67,7 +67,7 @@ function namespaceOf({ namespace: own }: TokenInfo, named: string | undefined): 
   const namespace = named ?? (own === "*" ? "" : own);
   if (own !== "*" && namespace !== own)
     throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
-  if (namespace.startsWith(reservedNamespace))
+  if (reservedNamespaces.has(namespace))
     throw refused("FORBIDDEN", "The namespace belongs to the server.", { needs: "namespace" });
   assertNamespace(namespace);
   return namespace;

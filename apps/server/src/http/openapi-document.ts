@@ -1,0 +1,199 @@
+import { errorCodes, type ErrorCode } from "@throughline/core";
+import { z } from "zod";
+import { scopes } from "../security/scopes.ts";
+import { statusOf } from "./problem.ts";
+import type { RouteDefinition } from "./route.ts";
+
+/** A JSON schema, or another object of the document. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Codes that every route may answer with: what stands before it refuses, or the store fails. */
+export const everywhere: readonly ErrorCode[] = [
+  "INPUT_INVALID",
+  "KEY_INVALID",
+  "KEY_AGENT_MISMATCH",
+  "AGENT_ID_INVALID",
+  "NAMESPACE_INVALID",
+  "UNAUTHENTICATED",
+  "FORBIDDEN",
+  "SESSION_NOT_FOUND",
+  "ORIGIN_REFUSED",
+  "HOST_REFUSED",
+  "REQUEST_TIMEOUT",
+  "REQUEST_TOO_LARGE",
+  "RATE_LIMITED",
+  "INTERNAL",
+  "STORE_IO",
+  "STORE_UNREACHABLE",
+  "STORE_FULL",
+  "SERVER_DRAINING",
+];
+
+const problemSchema: JsonObject = {
+  type: "object",
+  description: "RFC 9457, with the fields of an error of the command line.",
+  required: ["type", "title", "status", "detail", "instance", "kind", "code", "message", "remedy", "retryable"],
+  properties: {
+    type: { type: "string", description: "where the code is explained" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string" },
+    instance: { type: "string", description: "the id of the request, as the log names it" },
+    kind: { const: "error" },
+    code: { type: "string" },
+    message: { type: "string" },
+    remedy: { type: "string", description: "what to do next" },
+    retryable: { type: "boolean" },
+    outcome: {
+      anyOf: [{ enum: ["not-applied", "unknown"] }, { type: "null" }],
+      description: "of a write: `unknown` says that the same request must be repeated to learn it",
+    },
+    details: { type: "object" },
+  },
+};
+
+/** The document of the API: OpenAPI 3.1, made from the schemas that check the requests. */
+export function openApiDocument(routes: readonly RouteDefinition[], version: string): JsonObject {
+  const components: Record<string, unknown> = { problem: problemSchema };
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const path = `/api/v1${route.path}`;
+    (paths[path] ??= {})[route.method.toLowerCase()] = operationOf(route, components);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Throughline",
+      version,
+      description: "Sessions of AI agents over HTTP. Fields are added, never renamed or removed.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "http://127.0.0.1:4788" }],
+    security: [{ token: [] }],
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(components).toSorted(([one], [other]) => (one < other ? -1 : 1))),
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", description: `A token with one of the scopes ${scopes.join(", ")}.` },
+      },
+    },
+  };
+}
+
+function operationOf(route: RouteDefinition, components: Record<string, unknown>): JsonObject {
+  const { id, summary, description, scope, body, answers } = route;
+  const text = [description, `Scope: \`${scope}\`.`].filter((part) => part !== undefined).join("\n\n");
+  const content = (types: readonly string[], schema: JsonObject): JsonObject =>
+    Object.fromEntries(types.map((type) => [type, { schema }]));
+  return {
+    operationId: id,
+    summary,
+    description: text,
+    parameters: [...pathParameters(route.path), ...queryParameters(route, components), ...headerParameters(route)],
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: body.isOptional !== true,
+            content: content(body.types ?? ["application/json"], schemaOf(body.schema, "input", components)),
+          },
+        }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, { description: what, schema, type = "application/json" }]) => {
+          const shape = schema === undefined ? null : schemaOf(schema, "output", components);
+          if (shape === null && type === "application/json") return [status, { description: what }];
+          return [status, { description: what, content: content([type], shape ?? { type: "string" }) }];
+        }),
+      ),
+      ...problemsOf(route),
+    },
+  };
+}
+
+const parameterTexts: Readonly<Record<string, string>> = {
+  session: "The key, percent-encoded, or `~` and the key in base64url.",
+  fence: "The fence of the turn.",
+  id: "The id.",
+};
+
+function pathParameters(path: string): readonly JsonObject[] {
+  return Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    description: parameterTexts[name] ?? "",
+    schema: { type: "string" },
+  }));
+}
+
+function queryParameters({ query }: RouteDefinition, components: Record<string, unknown>): readonly JsonObject[] {
+  if (query === undefined) return [];
+  const { properties = {}, required = [] } = schemaOf(query, "input", components) as {
+    readonly properties?: Readonly<Record<string, JsonObject>>;
+    readonly required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: "query",
+    required: required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema,
+  }));
+}
+
+function headerParameters({ headers = {} }: RouteDefinition): readonly JsonObject[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: "header",
+    required: false,
+    description,
+    schema: { type: "string" },
+  }));
+}
+
+/** The codes of a route by their status. */
+function problemsOf({ errors, body, answers }: RouteDefinition): JsonObject {
+  const types: readonly ErrorCode[] = body === undefined ? [] : ["MEDIA_TYPE_UNSUPPORTED"];
+  const codes = [...new Set([...errors, ...types, ...everywhere])];
+  const byStatus = Map.groupBy(codes, statusOf);
+  return Object.fromEntries(
+    [...byStatus]
+      .filter(([status]) => answers[status] === undefined)
+      .toSorted(([one], [other]) => one - other)
+      .map(([status, found]) => [
+        status,
+        {
+          description: found
+            .toSorted()
+            .map((code) => `\`${code}\`: ${errorCodes[code].summary}`)
+            .join("\n\n"),
+          content: { "application/problem+json": { schema: { $ref: "#/components/schemas/problem" } } },
+        },
+      ]),
+  );
+}
+
+/** The JSON schema of a value. Schemas with an id become components. */
+function schemaOf(schema: z.ZodType, io: "input" | "output", components: Record<string, unknown>): JsonObject {
+  const {
+    $schema: _dialect,
+    $defs = {},
+    id,
+    ...own
+  } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as {
+    readonly $schema?: unknown;
+    readonly $defs?: Readonly<Record<string, JsonObject>>;
+    readonly id?: unknown;
+  };
+  for (const [name, { id: _id, ...definition }] of Object.entries($defs)) components[name] ??= hoisted(definition);
+  if (typeof id !== "string") return hoisted(own);
+  components[id] ??= hoisted(own);
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+/** With references that lead to the components of the document. */
+function hoisted(schema: JsonObject): JsonObject {
+  const text = JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/');
+  return JSON.parse(text) as JsonObject;
+}

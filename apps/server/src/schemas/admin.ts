@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { scopes, type Scope } from "../security/scopes.ts";
+import { atMs, openObject, seq } from "./values.ts";
+
+const agents: z.ZodType<readonly string[] | "*"> = z
+  .union([z.literal("*"), z.array(z.string()).min(1).max(1000)])
+  .describe("ids of agents, or `*` for all");
+
+/** What a token that is to be made may do. */
+export interface WireNewToken {
+  readonly label?: string | null;
+  readonly namespace?: string;
+  readonly agents?: readonly string[] | "*";
+  readonly scopes: readonly Scope[];
+  readonly expiresAtMs?: number | null;
+}
+
+export const newTokenSchema: z.ZodType<WireNewToken> = z
+  .strictObject({
+    label: z.string().max(200).nullable().exactOptional().describe("what it is for, for people"),
+    namespace: z.string().exactOptional().describe("the tenant, or `*`; that of the asking token without it"),
+    agents: agents.exactOptional(),
+    scopes: z.array(z.enum(scopes)).min(1).max(scopes.length),
+    expiresAtMs: atMs.nullable().exactOptional().describe("null, or left out: it never expires"),
+  })
+  .meta({ id: "newToken" });
+
+export const tokenSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("token"),
+    id: z.string(),
+    label: z.string().nullable(),
+    namespace: z.string(),
+    agents,
+    scopes: z.array(z.string()),
+    createdAtMs: atMs,
+    expiresAtMs: atMs.nullable(),
+    revokedAtMs: atMs.nullable(),
+    secret: z.string().nullable().describe("`tl_ID_SECRET` in the answer that made it, null everywhere else"),
+  })
+  .meta({ id: "token" });
+
+export const auditSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("audit"),
+    seq,
+    action: z.enum(["token.create", "token.revoke", "redact", "purge", "drain", "refused"]),
+    atMs,
+    by: z.string().describe("the id of the token that asked, or `cli`"),
+    namespace: z.string().nullable(),
+    agentId: z.string().nullable(),
+    requestId: z.string().nullable().describe("as the log names it"),
+    details: openObject,
+  })
+  .meta({ id: "audit" });

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { serve, type Serving } from "./serving.ts";
+import { answerOf, connectTo, headOf, sendRaw } from "./raw-socket.ts";
+
+let serving: Serving;
+let bearer = "";
+beforeAll(async () => {
+  serving = await serve();
+  bearer = `authorization: Bearer ${serving.token}`;
+  await begin("notes");
+});
+afterAll(() => serving.close());
+
+async function begin(
+  key: string,
+  drafts: readonly object[] = [{ type: "note" }],
+  token = serving.token,
+): Promise<void> {
+  await serving.ask("PUT", `/sessions/${key}`, { body: {}, token });
+  await serving.ask("POST", `/sessions/${key}/records`, { body: { drafts }, token });
+}
+
+describe("sizes and framing", () => {
+  const path = "/api/v1/sessions/notes/records";
+  const json = "content-type: application/json";
+
+  it("row 16: refuses a body that is declared too large before it is sent", async () => {
+    const answer = await sendRaw(
+      serving.url,
+      headOf("POST", path, [bearer, json, "content-length: 99999999999"]),
+      2000,
+    );
+    expect(answerOf(answer)).toEqual([413, "REQUEST_TOO_LARGE"]);
+    expect([answer.isClosed, answer.text]).toEqual([true, expect.stringMatching(/connection: close/i)]);
+  });
+
+  it("row 17: ends an endless body at the limit, and keeps no more of it", async () => {
+    const small = await serve({ limits: { bodyBytes: 1024 * 1024 } });
+    const socket = connectTo(small.url);
+    let text = "";
+    let isClosed = false;
+    socket.on("data", (chunk) => (text += String(chunk)));
+    socket.on("close", () => (isClosed = true));
+    const own = `authorization: Bearer ${small.token}`;
+    await small.ask("PUT", "/sessions/notes", { body: {} });
+    socket.write(headOf("POST", path, [own, json, "transfer-encoding: chunked"]));
+    const piece = `10000\r\n${"x".repeat(65_536)}\r\n`;
+    let sent = 0;
+    while (!isClosed && text === "" && sent < 4096) {
+      sent += 1;
+      if (!socket.write(piece)) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await expect.poll(() => isClosed, { timeout: 5000 }).toBe(true);
+    expect(answerOf({ text })).toEqual([413, "REQUEST_TOO_LARGE"]);
+    await small.close();
+  });
+
+  it("row 19: refuses headers that are too many or too large", async () => {
+    const large = await sendRaw(
+      serving.url,
+      headOf("GET", "/api/v1/store", [bearer, `x-large: ${"x".repeat(70 * 1024)}`]),
+    );
+    expect(answerOf(large)[0]).toBe(431);
+    const lines = Array.from({ length: 1001 }, (_, index) => `x-${index}: 1`);
+    const many = await sendRaw(serving.url, headOf("GET", "/api/v1/store", [bearer, ...lines]));
+    expect(answerOf(many)).toEqual([431, "REQUEST_TOO_LARGE"]);
+    const long = await sendRaw(serving.url, headOf("GET", `/api/v1/store?q=${"x".repeat(9000)}`, [bearer]));
+    expect(answerOf(long)[0]).toBe(414);
+  });
+
+  it.each([
+    [
+      "two ways to frame a body",
+      headOf("POST", path, ["content-length: 4", "transfer-encoding: chunked"]) + "0\r\n\r\n",
+    ],
+    ["two lengths", headOf("POST", path, ["content-length: 4", "content-length: 5"]) + "abcd"],
+    ["a bare line feed", "GET /api/v1/store HTTP/1.1\nhost: localhost\nx: y\n\n"],
+    ["no Host", "GET /api/v1/store HTTP/1.1\r\n\r\n"],
+    ["NUL in the path", "GET /api/\0v1/store HTTP/1.1\r\nhost: localhost\r\n\r\n"],
+  ])("row 20: refuses %s, closes, and runs nothing that follows", async (_name, bytes) => {
+    const smuggled = headOf("GET", "/healthz", []);
+    const answer = await sendRaw(serving.url, bytes + smuggled, 1500);
+    expect([answerOf(answer)[0], answer.isClosed]).toEqual([400, true]);
+    expect(answer.text).not.toContain("\r\n\r\nok");
+  });
+
+  it("row 18: ends a request whose headers come too slowly", async () => {
+    const socket = connectTo(serving.url);
+    let text = "";
+    let closedMs = 0;
+    const beganMs = performance.now();
+    socket.on("data", (chunk) => (text += String(chunk)));
+    socket.on("close", () => (closedMs = performance.now() - beganMs));
+    socket.write("GET /api/v1/store HTTP/1.1\r\nhost: localhost\r\nx-slow: ");
+    const dripping = setInterval(() => socket.write("x"), 2000);
+    await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
+    clearInterval(dripping);
+    expect([answerOf({ text })[0], closedMs < 16_500]).toEqual([408, true]);
+  });
+});
+
+describe("streams", () => {
+  it("row 24: ends a stream that nobody reads", async () => {
+    await begin("unread");
+    const socket = connectTo(serving.url);
+    socket.write(headOf("GET", "/api/v1/sessions/unread/events", [bearer]));
+    let text = "";
+    await new Promise<void>((resolve) => socket.once("data", (chunk) => resolve(void (text += String(chunk)))));
+    socket.pause();
+    const drafts = [{ type: "note", text: "x".repeat(100_000) }];
+    for (let index = 0; index < 300; index++)
+      await serving.ask("POST", "/sessions/unread/records", { body: { drafts } });
+    let isClosed = false;
+    socket.on("close", () => (isClosed = true));
+    socket.on("data", (chunk) => (text = (text + String(chunk)).slice(-200)));
+    socket.resume();
+    await expect.poll(() => isClosed, { timeout: 20_000 }).toBe(true);
+    expect(serving.log()).not.toContain("failed");
+  });
+
+  it("row 25: takes 200 streams of a token, and no more", async () => {
+    await begin("streamed");
+    const few = await serve({ limits: { streamsPerToken: 3 } });
+    await few.ask("PUT", "/sessions/streamed", { body: {} });
+    const open = (): Promise<Response> =>
+      fetch(`${few.url}/api/v1/sessions/streamed/events`, { headers: { authorization: `Bearer ${few.token}` } });
+    const streams = [await open(), await open(), await open()];
+    expect(streams.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const refused = await open();
+    expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([429, "RATE_LIMITED"]);
+    await streams[0]?.body?.cancel();
+    await expect.poll(async () => (await open()).status).toBe(200);
+    await few.close();
+  });
+
+  it("limits the requests of a token", async () => {
+    const slow = await serve({ limits: { requestsPerMinute: 60, requestBurst: 3 } });
+    const statuses = [];
+    for (let index = 0; index < 4; index++) statuses.push((await slow.ask("GET", "/store")).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    await slow.close();
+  });
+});
+
+describe("what is written down", () => {
+  it("row 38: puts nothing that a client sends into the log but one escaped line", async () => {
+    const lines = (): readonly string[] => serving.log().split("\n");
+    const before = lines().length;
+    const evil = "x\u001b[31m\u0007";
+    await sendRaw(
+      serving.url,
+      headOf("GET", `/api/v1/sessions/${encodeURIComponent(evil)}`, [bearer, `user-agent: evil\u009b31m`]),
+    );
+    await serving.ask("GET", `/sessions/a%0d%0aevil`, { headers: { "throughline-request-id": "x".repeat(65) } });
+    const added = lines()
+      .slice(before - 1)
+      .filter((line) => line !== "");
+    expect(added).toHaveLength(2);
+    for (const line of added) {
+      expect(Object.keys(JSON.parse(line) as object).toSorted()).toEqual(
+        ["code", "id", "kind", "level", "method", "ms", "msg", "route", "status", "time", "token"].toSorted(),
+      );
+      expect(line).not.toMatch(/evil|31m|x{65}/);
+    }
+  });
+
+  it("row 39: keeps planted secrets out of log, metrics, problems and audit", async () => {
+    const planted = "planted-secret-9f8e7d";
+    await serving.ask("GET", `/store?key=${planted}`, { headers: { cookie: planted, "x-api-key": planted } });
+    await serving.ask("GET", "/store", { token: `tl_${planted}` });
+    await serving.ask("POST", "/sessions/notes/records", { body: { drafts: [{ type: 1, text: planted }] } });
+    const broken = await serving.ask("POST", "/sessions/notes/records", { body: `{"drafts":"${planted}` });
+    const metrics = await fetch(`${serving.url}/metrics`, { headers: { authorization: `Bearer ${serving.token}` } });
+    const audit = await serving.ask("GET", "/admin/audit");
+    for (const text of [broken.text, await metrics.text(), audit.text, serving.log()]) {
+      expect(text).not.toContain(planted);
+      expect(text).not.toContain(serving.token.slice(-43));
+    }
+  });
+
+  it("row 40: shows metrics to their scope only, with few labels however many keys there are", async () => {
+    const reader = await serving.tokenOf({ scopes: ["read"] });
+    const metricsOf = (token: string | null): Promise<Response> =>
+      fetch(`${serving.url}/metrics`, token === null ? {} : { headers: { authorization: `Bearer ${token}` } });
+    expect((await metricsOf(null)).status).toBe(401);
+    expect((await metricsOf(reader)).status).toBe(403);
+    for (let index = 0; index < 400; index++) await serving.ask("GET", `/sessions/key-${index}`);
+    const text = await (await metricsOf(serving.token)).text();
+    expect(text).not.toContain("key-1");
+    expect(text).toContain(
+      'throughline_http_requests_total{route="/api/v1/sessions/{session}",method="GET",status="404"}',
+    );
+    const perFamily = Map.groupBy(
+      text.split("\n").filter((line) => line !== "" && !line.startsWith("#")),
+      (line) => /^\w+/.exec(line)?.[0] ?? "",
+    );
+    for (const [name, lines] of perFamily) expect([name, lines.length < 500]).toEqual([name, true]);
+  });
+
+  it("answers probes without a token, whatever Host they name", async () => {
+    for (const [path, word] of [
+      ["/healthz", "ok\n"],
+      ["/readyz", "ready\n"],
+    ] as const) {
+      const { text } = await sendRaw(serving.url, headOf("GET", path, [], "10.1.2.3"));
+      expect(text.endsWith(`\r\n\r\n${word}`)).toBe(true);
+    }
+    expect((await fetch(`${serving.url}/healthz`, { method: "HEAD" })).status).toBe(200);
+    expect((await fetch(`${serving.url}/healthz`, { method: "POST" })).status).toBe(405);
+  });
+});
