@@ -8,6 +8,7 @@ import {
   ignoredEntries,
   importAllowances,
   layerOf,
+  layerTable,
   limits,
   matchesName,
   rootExportAllowances,
@@ -47,7 +48,8 @@ function packageOfSpecifier(specifier: string): string {
 /** Why `importer` may not import the package of ours called `name`; null when it may. */
 export function forbiddenImport(importer: string, name: string): string | null {
   const from = layerOf(importer);
-  const to = layerOf(name);
+  // An app that another one loads is named as a package is.
+  const to = layerOf(name) ?? layerTable.find((row) => row.name === `apps/${name}`);
   if (!from) return `${importer} is not in the layer table`;
   if (!to) return `${scope}${name} is not in the layer table`;
   if (importer === name) return null;

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 import { parseSync } from "oxc-parser";
@@ -58,7 +58,8 @@ export function withDirectImports(
 /** The origins of what an entry point gives on from files of its own package. */
 function originsOf(specifier: string): ReadonlyMap<string, Origin> {
   const [, name = "", entry = "."] = /^@throughline\/([^/]+)(?:\/(.+))?$/.exec(specifier) ?? [];
-  const folder = join(repositoryRoot, "packages", name);
+  const inPackages = join(repositoryRoot, "packages", name);
+  const folder = existsSync(inPackages) ? inPackages : join(repositoryRoot, "apps", name);
   const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
     readonly exports: Readonly<Record<string, { readonly "@throughline/source": string }>>;
   };

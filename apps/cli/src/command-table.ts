@@ -3,6 +3,7 @@ import { lifeCycleCommands } from "./command-groups/life-cycle-commands.ts";
 import { conversationCommands, programCommands } from "./command-groups/own-commands.ts";
 import { readingCommands } from "./command-groups/reading-commands.ts";
 import { summaryCommands } from "./command-groups/summary-commands.ts";
+import { serverCommands } from "./command-groups/server-commands.ts";
 import { storeCommands } from "./command-groups/store-commands.ts";
 import { transferCommands } from "./command-groups/transfer-commands.ts";
 
@@ -14,5 +15,6 @@ export const commandTable: readonly CommandDefinition[] = [
   ...summaryCommands,
   ...lifeCycleCommands,
   ...storeCommands,
+  ...serverCommands,
   ...programCommands,
 ];

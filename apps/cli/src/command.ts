@@ -1,9 +1,10 @@
-import type { Finding, SessionStore } from "@throughline/core";
+import type { ErrorCode, Finding, SessionStore } from "@throughline/core";
 import type { Config } from "@throughline/config";
 import type { Setting } from "@throughline/config/internal";
 import type { SessionScope } from "@throughline/queries";
 import type { Host } from "./host.ts";
 import type { Output } from "./output.ts";
+import type { TokenPlaces } from "./server/server-access.ts";
 
 /** An option as the help shows it. */
 export interface OptionDefinition {
@@ -31,6 +32,12 @@ export interface CommandDefinition {
   readonly isHidden?: boolean;
   /** True where `--model`, `--window` and their kin set the settings of that name. @default false */
   readonly asksModel?: boolean;
+  /** Options that set settings, by the option's name in camel case. @default none */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** True where an interrupt is the usual end: the command stops in its own time, and gives its own exit code. @default false */
+  readonly isService?: boolean;
+  /** Codes that end it with something else than 1. @default none */
+  readonly exitCodes?: Readonly<Partial<Record<ErrorCode, number>>>;
   /** What holds after an interrupt, and how to continue. @default no text: an interrupt is the usual end */
   readonly afterInterrupt?: string;
   /** Without the program's name. Tests run them. */
@@ -57,6 +64,8 @@ export interface CommandContext {
   readonly config: Config;
   readonly settings: readonly Setting[];
   readonly storeUrl: string;
+  /** Where the token for a server is. */
+  readonly tokenPlaces: TokenPlaces;
   /** Of the configuration file, which need not be there. */
   readonly configPath: string;
   readonly scope: SessionScope;

@@ -14,14 +14,16 @@ export interface ReportOptions {
   readonly isDebug: boolean;
   /** What failed; its own name is no remedy. Null before that is known. */
   readonly command: string | null;
+  /** Codes that end the command with something else than 1. @default none */
+  readonly exitCodes?: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Puts commands in a text for people as they are typed here. @default the text itself */
   readonly asTyped?: (text: string) => string;
 }
 
-/** Wrong usage ends with 2, everything else with 1. */
+/** Wrong usage ends with 2, everything else with 1, unless the command says otherwise. */
 export function reportError(error: unknown, options: ReportOptions): ErrorReport {
   const typed = toThroughlineError(error);
-  const exitCode = typed.code === "USAGE" ? 2 : 1;
+  const exitCode = options.exitCodes?.[typed.code] ?? (typed.code === "USAGE" ? 2 : 1);
   const message = maskSecrets(typed.message);
   const details = maskDeep(typed.details);
   const remedy = options.command === null ? typed.remedy : remedyOf(typed, options.command);

@@ -15,6 +15,8 @@ export interface Host {
   readonly userHome: string;
   /** Aborted by an interrupt from the keyboard or a request to end. */
   readonly signal: AbortSignal;
+  /** Told that the command is a service, which an interrupt only asks to stop. */
+  readonly onService?: () => void;
   /** What has to be typed to start this program. @default throughline */
   readonly commandName?: () => string;
   /** What starts this program again. */

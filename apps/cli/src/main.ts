@@ -10,12 +10,15 @@ const graceMs = 2000;
 
 const interrupt = new AbortController();
 let interruptedExitCode: number | null = null;
+let isService = false;
 
 /** Asks the command to end; a second signal, or patience running out, ends it. */
 function onSignal(exitCode: number): void {
   if (interrupt.signal.aborted) process.exit(exitCode);
-  interruptedExitCode = exitCode;
   interrupt.abort();
+  // A service ends its requests first; it knows itself how long they may take.
+  if (isService) return;
+  interruptedExitCode = exitCode;
   setTimeout(() => process.exit(exitCode), graceMs).unref();
 }
 
@@ -24,6 +27,8 @@ for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     // A terminal that was closed: what is under way is being ended in good order, and nobody reads about it.
     if (error.code === "EIO" && interrupt.signal.aborted) return;
+    // Requests are served on when nobody reads the log any more.
+    if (isService) return;
     if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED") process.exit(0);
     // What cannot be written cannot be taken back either: the output is cut, and whoever reads it must hear of it.
     const failure = new ThroughlineError(
@@ -63,6 +68,7 @@ async function run(): Promise<number> {
     workingDirectory,
     userHome: findUserHome(workingDirectory),
     signal: interrupt.signal,
+    onService: () => (isService = true),
     commandName: () =>
       ownCommandName({
         environment: process.env,

@@ -3,6 +3,7 @@ import { assertReadable, isFolder, isThere } from "@throughline/config/internal"
 import { parseStoreUrl } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
+import type { TokenPlaces } from "./server/server-access.ts";
 import type { SessionEventListener, SessionStore } from "@throughline/core";
 
 export interface OpenStoreOptions {
@@ -12,6 +13,8 @@ export interface OpenStoreOptions {
   /** False: a damaged file stays where it is, though a backup lies beside it. @default true */
   readonly recover?: boolean;
   readonly onEvent?: SessionEventListener;
+  /** Where the token for a server is. @default there is none */
+  readonly tokenPlaces?: TokenPlaces;
 }
 
 /**
@@ -48,6 +51,12 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
     const { createPostgresStore } = await import("@throughline/store-postgres");
     // A person waits: a server that is not there is said sooner than a program would have it.
     return createPostgresStore({ url: address.url, migrate: options.create, connectTimeoutMs: 3000, ...events });
+  }
+  if (address.scheme === "http") {
+    const { findToken } = await import("./server/server-access.ts");
+    const { openHttpStore } = await import("@throughline/store-http");
+    const token = options.tokenPlaces === undefined ? undefined : findToken(address.url, options.tokenPlaces);
+    return openHttpStore({ url: address.url, ...(token === undefined ? {} : { token }), ...events });
   }
   const { root } = address;
   assertReadable(root);

@@ -41,6 +41,7 @@ export interface OutputOptions {
 export interface Output {
   readonly isJson: boolean;
   readonly isTerminal: boolean;
+  readonly isQuiet: boolean;
   /** One object on stdout, as one line. */
   object(value: { readonly kind: string; readonly [field: string]: unknown }): Promise<void>;
   /** One object that may be longer than a text can be: it is written value by value. Nothing else writes meanwhile. */
@@ -122,6 +123,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   return {
     isJson: options.isJson,
     isTerminal,
+    isQuiet: options.isQuiet,
     asTyped,
     object: (value) => write(`${jsonLine(value)}\n`),
     largeObject: async (value) => {

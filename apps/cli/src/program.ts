@@ -6,7 +6,8 @@ import { parseChoice, parseNumber } from "./option-values.ts";
 export const globalOptions: readonly OptionDefinition[] = [
   {
     flags: "--store <url>",
-    description: "sqlite:FILE, jsonl:DIRECTORY, postgres://… or memory: (default: $THROUGHLINE_STORE, else the home)",
+    description:
+      "sqlite:FILE, jsonl:DIRECTORY, postgres://…, http://… or memory: (default: $THROUGHLINE_STORE, else the home)",
   },
   { flags: "--home <dir>", description: "directory of configuration and store (default: $THROUGHLINE_HOME)" },
   { flags: "--agent <id>", description: "the agent whose sessions are meant (default: main)" },

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { CommanderError } from "commander";
 import { loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
 import type { Setting } from "@throughline/config/internal";
@@ -36,6 +37,7 @@ export async function runCli(host: Host): Promise<number> {
     isJson: words.includes("--json"),
     isDebug: false,
     command: null as string | null,
+    exitCodes: {} as NonNullable<CommandDefinition["exitCodes"]>,
     asTyped: (text: string): string => asTyped(text, host.commandName ?? ownName, []),
   };
   let definition: CommandDefinition | null = null;
@@ -44,11 +46,13 @@ export async function runCli(host: Host): Promise<number> {
     if (request === null) return 0;
     definition = request.definition;
     reporting.command = definition.name;
+    reporting.exitCodes = definition.exitCodes ?? {};
+    if (definition.isService === true) host.onService?.();
     const given = givenOptions(request.globals);
     reporting.asTyped = (text) => asTyped(text, host.commandName ?? ownName, given);
     return await runCommand(host, request, reporting.asTyped, (isDebug) => (reporting.isDebug = isDebug));
   } catch (error) {
-    if (host.signal.aborted) {
+    if (host.signal.aborted && definition?.isService !== true) {
       if (definition?.afterInterrupt !== undefined)
         host.stderr.write(reportError(interrupted(definition), { ...reporting, command: null }).text);
       return interruptedExitCode;
@@ -161,6 +165,7 @@ async function runCommand(
       input: globals["input"] === false ? false : undefined,
       timeoutMs: globals["timeout"] as number | undefined,
       ...(request.definition.asksModel === true ? chatFlags(request.input.options) : {}),
+      ...settingFlags(request),
     },
     readFile: (home) =>
       loadConfigFile({ workingDirectory: host.workingDirectory, home, named: textOf(globals["config"]) }),
@@ -183,7 +188,8 @@ async function runCommand(
   });
   const isDefaultStore = settings.some(({ key, source }) => key === "store" && source === "default");
   const storeUrl = expandStoreUrl(String(valueOf("store")), host.userHome);
-  const store = lazyStore(host, { url: storeUrl, isDefault: isDefaultStore }, output);
+  const tokenPlaces = { environment: host.environment, home: resolve(host.workingDirectory, String(valueOf("home"))) };
+  const store = lazyStore(host, { url: storeUrl, isDefault: isDefaultStore, tokenPlaces }, output);
   const scope = {
     namespace: String(valueOf("namespace")),
     agentId: String(valueOf("agent")),
@@ -198,6 +204,7 @@ async function runCommand(
     config,
     settings,
     storeUrl,
+    tokenPlaces,
     configPath: configFilePath({
       workingDirectory: host.workingDirectory,
       home: String(valueOf("home")),
@@ -223,9 +230,9 @@ async function runCommand(
   try {
     const { run } = await request.definition.load();
     const exitCode = await run(context, request.input);
-    return host.signal.aborted ? interruptedExitCode : exitCode;
+    return host.signal.aborted && request.definition.isService !== true ? interruptedExitCode : exitCode;
   } catch (error) {
-    if (timeout?.aborted !== true || host.signal.aborted) throw await explained(error);
+    if (timeout?.aborted !== true || host.signal.aborted) throw await explained(error, host, storeUrl);
     throw new ThroughlineError("ABORTED", `${request.definition.name} did not end within ${timeoutMs} ms.`, {
       cause: error,
       details: { timeoutMs },
@@ -238,8 +245,12 @@ async function runCommand(
   }
 }
 
-/** The error, with the name of the program that a foreign store belongs to. */
-async function explained(error: unknown): Promise<unknown> {
+/** The error, with the name of the program that a foreign store belongs to, or with what helps against that of a server. */
+async function explained(error: unknown, host: Host, storeUrl: string): Promise<unknown> {
+  if (/^https?:/i.test(storeUrl)) {
+    const { explainServerError } = await import("./server/explain-server-error.ts");
+    return explainServerError(error, storeUrl, (host.commandName ?? ownName)());
+  }
   if (!hasErrorCode(error, "STORE_FOREIGN")) return error;
   // Few commands meet a database of another program.
   const { explainForeignStore } = await import("./explain-foreign-store.ts");
@@ -266,35 +277,40 @@ const neverInherit: ReadonlySet<string> = new Set([
   "demo",
   "__demo-talk",
   "prune",
+  "serve",
+  "token",
 ]);
 
 /** Only who set `session.inherit.enabled` to true has sessions imported without being asked. */
 async function inheritBefore({ definition, input }: Request, context: CommandContext): Promise<void> {
   const isWanted = context.settings.some(({ key, value }) => key === "session.inherit.enabled" && value === true);
-  const { host, storeUrl } = context;
+  const { host, storeUrl, tokenPlaces } = context;
   if (!isWanted || neverInherit.has(definition.name) || input.options["dryRun"] === true) return;
   // What is imported into a store in memory is gone before the command opens its own.
   if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "memory") return;
   // Most configurations inherit nothing.
   const { importInherited } = await import("./inherit/offer-import.ts");
-  await importInherited(context, () => openStore(storeUrl, { workingDirectory: host.workingDirectory, create: true }));
+  const options = { workingDirectory: host.workingDirectory, create: true, tokenPlaces };
+  await importInherited(context, () => openStore(storeUrl, options));
 }
 
 function lazyStore(
   host: Host,
-  { url, isDefault }: { readonly url: string; readonly isDefault: boolean },
+  place: { readonly url: string; readonly isDefault: boolean; readonly tokenPlaces: CommandContext["tokenPlaces"] },
   output: Output,
 ): { readonly open: CommandContext["openStore"]; close(): Promise<void> } {
+  const { url, isDefault, tokenPlaces } = place;
   let opened: Promise<SessionStore> | null = null;
   const open = (isWriter: boolean, listener: (finding: Finding) => void): Promise<SessionStore> => {
     const address = parseStoreUrl(url, host.workingDirectory);
     // Nobody named it, so its absence is a beginning and no mistake: there is just nothing in it yet.
-    const place = address.scheme === "jsonl" ? address.root : address.scheme === "sqlite" ? address.path : null;
-    const isUnborn = !isWriter && isDefault && place !== null && !isThere(place);
+    const path = address.scheme === "jsonl" ? address.root : address.scheme === "sqlite" ? address.path : null;
+    const isUnborn = !isWriter && isDefault && path !== null && !isThere(path);
     if (isUnborn) output.note(`There is no store yet at ${url}; the first import or append makes it.`);
     return openStore(isUnborn ? "memory:" : url, {
       workingDirectory: host.workingDirectory,
       create: isWriter,
+      tokenPlaces,
       onEvent: (event) => {
         if (event.name === "finding") listener(event.finding);
       },
@@ -304,9 +320,19 @@ function lazyStore(
     open: (purpose, listener = (finding) => output.finding(finding)) =>
       (opened ??= open(purpose === "write", listener)),
     close: async () => {
-      await (await opened)?.close();
+      // A store that could not be opened was reported already.
+      await (await opened?.catch(() => null))?.close();
     },
   };
+}
+
+/** Settings that options of the command set. */
+function settingFlags({ definition, input }: Request): Readonly<Record<string, string | number | undefined>> {
+  return Object.fromEntries(
+    Object.entries(definition.settings ?? {}).map(([option, key]) => {
+      return [key, input.options[option] as string | number | undefined];
+    }),
+  );
 }
 
 /** Settings of commands that ask a model: `context` has a --model as well, which is none. */

@@ -93,7 +93,7 @@ describe("help in a conversation", () => {
 describe("help", () => {
   it("does not speak of commands that are not there", () => {
     const help = program.helpInformation();
-    for (const name of ["serve", "__complete"]) expect(help).not.toContain(name);
+    for (const name of ["inspect", "__complete"]) expect(help).not.toContain(name);
   });
 
   it("knows the version of the package", () => {
@@ -136,9 +136,9 @@ describe("the examples of the help", () => {
   });
   afterEach(() => directory.remove());
 
-  // The two of demo are the whole demonstration, which the test of shapes runs.
+  // The two of demo are the whole demonstration, which the test of shapes runs; those of a service do not end.
   const examples = commandTable
-    .filter(({ name }) => name !== "demo")
+    .filter(({ name, isService }) => name !== "demo" && isService !== true)
     .map(({ name, examples: texts }) => [name, texts] as const);
 
   it.each(examples)("of %s can be run as they stand", async (_, texts) => {

@@ -181,6 +181,17 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
   watch: [["watch", "evil", "--after-seq", "0", "--limit", "7"]],
   verify: [["verify"], ["verify", "--store", `sqlite:${attack}`]],
   stats: [["stats"]],
+  serve: [
+    ["serve", "--host", attack, "--port", "0"],
+    ["serve", "--public-url", attack, "--port", "0"],
+    ["serve", "--token-file", `x${attack}`, "--port", "0"],
+  ],
+  token: [
+    ["token", attack],
+    ["token", "create", attack, "--scopes", "read"],
+    ["token", "list"],
+    ["token", "revoke", attack],
+  ],
   reindex: [["reindex"], ["reindex", "--store", "memory:"]],
   backup: [
     ["backup", `missing${attack}/x.db`],

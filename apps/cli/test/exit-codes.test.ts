@@ -93,6 +93,30 @@ const cases: readonly Case[] = [
     code: 2,
     error: "USAGE",
   },
+  {
+    args: ["sessions", "--store", "http://127.0.0.1:1"],
+    code: 1,
+    error: "STORE_UNREACHABLE",
+    message: /127\.0\.0\.1:1/,
+  },
+  { args: ["sessions", "--store", "http://ada:geheim@127.0.0.1:1"], code: 1, error: "STORE_URL_INVALID" },
+  { args: ["sessions", "--store", "http://127.0.0.1:1/?token=geheim"], code: 1, error: "STORE_URL_INVALID" },
+  { args: ["serve", "--store", "http://127.0.0.1:1"], code: 2, error: "USAGE", message: /a store of its own/ },
+  { args: ["serve", "--host", "0.0.0.0", "--port", "0"], code: 2, error: "USAGE", message: /no token yet/ },
+  { args: ["serve", "--port", "x"], code: 1, error: "CONFIG_INVALID" },
+  { args: ["serve", "--port", "70000"], code: 1, error: "CONFIG_INVALID", message: /0 to 65535/ },
+  { args: ["serve", "--port", "0", "--host", "192.0.2.1", "--token-file", "none"], code: 1, error: "FILE_NOT_FOUND" },
+  { args: ["serve", "--port", "0", "--public-url", "ftp://x"], code: 2, error: "USAGE" },
+  { args: ["serve", "--port", "0", "--quiet", "--timeout", "300"], code: 0, error: null },
+  { args: ["token", "make"], code: 2, error: "USAGE" },
+  { args: ["token", "create"], code: 2, error: "USAGE" },
+  { args: ["token", "create", "x", "--scopes", "everything"], code: 2, error: "USAGE", message: /read, write, delete/ },
+  { args: ["token", "create", "x", "--expires", "soon"], code: 2, error: "USAGE" },
+  { args: ["token", "create", "x", "--store", "memory:"], code: 2, error: "USAGE" },
+  { args: ["token", "revoke"], code: 2, error: "USAGE" },
+  { args: ["token", "revoke", "nothing"], code: 1, error: "INPUT_INVALID" },
+  { args: ["token", "list", "--store", "http://127.0.0.1:1"], code: 1, error: "STORE_UNREACHABLE" },
+  { args: ["token"], code: 0, error: null },
   { args: ["config", "--config", "missing.json"], code: 1, error: "FILE_NOT_FOUND" },
   { args: ["config", "--config", "bad-config.json"], code: 1, error: "CONFIG_INVALID", message: /did you mean store/ },
   { args: ["config", "--check"], code: 0, error: null },
@@ -206,7 +230,10 @@ describe("exit codes", () => {
 
 describe("a process of its own", () => {
   it("never waits for input that is closed, whatever the command", async () => {
-    const all = commandTable.filter(({ name, isHidden }) => name !== "demo" && isHidden !== true);
+    // A server serves on: serve.test.ts ends one.
+    const all = commandTable.filter(
+      ({ name, isHidden, isService }) => name !== "demo" && isHidden !== true && isService !== true,
+    );
     const readers = ["append", "chat", "import"];
     const short = all.filter(({ name }, at) => readers.includes(name) || at % 4 === 0);
     const waiting = testSize({ short, long: all }).values();

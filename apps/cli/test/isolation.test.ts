@@ -119,6 +119,9 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
   backup: "takes no session",
   "restore-backup": "takes no session",
   stats: [{ args: [], expected: "blind" }],
+  // It would serve until it is stopped: what a token of one agent reaches is tried in apps/server.
+  serve: "takes no session",
+  token: "takes no session",
   diagnose: "takes no session",
   config: "takes no session",
   completion: "takes no session",

@@ -1,35 +1,23 @@
 import { expect } from "vitest";
 import { objects } from "./harness.ts";
+import {
+  anything,
+  count,
+  flag,
+  kind,
+  list,
+  listOf,
+  listOfTexts,
+  number,
+  object,
+  one,
+  or,
+  problemOf,
+  text,
+} from "./shape-checks.ts";
+import type { Shape } from "./shape-checks.ts";
+import { serverShapes } from "./server-shapes.ts";
 
-/** A shape: the exact keys with a check of each value; written by hand from the contract, not from the code. */
-type Shape = Readonly<Record<string, (value: unknown) => boolean>>;
-
-const text = (value: unknown): boolean => typeof value === "string";
-const flag = (value: unknown): boolean => typeof value === "boolean";
-const count = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0;
-const number = (value: unknown): boolean => typeof value === "number";
-const anything = (): boolean => true;
-const list = (value: unknown): boolean => Array.isArray(value);
-const listOfTexts = (value: unknown): boolean => Array.isArray(value) && value.every(text);
-const or = (check: (value: unknown) => boolean) => (value: unknown) => value === null || check(value);
-const one =
-  (...words: readonly unknown[]) =>
-  (value: unknown) =>
-    words.includes(value);
-const object = (shape: Shape) => (value: unknown) => problemOf(value, shape) === null;
-const listOf = (shape: Shape) => (value: unknown) =>
-  Array.isArray(value) && value.every((item) => problemOf(item, shape) === null);
-
-function problemOf(value: unknown, shape: Shape): string | null {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return "no object";
-  const keys = Object.keys(value).toSorted().join(" ");
-  const expected = Object.keys(shape).toSorted().join(" ");
-  if (keys !== expected) return `keys ${keys}, not ${expected}`;
-  const wrong = Object.entries(shape).find(([key, check]) => !check((value as Record<string, unknown>)[key]));
-  return wrong === undefined ? null : `${wrong[0]} is ${JSON.stringify((value as Record<string, unknown>)[wrong[0]])}`;
-}
-
-const kind = { kind: text };
 const lostLine: Shape = { line: count, bytes: count, reason: text };
 const totals: Shape = {
   sources: count,
@@ -381,6 +369,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     actual: or(anything),
     outcome: one("answered", "partial", "overflowed", "failed", "aborted"),
   },
+  ...serverShapes,
   completion: { ...kind, shell: one("bash", "zsh", "fish"), script: text },
 };
 

@@ -148,6 +148,11 @@ const cases: readonly Case[] = [
     stderr: ["error"],
   },
   { command: "stats", args: [], stdout: ["stats"] },
+  { command: "serve", args: ["--port", "0", "--quiet", "--timeout", "500"], stdout: ["server"] },
+  { command: "serve", args: ["--host", "0.0.0.0", "--port", "0"], code: 2, stdout: [], stderr: ["error"] },
+  { command: "token", args: ["create", "laptop"], stdout: ["token"] },
+  { command: "token", args: ["list", "--all"], stdout: ["token", "end"] },
+  { command: "token", args: ["revoke", "nothing"], code: 1, stdout: [], stderr: ["error"] },
   { command: "diagnose", args: [], stdin: "prompt is too long: 210000 tokens > 200000 maximum", stdout: ["diagnosis"] },
   { command: "completion", args: ["zsh"], stdout: ["completion"] },
 ];

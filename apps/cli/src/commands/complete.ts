@@ -58,14 +58,15 @@ function operandsAfter(commands: Commands, words: readonly string[], options: re
 
 /** Keys and labels, newest first. A store that cannot be read has nothing to offer: a shell is no place for errors. */
 async function sessionNames(context: CommandContext, before: readonly string[]): Promise<readonly string[]> {
-  const { host, scope, signal } = context;
+  const { host, scope, signal, tokenPlaces } = context;
   const url = before[before.indexOf("--store") + 1];
   const agentId = before.includes("--agent") ? before[before.indexOf("--agent") + 1] : scope.agentId;
   const names: string[] = [];
   const exact: string[] = [];
   try {
     const isNamed = before.includes("--store") && url !== undefined;
-    await using own = isNamed ? await openStore(url, { workingDirectory: host.workingDirectory, create: false }) : null;
+    const options = { workingDirectory: host.workingDirectory, create: false, tokenPlaces };
+    await using own = isNamed ? await openStore(url, options) : null;
     const store = own ?? (await context.openStore("read"));
     const query = {
       namespace: scope.namespace,

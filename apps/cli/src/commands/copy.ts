@@ -32,6 +32,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   await using to = await openStore(target, {
     workingDirectory: host.workingDirectory,
     create: true,
+    tokenPlaces: context.tokenPlaces,
     onEvent: (event) => {
       if (event.name === "finding") output.finding(event.finding);
     },

@@ -1,0 +1,51 @@
+import type { CommandDefinition } from "../command.ts";
+import { parseAge } from "../option-values.ts";
+
+/** Sessions over HTTP. */
+export const serverCommands: readonly CommandDefinition[] = [
+  {
+    name: "serve",
+    description: "serve the store over HTTP until it is interrupted, on loopback unless told otherwise",
+    isService: true,
+    arguments: [],
+    options: [
+      { flags: "--host <address>", description: "the address to listen on (default: 127.0.0.1)" },
+      { flags: "--port <n>", description: "the port; 0 takes a free one (default: 4788)" },
+      { flags: "--public-url <url>", description: "the address that clients use, behind a proxy" },
+      { flags: "--token-file <file>", description: "a token that may do everything, in a file that only you can read" },
+    ],
+    settings: {
+      host: "server.host",
+      port: "server.port",
+      publicUrl: "server.publicUrl",
+      tokenFile: "server.tokenFile",
+    },
+    exitCodes: { PATH_UNSAFE: 2 },
+    examples: ["serve", "serve --port 0 --json"],
+    load: () => import("../commands/serve.ts"),
+  },
+  {
+    name: "token",
+    description: "make, list and revoke the tokens of a server; works on its store, and over HTTP",
+    arguments: [
+      { name: "[action]", description: "create, list or revoke (default: list)" },
+      { name: "[name]", description: "create: what it is for; revoke: the id of the token" },
+    ],
+    options: [
+      {
+        flags: "--scopes <list>",
+        description: "of create: read, write, delete, metrics, admin, with commas between (default: read,write)",
+      },
+      { flags: "--agents <list>", description: "of create: only sessions of these agents (default: of all)" },
+      { flags: "--all-namespaces", description: "of create: each request names its namespace" },
+      {
+        flags: "--expires <age>",
+        description: "of create: valid for so long: 12h, 30d (default: for ever)",
+        parse: parseAge,
+      },
+      { flags: "--all", description: "of list: tokens that were revoked or have expired too" },
+    ],
+    examples: ["token create laptop --scopes read,write --expires 30d", "token list --json"],
+    load: () => import("../commands/token.ts"),
+  },
+];

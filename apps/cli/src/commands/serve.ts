@@ -1,0 +1,254 @@
+import { mkdirSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import process from "node:process";
+import { parseStoreUrl } from "@throughline/config";
+import { maskSecrets } from "@throughline/config/internal";
+import type { SettingValue } from "@throughline/core/internal";
+import { shellWord } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
+import type { SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import { createServer, createTokenStore, isValidToken, scopes } from "@throughline/server";
+import type { Server, ServerOptions, TokenInfo, TokenRights } from "@throughline/server";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { openStore } from "../open-store.ts";
+import {
+  claimServerFile,
+  readSecretFile,
+  readServerFile,
+  removeServerFile,
+  serverFilePath,
+} from "../server/server-file.ts";
+import type { ServerFile } from "../server/server-file.ts";
+import { version } from "../version.ts";
+
+/** Of the token that a server makes for the programs of its own home. */
+const ownLabel = "server.json";
+const everything: TokenRights = { namespace: "*", agents: "*", scopes, expiresAtMs: null };
+
+/** Serves the store until the command is interrupted. */
+export async function run(context: CommandContext, _input: CommandInput): Promise<number> {
+  const { host, output, signal, storeUrl } = context;
+  const valueOf = (key: string): SettingValue => context.settings.find((setting) => setting.key === key)?.value ?? null;
+  if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "http")
+    throw usageError("serve needs a store of its own; another server has the one of --store.");
+  const options = serverOptions(valueOf);
+  const home = resolve(host.workingDirectory, String(valueOf("home")));
+  assertClosed(home);
+  const tokenFile = valueOf("server.tokenFile");
+  const mounted = tokenFile === null ? null : readToken(resolve(host.workingDirectory, String(tokenFile)));
+  const path = serverFilePath(home);
+  const stale = await staleServer(path);
+  let onEvent: Parameters<ServerOptions["openStore"]>[0] = () => {};
+  const store = await openStore(storeUrl, {
+    workingDirectory: host.workingDirectory,
+    create: true,
+    onEvent: (event) => onEvent(event),
+  });
+  let own: { readonly id: string; readonly file: ServerFile } | null = null;
+  let server: Server;
+  try {
+    await assertReachable(store, options.host, mounted);
+    server = await listening({
+      ...options,
+      openStore: (listener) => {
+        onEvent = listener;
+        return store;
+      },
+      version,
+      log: { write: (line) => void host.stderr.write(line) },
+      logLevel: logLevelOf(context),
+      onStopping: async (tokens) => {
+        if (own === null) return;
+        removeServerFile(path, own.file);
+        await tokens.revoke(own.id);
+      },
+    });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  try {
+    // What a killed server left ends now: nobody can revoke a token that nobody knows.
+    await revokeOf(server, stale);
+    const { info, text } = await server.tokens.create(everything, ownLabel);
+    const file = { url: localUrl(server.url), token: text, pid: process.pid };
+    own = { id: info.id, file };
+    if (!claimServerFile(path, file, stale)) throw running(readServerFile(path));
+    await tell(context, server, path);
+    await aborted(signal);
+    if (!output.isJson) output.note("Stopping: requests that run come to their end. A second signal stops at once.");
+  } finally {
+    await server.close();
+  }
+  return 0;
+}
+
+function serverOptions(
+  valueOf: (key: string) => SettingValue,
+): Omit<ServerOptions, "openStore"> & { readonly host: string; readonly port: number } {
+  const listOf = (key: string): readonly string[] => valueOf(`server.${key}`) as readonly string[];
+  const numberOf = (key: string): number => Number(valueOf(`server.${key}`));
+  const publicUrl = valueOf("server.publicUrl");
+  const cursorKey = valueOf("server.cursorKey");
+  if (publicUrl !== null && !/^https?:$/.test(URL.parse(String(publicUrl))?.protocol ?? ""))
+    throw usageError(`server.publicUrl is ${JSON.stringify(publicUrl)}; it must be an http or https address.`);
+  if (cursorKey !== null && !/^[0-9a-f]{64}$/i.test(String(cursorKey)))
+    throw usageError("server.cursorKey must be 64 hexadecimal digits.", {}, "Make one: openssl rand -hex 32.");
+  return {
+    host: String(valueOf("server.host")),
+    port: numberOf("port"),
+    ...(publicUrl === null ? {} : { publicUrl: String(publicUrl) }),
+    allowedHosts: listOf("allowedHosts"),
+    allowedOrigins: listOf("allowedOrigins"),
+    trustedProxies: listOf("trustProxy"),
+    ...(cursorKey === null ? {} : { cursorKey: Buffer.from(String(cursorKey), "hex") }),
+    drainDelayMs: numberOf("drainDelayMs"),
+    limits: {
+      requestsPerMinute: numberOf("requestsPerMinute"),
+      requestBurst: numberOf("requestBurst"),
+      streamsPerToken: numberOf("streamsPerToken"),
+      streams: numberOf("streams"),
+    },
+  };
+}
+
+/** A home that others can read or write would show them the token, or let them put another in its place. */
+function assertClosed(home: string): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const { mode } = statSync(home);
+  if (process.getuid === undefined || (mode & 0o077) === 0) return;
+  throw new ThroughlineError("PATH_UNSAFE", `The home ${JSON.stringify(home)} is open to other users.`, {
+    outcome: "not-applied",
+    details: { path: home },
+    remedy: `Close it: chmod 700 ${shellWord(home)}.`,
+  });
+}
+
+function readToken(path: string): string {
+  const text = readSecretFile(path);
+  if (text === null) throw new ThroughlineError("FILE_NOT_FOUND", `There is no token file ${JSON.stringify(path)}.`);
+  return text.trim();
+}
+
+/** What a server left that is no more; null when none did. @throws {ThroughlineError} SERVER_RUNNING */
+async function staleServer(path: string): Promise<ServerFile | null> {
+  const file = readServerFile(path);
+  if (file !== null && file.pid !== process.pid && isAlive(file.pid) && (await answers(file.url))) throw running(file);
+  return file;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** False when nothing listens there. A server that is slow to answer is one. */
+async function answers(url: string): Promise<boolean> {
+  try {
+    await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2000), redirect: "error" });
+    return true;
+  } catch (error) {
+    return (error as Error).name === "TimeoutError";
+  }
+}
+
+function running(file: ServerFile | null): ThroughlineError {
+  const who = file === null ? "Another server" : `Another server (pid ${file.pid})`;
+  const where = file === null ? "" : ` at ${file.url}`;
+  const message = `${who} serves this home already${where}.`;
+  return new ThroughlineError("SERVER_RUNNING", message, {
+    details: { pid: file?.pid ?? null, url: file?.url ?? null },
+  });
+}
+
+/** @throws {ThroughlineError} USAGE for an address that others reach, while the store has no token for them */
+async function assertReachable(store: SessionStore, host: string, mounted: string | null): Promise<void> {
+  const nowMs = (): number => systemClock.nowMs();
+  const tokens = createTokenStore(store, nowMs);
+  if (mounted !== null) {
+    await tokens.adopt(mounted, everything, "token file");
+    const token = tokens.find(mounted);
+    if (token !== null && isValidToken(token, nowMs())) return;
+    throw usageError("The token in the token file was revoked, or another token has its id.");
+  }
+  if (isLoopback(host)) return;
+  const isForOthers = (token: TokenInfo): boolean => token.label !== ownLabel && isValidToken(token, nowMs());
+  if ((await tokens.list()).some(isForOthers)) return;
+  throw usageError(
+    `${host} can be reached from other machines, and the store has no token yet.`,
+    { host },
+    "Make a token first: `throughline token create NAME`; or name one with --token-file.",
+  );
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
+const refusals: ReadonlyMap<unknown, string> = new Map([
+  ["EADDRINUSE", "another program uses it"],
+  ["EACCES", "this user may not use it"],
+  ["EADDRNOTAVAIL", "this machine does not have it"],
+  ["ENOTFOUND", "no address has this name"],
+  ["EAI_AGAIN", "no address has this name"],
+]);
+
+async function listening(options: ServerOptions & { readonly host: string; readonly port: number }): Promise<Server> {
+  try {
+    return await createServer(options);
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    const why = syscall === undefined ? undefined : refusals.get(code);
+    if (why === undefined) throw error;
+    const { host, port } = options;
+    const message = `The server cannot listen on ${host} port ${port}: ${why}.`;
+    throw new ThroughlineError("ADDRESS_UNAVAILABLE", message, {
+      details: { host, port, systemCode: code },
+      cause: error,
+    });
+  }
+}
+
+async function revokeOf({ tokens }: Server, stale: ServerFile | null): Promise<void> {
+  const left = stale === null ? null : tokens.find(stale.token);
+  if (left !== null && left.revokedAtMs === null) await tokens.revoke(left.id);
+}
+
+/** An address that stands for all is no address to send a request to. */
+function localUrl(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}
+
+async function tell({ output, storeUrl }: CommandContext, server: Server, path: string): Promise<void> {
+  const store = maskSecrets(storeUrl);
+  const url = localUrl(server.url);
+  if (output.isJson) await output.object({ kind: "server", url, pid: process.pid, store, serverFile: path });
+  else await output.line(url);
+  await output.flush();
+  if (output.isJson) return;
+  output.note(`Serving ${store}; Ctrl-C stops it.`);
+  output.note(`The token of this machine is in ${path}; it ends with the server.`);
+  output.note("`throughline token create NAME` makes a token that stays.");
+}
+
+/** On a terminal, lines for each request would hide everything else. */
+function logLevelOf({ host, settings, output }: CommandContext): "debug" | "info" | "warn" | "error" {
+  const setting = settings.find(({ key }) => key === "logLevel");
+  const isTerminal = (host.stderr as { readonly isTTY?: boolean }).isTTY === true;
+  if (output.isQuiet) return "error";
+  if (setting?.source === "default" && isTerminal) return "warn";
+  return (setting?.value ?? "info") as "info";
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) done();
+    else signal.addEventListener("abort", () => done(), { once: true });
+  });
+}

@@ -1,0 +1,165 @@
+import { parseStoreUrl } from "@throughline/config";
+import { ThroughlineError } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import { createHttpClient } from "@throughline/http-client";
+import { createAuditLog, createTokenStore, isValidToken, scopes as allScopes } from "@throughline/server";
+import type { TokenInfo, TokenRights } from "@throughline/server";
+import { readFailure } from "@throughline/store-http/internal";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { findToken } from "../server/server-access.ts";
+import { timeText } from "../time-text.ts";
+
+interface TokenOptions {
+  readonly scopes?: string;
+  readonly agents?: string;
+  readonly allNamespaces?: boolean;
+  readonly expires?: number;
+  readonly all?: boolean;
+}
+
+/** The tokens of a store, wherever it is. */
+interface Tokens {
+  list(): Promise<readonly TokenInfo[]>;
+  create(rights: TokenRights, label: string): Promise<{ readonly info: TokenInfo; readonly text: string }>;
+  revoke(id: string): Promise<TokenInfo>;
+}
+
+/** Makes, lists and revokes tokens. */
+export async function run(context: CommandContext, input: CommandInput): Promise<number> {
+  const [action = "list", name, ...rest] = input.arguments;
+  const options = input.options as TokenOptions;
+  if (rest.length > 0) throw usageError(`token ${action} takes one name at most.`);
+  if (action === "create") return create(context, name, options);
+  if (action === "list" && name === undefined) return list(context, options.all === true);
+  if (action === "list") throw usageError("token list takes no name.");
+  if (action !== "revoke") throw usageError(`token does create, list and revoke, not ${JSON.stringify(action)}.`);
+  if (name === undefined)
+    throw usageError("token revoke needs the id of a token.", {}, "`throughline token list` prints the ids.");
+  const revoked = await (await openTokens(context, "write")).revoke(name);
+  if (context.output.isJson) await context.output.object(tokenJson(revoked));
+  else await context.output.line(`revoked ${revoked.id}`);
+  return 0;
+}
+
+async function create(context: CommandContext, name: string | undefined, options: TokenOptions): Promise<number> {
+  const { output, scope } = context;
+  if (name === undefined || name.trim() === "") throw usageError("token create needs a name: what the token is for.");
+  if (name.length > 200) throw usageError("The name of a token has at most 200 characters.");
+  const scopes = wordsOf(options.scopes ?? "read,write");
+  const unknown = scopes.find((word) => !(allScopes as readonly string[]).includes(word));
+  if (unknown !== undefined || scopes.length === 0)
+    throw usageError(`--scopes takes ${allScopes.join(", ")}, not ${JSON.stringify(unknown ?? "")}.`);
+  const named = options.agents === undefined ? (scope.isAgentGiven ? [scope.agentId] : null) : wordsOf(options.agents);
+  if (named?.length === 0) throw usageError("--agents names no agent.");
+  const rights: TokenRights = {
+    namespace: options.allNamespaces === true ? "*" : scope.namespace,
+    agents: named ?? "*",
+    scopes: allScopes.filter((each) => scopes.includes(each)),
+    expiresAtMs: options.expires === undefined ? null : systemClock.nowMs() + options.expires,
+  };
+  const { info, text } = await (await openTokens(context, "write")).create(rights, name);
+  if (output.isJson) await output.object(tokenJson(info, text));
+  else await output.line(text);
+  await output.flush();
+  if (!output.isJson) output.note("This is the only time that the token is shown. Keep it like a password.");
+  return 0;
+}
+
+async function list(context: CommandContext, isAll: boolean): Promise<number> {
+  const { output } = context;
+  const nowMs = systemClock.nowMs();
+  const tokens = (await (await openTokens(context, "read")).list()).filter(
+    (token) => isAll || isValidToken(token, nowMs),
+  );
+  if (output.isJson) {
+    for (const token of tokens) await output.object(tokenJson(token));
+    await output.end(tokens.length);
+    return 0;
+  }
+  const rows = tokens.map(({ id, label, namespace, agents, scopes, expiresAtMs, revokedAtMs }) => [
+    id,
+    label ?? "",
+    scopes.join(","),
+    agents === "*" ? "all" : agents.join(","),
+    namespace,
+    revokedAtMs !== null ? `revoked ${timeText(revokedAtMs)}` : expiresAtMs === null ? "never" : timeText(expiresAtMs),
+  ]);
+  const titles = ["ID", "NAME", "SCOPES", "AGENTS", "NAMESPACE", "ENDS"];
+  await output.table(
+    titles.map((title) => ({ title })),
+    rows,
+  );
+  return 0;
+}
+
+function wordsOf(text: string): readonly string[] {
+  return text
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
+}
+
+function tokenJson(
+  info: TokenInfo,
+  secret: string | null = null,
+): { readonly kind: "token" } & Record<string, unknown> {
+  const { id, label, namespace, agents, scopes, createdAtMs, expiresAtMs, revokedAtMs } = info;
+  return { kind: "token", id, label, namespace, agents, scopes, createdAtMs, expiresAtMs, revokedAtMs, secret };
+}
+
+async function openTokens(context: CommandContext, purpose: "read" | "write"): Promise<Tokens> {
+  const { host, storeUrl, signal, tokenPlaces } = context;
+  const address = parseStoreUrl(storeUrl, host.workingDirectory);
+  if (address.scheme === "http") return remoteTokens(address.url, findToken(address.url, tokenPlaces), signal);
+  if (address.scheme === "memory") throw usageError("A store in memory keeps no tokens.");
+  const store = await context.openStore(purpose);
+  const nowMs = (): number => systemClock.nowMs();
+  const tokens = createTokenStore(store, nowMs);
+  const audit = createAuditLog(store, nowMs);
+  const common = { by: "cli", agentId: null, requestId: null };
+  return {
+    list: () => tokens.list(),
+    create: async (rights, label) => {
+      const { namespace, agents, scopes, expiresAtMs } = rights;
+      const details = { label, agents, scopes, expiresAtMs };
+      await audit.write({ ...common, action: "token.create", namespace, details });
+      return tokens.create(rights, label);
+    },
+    revoke: async (id) => {
+      const found = (await tokens.list()).find((token) => token.id === id);
+      if (found === undefined) throw unknownToken(id);
+      await audit.write({ ...common, action: "token.revoke", namespace: found.namespace, details: { id } });
+      return tokens.revoke(id);
+    },
+  };
+}
+
+function unknownToken(id: string): ThroughlineError {
+  const message = `There is no token ${JSON.stringify(id)}.`;
+  const remedy = "`throughline token list --all` prints the ids.";
+  return new ThroughlineError("INPUT_INVALID", message, { outcome: "not-applied", details: { id }, remedy });
+}
+
+type WireToken = TokenInfo & { readonly secret: string | null };
+
+/** The tokens of a server that another program runs, by its own routes. */
+function remoteTokens(url: string, token: string | undefined, signal: AbortSignal): Tokens {
+  const client = createHttpClient({ url, ...(token === undefined ? {} : { token }) });
+  const ask = async <Answer>(request: Parameters<typeof client.json>[0]): Promise<Answer> => {
+    try {
+      return await client.json<Answer>({ ...request, signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw readFailure(error, url).error;
+    }
+  };
+  return {
+    list: async () => (await ask<{ readonly items: readonly WireToken[] }>({ path: "/admin/tokens" })).items,
+    create: async (rights, label) => {
+      const info = await ask<WireToken>({ method: "POST", path: "/admin/tokens", body: { label, ...rights } });
+      return { info, text: info.secret ?? "" };
+    },
+    revoke: (id) => ask<WireToken>({ method: "DELETE", path: `/admin/tokens/${encodeURIComponent(id)}` }),
+  };
+}

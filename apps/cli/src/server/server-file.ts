@@ -1,0 +1,136 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/internal";
+import { systemRandom } from "@throughline/core/node";
+
+/** What a running server leaves in its home for the programs of its user. */
+export interface ServerFile {
+  readonly url: string;
+  /** May do everything; it ends with the server. */
+  readonly token: string;
+  readonly pid: number;
+}
+
+const mostBytes = 65_536;
+
+export function serverFilePath(home: string): string {
+  return join(home, "server.json");
+}
+
+/**
+ * The file of a home; null when there is none, or not one that a server wrote. It holds a secret: a link, and a file that
+ * others may read or own, are refused.
+ * @throws {ThroughlineError} PATH_UNSAFE
+ */
+export function readServerFile(path: string): ServerFile | null {
+  const text = readSecretFile(path);
+  if (text === null) return null;
+  try {
+    const { url, token, pid } = JSON.parse(text) as Record<string, unknown>;
+    if (typeof url === "string" && URL.canParse(url) && typeof token === "string" && Number.isSafeInteger(pid))
+      return { url, token, pid: Number(pid) };
+  } catch {
+    // Not what a server wrote: nothing is known from it.
+  }
+  return null;
+}
+
+/**
+ * The text of a file that only its owner may read; null when it is not there.
+ * @throws {ThroughlineError} PATH_UNSAFE for a link, for anything but a file, and for a file that others may read or own
+ */
+export function readSecretFile(path: string): string | null {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    if (code === "ELOOP") throw unsafe(path, "is a symbolic link", "Put the file itself there.");
+    throw error;
+  }
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) throw unsafe(path, "is not a regular file", "Put a regular file there.");
+    const user = process.getuid?.();
+    if (user !== undefined && stats.uid !== user && stats.uid !== 0)
+      throw unsafe(path, `belongs to user ${stats.uid}`, "Use a file of the user that runs this command.");
+    if (user !== undefined && (stats.mode & 0o077) !== 0)
+      throw unsafe(path, "can be read by other users", `Close it: chmod 600 ${shellWord(path)}.`);
+    if (stats.size > mostBytes)
+      throw unsafe(path, `has ${stats.size} bytes`, `A file of a token has at most ${mostBytes}.`);
+    const bytes = Buffer.alloc(stats.size);
+    return bytes.toString("utf8", 0, readSync(descriptor, bytes, 0, bytes.length, 0));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Puts the file there unless another is. `stale`: the file that may be replaced, which a killed server left. False when
+ * another server was faster.
+ */
+export function claimServerFile(path: string, file: ServerFile, stale: ServerFile | null): boolean {
+  const temporary = `${path}.${systemRandom.uuid()}.tmp`;
+  writeFileSync(temporary, `${JSON.stringify(file)}\n`, { mode: 0o600, flag: "wx" });
+  try {
+    if (linked(temporary, path)) return true;
+    const found = readServerFile(path);
+    if (found !== null && !isSame(found, stale)) return false;
+    return removeServerFile(path, found) && linked(temporary, path);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** Takes the file away if it is still this one; false when it is another by now. Null: one that no server wrote. */
+export function removeServerFile(path: string, file: ServerFile | null): boolean {
+  const aside = `${path}.${systemRandom.uuid()}.tmp`;
+  try {
+    // By its name nobody else can take the same file away.
+    renameSync(path, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return true;
+    throw error;
+  }
+  try {
+    const found = readServerFile(aside);
+    if (found === null || isSame(found, file)) return true;
+    linked(aside, path);
+    return false;
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+function isSame(one: ServerFile, other: ServerFile | null): boolean {
+  return one.url === other?.url && one.token === other.token && one.pid === other.pid;
+}
+
+/** A second name for a file; false when the name is taken. */
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function unsafe(path: string, why: string, remedy: string): ThroughlineError {
+  const message = `${JSON.stringify(path)} holds a secret, and ${why}.`;
+  return new ThroughlineError("PATH_UNSAFE", message, { outcome: "not-applied", details: { path }, remedy });
+}

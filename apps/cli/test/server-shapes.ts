@@ -1,0 +1,18 @@
+import { count, kind, listOfTexts, or, text, type Shape } from "./shape-checks.ts";
+
+/** What `serve` and `token` print. */
+export const serverShapes: Readonly<Record<string, Shape>> = {
+  server: { ...kind, url: text, pid: count, store: text, serverFile: text },
+  token: {
+    ...kind,
+    id: text,
+    label: or(text),
+    namespace: text,
+    agents: (value) => value === "*" || listOfTexts(value),
+    scopes: listOfTexts,
+    createdAtMs: count,
+    expiresAtMs: or(count),
+    revokedAtMs: or(count),
+    secret: or(text),
+  },
+};
