@@ -2,6 +2,7 @@
 // happens, with 1, 100 and 10,000 watches of different sessions on one handle; and how long an append of another handle takes
 // to arrive. PostgreSQL where THROUGHLINE_POSTGRES_URL names a server.
 // node --conditions=@throughline/source benchmarks/idle-watches.ts [--seconds 5] [--counts 1,100,10000]
+//   [--stores sqlite,jsonl,postgres]
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -125,8 +126,6 @@ async function measureIdle(counted: CountedStore, count: number, seconds: number
   const controller = new AbortController();
   const arrived = new Map<number, () => void>();
   const watches = Array.from({ length: count }, async (_, index) => {
-    // PostgreSQL lets 1,000 operations wait for a connection.
-    await pause(100 * Math.floor(index / 50));
     const pages = watching.watch?.watch(ref(index), { afterSeq: 0, signal: controller.signal }) ?? [];
     for await (const _page of pages) arrived.get(index)?.();
   });
@@ -158,14 +157,23 @@ async function measureIdle(counted: CountedStore, count: number, seconds: number
 
 if (import.meta.main) {
   const { values } = parseArgs({
-    options: { seconds: { type: "string", default: "5" }, counts: { type: "string", default: "1,100,10000" } },
+    options: {
+      seconds: { type: "string", default: "5" },
+      counts: { type: "string", default: "1,100,10000" },
+      stores: { type: "string", default: "sqlite,jsonl,postgres" },
+    },
   });
   const url = process.env["THROUGHLINE_POSTGRES_URL"];
-  const places = [countedSqlite, countedJsonl, ...(url === undefined ? [] : [() => countedPostgres(url)])];
+  const places = {
+    sqlite: countedSqlite,
+    jsonl: countedJsonl,
+    ...(url === undefined ? {} : { postgres: () => countedPostgres(url) }),
+  };
   process.stdout.write(
     "| store | watches | a second, idle | arrival ms, median | CPU idle |\n| --- | --- | --- | --- | --- |\n",
   );
-  for (const open of places)
+  const wanted = values.stores.split(",");
+  for (const [, open] of Object.entries(places).filter(([name]) => wanted.includes(name)))
     for (const count of values.counts.split(",").map(Number)) {
       const counted = open();
       const { askedPerSecond, arrivalMs, cpuShare } = await measureIdle(counted, count, Number(values.seconds));
