@@ -16,6 +16,33 @@ function projectFolders(): string[] {
   return [...found, "tools"].filter((folder) => existsSync(join(root, folder, "test"))).toSorted();
 }
 
+/**
+ * Projects whose files share a worker: it loads their sources once instead of once for each file. What a file of these
+ * changes of its process, it restores.
+ */
+const shared: ReadonlySet<string> = new Set([
+  "packages/adapter-claude-agent-sdk",
+  "packages/checkpoint",
+  "packages/compaction",
+  "packages/config",
+  "packages/core",
+  "packages/foreign-formats",
+  "packages/guard",
+  "packages/history",
+  "packages/inspect",
+  "packages/memory-flush",
+  "packages/models",
+  "packages/openclaw-format",
+  "packages/policy",
+  "packages/provider-simulator",
+  "packages/queries",
+  "packages/session-tools",
+  "packages/store-memory",
+  "packages/summarizer-providers",
+  "packages/tokens",
+  "packages/workspace-tools",
+]);
+
 const config: ViteUserConfig = defineConfig({
   // All three are needed: a project that misses one resolves a neighbour's dist, which a fresh clone does not have.
   resolve: { conditions: [...conditions, "module", "node", "development|production"] },
@@ -33,6 +60,7 @@ const config: ViteUserConfig = defineConfig({
       extends: true as const,
       test: {
         name: folder,
+        isolate: !shared.has(folder),
         root: join(root, folder),
         include: ["test/**/*.test.ts"],
         setupFiles: [join(root, "tools/fail-on-console.ts")],

@@ -297,6 +297,7 @@ export const longSuites: readonly LongSuite[] = [
     project: "apps/cli",
     full: files([
       "chat-providers",
+      "cut-connections",
       "denied-files",
       "exit-codes",
       "failed-flushes",

@@ -5,6 +5,7 @@ import { createSessions } from "@throughline/session";
 import { createPostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type PostgresServer } from "../../../packages/store-postgres/test/postgres-server.ts";
+import { testSize } from "../../../tools/test-size.ts";
 import { startCuttingProxy, type Cut, type CuttingProxy } from "./cutting-proxy.ts";
 import { runChild, temporaryDirectory } from "./harness.ts";
 
@@ -15,6 +16,9 @@ afterAll(() => directory.remove());
 
 const count = (text: string, part: string): number => text.split(part).length - 1;
 const when = ["before-commit", "after-commit"] as const;
+/** In the short tier one append is cut before its commit and the next one after it. */
+const placesOf = (from: number): readonly (typeof when)[number][] =>
+  testSize({ short: from % 2 === 1 ? when.slice(0, 1) : when.slice(1), long: [...when] });
 
 describe.skipIf(!isHere)(
   `a connection to PostgreSQL that is cut${isHere ? "" : `: needs PostgreSQL, ${started.unavailable}`}`,
@@ -81,7 +85,7 @@ describe.skipIf(!isHere)(
       expect(clean).toMatchObject({ outcomes: ["done", "done"], asked: [true, true, true] });
       expect(clean.appends).toBe(6);
       for (let from = 1; from <= clean.appends; from++)
-        for (const place of when)
+        for (const place of placesOf(from))
           for (const cut of [
             { from, until: from, when: place },
             { from, when: place },
@@ -107,7 +111,7 @@ describe.skipIf(!isHere)(
 
     it("under chat --once: 0 only when the server has the whole turn, once", async () => {
       for (let from = 1; from <= 2; from++)
-        for (const place of when)
+        for (const place of placesOf(from))
           for (const cut of [
             { from, until: from, when: place },
             { from, when: place },

@@ -57,15 +57,21 @@ describe("an interrupt", () => {
     for (const at of keys.keys()) writeFileSync(join(source, `i${at}.jsonl`), header.replace("ID", `i${at}`));
     const store = join(home, "other");
     const args = ["import", source, "--store", `jsonl:${store}`, "--json"];
-    const interrupt = new AbortController();
+    // A process of its own: in this one the import would keep the look from its turn.
+    const child = start(home, args);
+    let [stdout, stderr] = ["", ""];
+    child.stdout.on("data", (chunk) => (stdout += chunk));
+    child.stderr.on("data", (chunk) => (stderr += chunk));
     const look = setInterval(() => {
       try {
-        if (readdirSync(join(store, "agents/main/sessions")).length > 5) interrupt.abort();
+        if (readdirSync(join(store, "agents/main/sessions")).length <= 5) return;
       } catch {
-        // Not begun yet.
+        return; // Not begun yet.
       }
+      clearInterval(look);
+      child.kill("SIGINT");
     }, 2);
-    const { code, stdout, stderr } = await runHere(home, args, { signal: interrupt.signal });
+    const code = await new Promise((resolve) => child.on("close", resolve));
     clearInterval(look);
     expect([code, stdout]).toEqual([130, ""]);
     const [note, error] = objects(stderr);
