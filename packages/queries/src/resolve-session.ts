@@ -242,7 +242,7 @@ function notFound(
     "SESSION_NOT_FOUND",
     nearest === null ? what : `${what} Did you mean ${quote(nearest)}?`,
     {
-      details: { text, agentId, nearest },
+      details: { text, agentId, ...(nearest === null ? {} : { nearest }) },
     },
   );
 }
