@@ -6,10 +6,12 @@ import { join } from "node:path";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { sessionRef } from "@throughline/core";
 import type { RecordDraft, SessionEntry, SessionStore } from "@throughline/core";
+import { inject } from "vitest";
 import { openStore } from "../src/open-store.ts";
 import { runCli } from "../src/run-cli.ts";
 
-export const binPath: string = join(import.meta.dirname, "../bin/throughline.js");
+/** The program that the processes of the tests run: the bundle that the global setup has installed. */
+export const binPath: string = inject("cliProgram");
 export const sourceCondition = "--conditions=@throughline/source";
 
 /** What a run left behind. */
@@ -46,7 +48,7 @@ export function cleanEnvironment(home: string, extra: Readonly<Record<string, st
   return { ...Object.fromEntries(own), THROUGHLINE_HOME: home, ...extra };
 }
 
-/** Starts the command line from its sources in a process of its own. */
+/** Starts the command line in a process of its own. */
 export function start(home: string, args: readonly string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, [sourceCondition, binPath, ...args], {
     cwd: options.cwd ?? home,
