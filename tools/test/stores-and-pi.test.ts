@@ -14,6 +14,7 @@ import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 import { exportToFile, importPaths } from "../../packages/transfer/src/index.ts";
 import { makeQuickFolder } from "../../packages/store-jsonl/test/temporary-folder.ts";
 import { repositoryRoot } from "../find-files.ts";
+import { testSize } from "../test-size.ts";
 
 const folders: string[] = [];
 afterEach(() => {
@@ -37,9 +38,10 @@ describe("the stores in files and in SQLite", () => {
     { timeout: 180_000 },
     async () => {
       // What takes long and what needs faults or other abilities runs with each store's own tests.
-      const cases = conformanceCases.filter(
+      const quick = conformanceCases.filter(
         ({ id, needs = [] }) => needs.length === 0 && !/^(?:model|limits|search|idempotency\/remembered)/.test(id),
       );
+      const cases = testSize({ short: quick.filter((_, at) => at % 3 === 0), long: quick });
       const passed: (readonly string[])[] = [];
       for (const [, open] of stores) {
         const results = await runConformance({
@@ -57,7 +59,7 @@ describe("the stores in files and in SQLite", () => {
       }
       const [files = [], database = []] = passed;
       expect(files).toEqual(database);
-      expect(files.length).toBeGreaterThan(60);
+      expect(files.length).toBeGreaterThan(testSize({ short: 30, long: 60 }));
     },
   );
 });

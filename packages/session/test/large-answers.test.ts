@@ -6,6 +6,7 @@ import type { AssistantMessage, ChatModel, SessionStore, AgentTool } from "@thro
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 
+import { testSize } from "../../../tools/test-size.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, modelId, outline } from "./session-fixture.ts";
 
@@ -48,35 +49,42 @@ function saying(content: AssistantMessage["content"], end: "whole" | "fails" | "
   };
 }
 
-describe.each(stores)("what is too large for a record, over store-%s", (_, create) => {
-  const text = [{ type: "text" as const, text: "x".repeat(large) }];
+// In the short tier the store with a limit of its own below that of records.
+describe.each(testSize({ short: stores.slice(1), long: stores }))(
+  "what is too large for a record, over store-%s",
+  (_, create) => {
+    const text = [{ type: "text" as const, text: "x".repeat(large) }];
 
-  it("an answer is kept up to a bound, with a mark, and the turn is done", async () => {
-    const { sessions, records } = createFixture({ store: create(), model: { ...model, chat: saying(text, "whole") } });
-    await using session = await sessions.open(key);
-    const turn = await session.runTurn("Go");
-    expect(turn).toMatchObject({ outcome: "done", stopReason: "stop" });
-    expect(turn.text).toMatch(mark);
-    expect(turn.text.length).toBeGreaterThan(limit - 128 * 1024);
-    expect(outline(await records())).toEqual(["turn:open", "user", "assistant:stop", "call:answered", "turn:done"]);
-  });
+    it("an answer is kept up to a bound, with a mark, and the turn is done", async () => {
+      const { sessions, records } = createFixture({
+        store: create(),
+        model: { ...model, chat: saying(text, "whole") },
+      });
+      await using session = await sessions.open(key);
+      const turn = await session.runTurn("Go");
+      expect(turn).toMatchObject({ outcome: "done", stopReason: "stop" });
+      expect(turn.text).toMatch(mark);
+      expect(turn.text.length).toBeGreaterThan(limit - 128 * 1024);
+      expect(outline(await records())).toEqual(["turn:open", "user", "assistant:stop", "call:answered", "turn:done"]);
+    });
 
-  it("so is what came before the provider failed, and before an abort", async () => {
-    const failing = createFixture({ store: create(), model: { ...model, chat: saying(text, "fails") } });
-    await using session = await failing.sessions.open(key);
-    await expect(session.runTurn("Go")).rejects.toMatchObject({ code: "MODEL_FAILED" });
-    const kept = await failing.records();
-    expect(outline(kept)).toEqual(["turn:open", "user", "assistant:error", "call:failed", "turn:failed"]);
-    expect(JSON.stringify(kept[2]?.record)).toMatch(mark);
-    const hanging = createFixture({ store: create(), model: { ...model, chat: saying(text, "hangs") } });
-    await using other = await hanging.sessions.open(key);
-    const controller = new AbortController();
-    const running = other.runTurn("Go", { signal: controller.signal });
-    while (!hanging.events.some(({ name }) => name === "call.started")) await new Promise((go) => setImmediate(go));
-    controller.abort();
-    expect(await running).toMatchObject({ outcome: "aborted", text: expect.stringMatching(mark) });
-  });
-});
+    it("so is what came before the provider failed, and before an abort", async () => {
+      const failing = createFixture({ store: create(), model: { ...model, chat: saying(text, "fails") } });
+      await using session = await failing.sessions.open(key);
+      await expect(session.runTurn("Go")).rejects.toMatchObject({ code: "MODEL_FAILED" });
+      const kept = await failing.records();
+      expect(outline(kept)).toEqual(["turn:open", "user", "assistant:error", "call:failed", "turn:failed"]);
+      expect(JSON.stringify(kept[2]?.record)).toMatch(mark);
+      const hanging = createFixture({ store: create(), model: { ...model, chat: saying(text, "hangs") } });
+      await using other = await hanging.sessions.open(key);
+      const controller = new AbortController();
+      const running = other.runTurn("Go", { signal: controller.signal });
+      while (!hanging.events.some(({ name }) => name === "call.started")) await new Promise((go) => setImmediate(go));
+      controller.abort();
+      expect(await running).toMatchObject({ outcome: "aborted", text: expect.stringMatching(mark) });
+    });
+  },
+);
 
 describe("other parts that are too large", () => {
   it("characters of several bytes, escapes, thoughts and thousands of blocks fit too, and small parts stay whole", async () => {

@@ -4,6 +4,7 @@ import type { AppendDraft, AppendOptions, Finding, SessionEvent, SessionStore } 
 import { attachEnvelope } from "@throughline/openclaw-format";
 import { createJsonlStore, nodeFiles, type JsonlStoreOptions } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
 import { findingCodesOf, mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
@@ -66,7 +67,7 @@ const cases: readonly LongCase[] = [
 ];
 
 describe("a line of ours that is longer than other programs' lines are read", () => {
-  it.for(cases)(
+  it.for(testSize({ short: cases.slice(0, 2), long: cases }))(
     "is read, remembered, verified and left alone by a repair: $name [REC-26, REC-29]",
     { timeout },
     async ({ draft, options = {}, store: first = {}, again = {} }) => {
