@@ -1,8 +1,10 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statfsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { defineConfig } from "vitest/config";
 import type { ViteUserConfig } from "vitest/config";
+import { isLongRun } from "./tools/test-size.ts";
 
 const root: string = import.meta.dirname;
 const conditions: string[] = ["@throughline/source"];
@@ -43,6 +45,31 @@ const shared: ReadonlySet<string> = new Set([
   "packages/workspace-tools",
 ]);
 
+/**
+ * Projects whose temporary files lie in memory in the short tier: their tests repeat one thing hundreds of times, and a
+ * flush costs nothing there. What a disk does, they simulate; the long tier runs them on one.
+ */
+const inMemory: ReadonlySet<string> = new Set([
+  "packages/openclaw-compat",
+  "packages/session",
+  "packages/store-jsonl",
+  "packages/store-sqlite",
+  "packages/transfer",
+]);
+
+/** A file system in memory that has room, and from which a library can be loaded; null where there is none. */
+function memoryFolder(): string | null {
+  const folder = "/dev/shm";
+  if (isLongRun || process.platform !== "linux" || !existsSync(folder)) return null;
+  const mount = readFileSync("/proc/mounts", "utf8")
+    .split("\n")
+    .find((line) => line.split(" ")[1] === folder);
+  const { bavail, bsize } = statfsSync(folder);
+  return mount === undefined || mount.includes("noexec") || bavail * bsize < 4 * 1024 ** 3 ? null : folder;
+}
+
+const memory: string | null = memoryFolder();
+
 const config: ViteUserConfig = defineConfig({
   // All three are needed: a project that misses one resolves a neighbour's dist, which a fresh clone does not have.
   resolve: { conditions: [...conditions, "module", "node", "development|production"] },
@@ -71,6 +98,7 @@ const config: ViteUserConfig = defineConfig({
           NODE_OPTIONS: "--conditions=@throughline/source",
           // and compiling these is three quarters of what such a process costs.
           NODE_COMPILE_CACHE: join(root, "node_modules/.cache/test-processes"),
+          ...(memory !== null && inMemory.has(folder) ? { TMPDIR: memory } : {}),
         },
         // Against a test that hangs, not against one that is slow: the slowest takes 20 s on a quiet machine.
         testTimeout: 180_000,
