@@ -224,7 +224,7 @@ describe("checkpoints by hand", () => {
       await say(terminal, "/checkpoints");
       expect(terminal.text()).toContain("No checkpoints yet.");
       await say(terminal, "/checkpoint");
-      expect(terminal.text()).toMatch(/#13 checkpoint .*covers to #12, 12 messages/);
+      expect(terminal.text()).toMatch(/#13 checkpoint [^\n]*\ncovers to #12, 12 messages/);
       await say(terminal, "/checkpoints");
     }
     expect(await only("checkpoints", key)).toMatchObject({ seq: 13, coversToSeq: 12, messageCountAtCheckpoint: 12 });
