@@ -120,22 +120,22 @@ export async function* watchSession(
     const key = start?.key ?? String(rows?.[0]?.["session_no"]);
     bell = hub.follow(key, state, signal);
     stop = signals?.add(key, { wake: () => hub.wake(key) }) ?? stop;
-    // Nobody was told of what came since.
-    hub.lookSoon();
-    let isDue = rows !== null || (start !== null && start.lastSeq > afterSeq);
+    // Nobody was told of what came since: one look for all that begin together, one more read for a single one.
+    if (start !== null) hub.lookSoon();
+    let isFirst = rows !== null;
+    let isDue = isFirst || (start !== null && start.lastSeq > afterSeq);
     while (!signal.aborted) {
       check();
       if (isDue) {
         const page = pageOf(context, ref, rows ?? (await readFrom(key)), "record");
         rows = null;
         if (signal.aborted) return;
-        if (page !== null) {
-          const reachedSeq = page.records.at(-1)?.seq ?? state.reachedSeq;
-          state.reachedSeq = reachedSeq;
-          isDue = page.lastSeq > reachedSeq;
-          yield page;
-          continue;
-        }
+        const reachedSeq = page?.records.at(-1)?.seq ?? state.reachedSeq;
+        state.reachedSeq = reachedSeq;
+        isDue = isFirst || (page !== null && page.lastSeq > reachedSeq);
+        isFirst = false;
+        if (page !== null) yield page;
+        if (isDue || page !== null) continue;
       }
       await bell.ring();
       isDue = true;

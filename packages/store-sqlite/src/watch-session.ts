@@ -108,24 +108,23 @@ async function* watchSession(
     if (start !== null) target.session = Number(start.key);
     const state = { session: target.session as Session, reachedSeq: afterSeq };
     bell = hub.follow(String(state.session), state, signal);
-    // Nobody was told of what came since.
-    lookSoon();
-    let isDue = page !== null || (start !== null && start.lastSeq > afterSeq);
+    // Nobody was told of what came since: one look for all that begin together, one more read for a single one.
+    if (start !== null) lookSoon();
+    let isFirst = page !== null;
+    let isDue = isFirst || (start !== null && start.lastSeq > afterSeq);
     while (!signal.aborted) {
       handle.life.begin();
       if (isDue) {
         page ??= await pageAfter(state.reachedSeq);
         if (signal.aborted) return;
-        const last = page.records.at(-1);
-        if (last !== undefined) {
-          state.reachedSeq = last.seq;
-          isDue = page.lastSeq > last.seq;
-          const found = page;
-          page = null;
-          yield found;
-          continue;
-        }
+        const found = page;
         page = null;
+        const last = found.records.at(-1);
+        state.reachedSeq = last?.seq ?? state.reachedSeq;
+        isDue = isFirst || (last !== undefined && found.lastSeq > last.seq);
+        isFirst = false;
+        if (last !== undefined) yield found;
+        if (isDue || last !== undefined) continue;
       }
       await bell.ring();
       isDue = true;
