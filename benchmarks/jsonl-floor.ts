@@ -17,7 +17,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
-import { createRecordIds } from "../packages/core/src/internal.ts";
+import { createRecordIds } from "../packages/core/src/index.ts";
 import { systemClock, systemRandom } from "../packages/core/src/node.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import { turnMessages } from "./measure.ts";

@@ -42,6 +42,7 @@ export type {
 export { readWindow } from "./read-window.ts";
 export type { RecordWindow } from "./read-window.ts";
 export type { AppendDraft, RecordDraft, RecordSource, SourcedDraft } from "./record-draft.ts";
+export { createRecordIds } from "./record-ids.ts";
 export { isRecordOfType } from "./record.ts";
 export type {
   AssistantMessage,

@@ -8,7 +8,7 @@ import {
   RememberedAppends,
   type SessionFrame,
 } from "@throughline/core/store";
-import { createRecordIds } from "@throughline/core/internal";
+import { createRecordIds } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 
 const nowMs = 1_700_000_000_000;

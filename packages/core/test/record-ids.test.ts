@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { systemRandom, systemRecordIds } from "@throughline/core/node";
-import { createRecordIds } from "@throughline/core/internal";
+import { createRecordIds } from "@throughline/core";
 
 function fixedPorts(times: number[], firstCount: number) {
   let index = 0;

@@ -1,5 +1,5 @@
 import { ThroughlineError, type Environment } from "@throughline/core";
-import { systemEnvironment } from "@throughline/core/internal";
+import { systemEnvironment } from "@throughline/core/node";
 import { assertHeaderValues } from "./header-values.ts";
 import type { ConnectionOptions } from "./model-options.ts";
 import { isOwnAddress, modelProviders, type ModelProvider } from "./model-providers.ts";
