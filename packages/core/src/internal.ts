@@ -22,6 +22,8 @@ export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
 export type { RecordProblem } from "./find-record-problem.ts";
 export { findingCodes } from "./finding.ts";
+export { followSession } from "./follow-session.ts";
+export type { FollowWork, FollowedPage, Reached } from "./follow-session.ts";
 export { copyRecords, forkByCopy } from "./fork-session.ts";
 export { inboundFields } from "./inbound-message.ts";
 export { isSideRecord } from "./is-side-record.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type * as core from "@throughline/core";
 import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/node";
-import { assertKnownOptions, assertMoveAction, untilAborted } from "@throughline/core/internal";
+import { assertKnownOptions, assertMoveAction, untilAborted, type Reached } from "@throughline/core/internal";
 import {
   assertRedaction,
   assertStoreOptions,
@@ -34,7 +34,7 @@ import { redactRecords } from "./redact-records.ts";
 import { stateOf } from "./row-values.ts";
 import { createSearch } from "./search-index.ts";
 import { SessionSignals } from "./session-signals.ts";
-import { createWatchHub, watchSession, type Followed, type WatchOptions } from "./watch-session.ts";
+import { createWatchHub, watchSession, type WatchOptions } from "./watch-session.ts";
 import { saveEntry } from "./save-entry.ts";
 import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
@@ -61,7 +61,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly partials: core.PartialsFacet;
   readonly exclusively?: NonNullable<core.SessionStore["exclusively"]>;
   readonly #signals: SessionSignals | null;
-  readonly #hub: WatchHub<Followed>;
+  readonly #hub: WatchHub<Reached>;
   readonly #options: CheckedOptions;
   readonly #life: HandleLife;
   readonly #context: StoreContext;

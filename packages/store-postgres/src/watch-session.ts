@@ -1,4 +1,5 @@
-import { type Clock, hasErrorCode, type RecordPage, type SessionRef } from "@throughline/core";
+import type { Clock, RecordPage, SessionRef } from "@throughline/core";
+import { followSession, type Reached } from "@throughline/core/internal";
 import { sessionNotFound, type Watched, WatchHub } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import { arrayLiteral } from "./array-literal.ts";
@@ -12,15 +13,10 @@ export interface WatchOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a follower has of a session; its number is the key. */
-export interface Followed {
-  reachedSeq: number;
-}
-
 export interface WatchContext {
   readonly context: StoreContext;
   readonly signals: SessionSignals | null;
-  readonly hub: WatchHub<Followed>;
+  readonly hub: WatchHub<Reached>;
   /** @throws {ThroughlineError} STORE_CLOSED */
   check(): void;
 }
@@ -43,10 +39,10 @@ export function createWatchHub(
     readonly maxConnections: number;
   },
   ready: () => Promise<void>,
-): WatchHub<Followed> {
+): WatchHub<Reached> {
   const { clock, pollMs, patienceMs, maxConnections } = options;
   const { pool, schema } = context;
-  return new WatchHub<Followed>({
+  return new WatchHub<Reached>({
     clock,
     pollMs,
     patienceMs,
@@ -84,67 +80,34 @@ export function createWatchHub(
 }
 
 /** Those of which the session has more than they have, or is gone. */
-function grown(watched: readonly Watched<Followed>[], rows: readonly DatabaseRow[]): readonly Watched<Followed>[] {
+function grown(watched: readonly Watched<Reached>[], rows: readonly DatabaseRow[]): readonly Watched<Reached>[] {
   const lastSeqs = new Map(rows.map((row) => [String(row["no"]), Number(row["last_seq"] ?? Infinity)]));
   return watched.filter(({ key, state }) => (lastSeqs.get(key) ?? -1) > state.reachedSeq);
 }
 
-/**
- * Follows a session from a seq on. A signal only means that there may be new records. The watch reads on from its last
- * seq, so a lost, repeated or early signal leaves no gap and repeats nothing. It reads only what is there: where it begins
- * is found in one statement with all others that begin.
- */
+/** Follows a session from a seq on; the database reports its changes where it can. */
 export async function* watchSession(
   { context, signals, hub, check }: WatchContext,
   ref: SessionRef,
   { afterSeq, signal }: WatchOptions,
 ): AsyncGenerator<RecordPage> {
-  const state: Followed = { reachedSeq: afterSeq };
   // Refused for itself, not with all that begin at this time.
   if (addressOf(ref) === null) throw sessionNotFound(ref);
-  const readFrom = (sessionNo: string | null): Promise<readonly DatabaseRow[]> =>
-    hub.read(() => {
-      check();
-      // When its turn has come: a look that came while it waited found the same.
-      bell?.reset();
-      const position = { sessionNo, afterSeq: Math.min(state.reachedSeq, noSeq), beforeSeq: noSeq, left: Infinity };
-      return fetchPage(context, ref, position, { signal }, false);
-    }, signal);
-  let stop = (): void => undefined;
-  let bell: ReturnType<typeof hub.follow> | null = null;
-  try {
-    if (signal.aborted) return;
-    let rows = hub.isFree ? await readFrom(null) : null;
-    const start = rows === null ? await hub.begin(ref, signal) : null;
-    if (rows === null && start === null) throw sessionNotFound(ref);
-    const key = start?.key ?? String(rows?.[0]?.["session_no"]);
-    bell = hub.follow(key, state, signal);
-    stop = signals?.add(key, { wake: () => hub.wake(key) }) ?? stop;
-    // Nobody was told of what came since: one look for all that begin together, one more read for a single one.
-    if (start !== null) hub.lookSoon();
-    let isFirst = rows !== null;
-    let isDue = isFirst || (start !== null && start.lastSeq > afterSeq);
-    while (!signal.aborted) {
-      check();
-      if (isDue) {
-        const page = pageOf(context, ref, rows ?? (await readFrom(key)), "record");
-        rows = null;
-        if (signal.aborted) return;
-        const reachedSeq = page?.records.at(-1)?.seq ?? state.reachedSeq;
-        state.reachedSeq = reachedSeq;
-        isDue = isFirst || (page !== null && page.lastSeq > reachedSeq);
-        isFirst = false;
-        if (page !== null) yield page;
-        if (isDue || page !== null) continue;
-      }
-      await bell.ring();
-      isDue = true;
-    }
-  } catch (error) {
-    // The signal is how a watch ends.
-    if (!signal.aborted || !hasErrorCode(error, "ABORTED")) throw error;
-  } finally {
-    bell?.end();
-    stop();
-  }
+  yield* followSession(
+    hub,
+    ref,
+    { afterSeq, signal },
+    {
+      read: async (key, reachedSeq) => {
+        check();
+        const position = { sessionNo: key, afterSeq: Math.min(reachedSeq, noSeq), beforeSeq: noSeq, left: Infinity };
+        const rows = await fetchPage(context, ref, position, { signal }, false);
+        const page = pageOf(context, ref, rows, "record") ?? { records: [], lastSeq: reachedSeq };
+        return { ...page, key: key ?? String(rows[0]?.["session_no"]) };
+      },
+      lookSoon: () => hub.lookSoon(),
+      listen: (key) => signals?.add(key, { wake: () => hub.wake(key) }) ?? (() => undefined),
+      check,
+    },
+  );
 }

@@ -1,4 +1,5 @@
-import { hasErrorCode, type RecordPage, type SessionRef, type WatchFacet } from "@throughline/core";
+import type { RecordPage, SessionRef, WatchFacet } from "@throughline/core";
+import { followSession, type Reached } from "@throughline/core/internal";
 import {
   assertRef,
   type PageRange,
@@ -11,7 +12,7 @@ import {
 } from "@throughline/core/store";
 import type { Connection } from "./open-connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
-import { purgedNamespace, type Session } from "./statements.ts";
+import { purgedNamespace } from "./statements.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** So often SQLite is asked whether another process has committed. */
@@ -19,18 +20,12 @@ const pollMs = 50;
 /** When nothing happens: at most two statements a second, however many sessions are followed. */
 const idleMs = 500;
 
-/** What a follower has of a session. */
-interface Followed {
-  readonly session: Session;
-  reachedSeq: number;
-}
-
 /** Follows sessions: told at once of what this handle commits, within a moment of what others do. One poll for all of them. */
 export function createWatch(handle: StoreHandle): WatchFacet {
   const versions = new WeakMap<Connection, unknown>();
   // Of what this handle commits SQLite does not tell its own connection.
   let mustAsk = false;
-  const hub = new WatchHub<Followed>({
+  const hub = new WatchHub<Reached>({
     clock: handle.context.clock,
     pollMs,
     idleMs,
@@ -59,10 +54,10 @@ export function createWatch(handle: StoreHandle): WatchFacet {
 }
 
 /** Those of which the session has more than they have, or is gone: one statement. */
-function changed({ statements }: Connection, watched: readonly Watched<Followed>[]): readonly Watched<Followed>[] {
-  const numbers = JSON.stringify([...new Set(watched.map(({ state }) => state.session))]);
+function changed({ statements }: Connection, watched: readonly Watched<Reached>[]): readonly Watched<Reached>[] {
+  const numbers = JSON.stringify([...new Set(watched.map(({ key }) => Number(key)))]);
   const lastSeqs = new Map(statements.lastSeqs.all(numbers).map(({ session, lastSeq }) => [session, lastSeq]));
-  return watched.filter(({ state }) => (lastSeqs.get(state.session) ?? Infinity) > state.reachedSeq);
+  return watched.filter(({ key, state }) => (lastSeqs.get(Number(key)) ?? Infinity) > state.reachedSeq);
 }
 
 /** Where the sessions stand: one statement. */
@@ -76,7 +71,7 @@ function startsOf({ statements }: Connection, refs: readonly SessionRef[]): read
 
 interface WatchContext {
   readonly handle: StoreHandle;
-  readonly hub: WatchHub<Followed>;
+  readonly hub: WatchHub<Reached>;
   readonly lookSoon: () => void;
 }
 
@@ -91,48 +86,19 @@ async function* watchSession(
   // Refused for itself, not with all that begin at this time.
   assertRef(ref);
   if (ref.namespace === purgedNamespace) throw sessionNotFound(ref);
-  const target: ReadTarget = { ref, session: null };
-  const pageAfter = (seq: number): Promise<RecordPage> => {
-    const range: PageRange = { afterSeq: seq, beforeSeq: Infinity, order: "ascending", left: Infinity };
-    return hub.read(() => {
-      // When its turn has come, and before reading, so that a commit in between is not missed.
-      bell?.reset();
-      return handle.read((connection) => readPage(handle.context, connection, target, range, "record"));
-    }, signal);
-  };
-  let bell: ReturnType<typeof hub.follow> | null = null;
-  try {
-    let page = hub.isFree ? await pageAfter(afterSeq) : null;
-    const start = page === null ? await hub.begin(ref, signal) : null;
-    if (page === null && start === null) throw sessionNotFound(ref);
-    if (start !== null) target.session = Number(start.key);
-    const state = { session: target.session as Session, reachedSeq: afterSeq };
-    bell = hub.follow(String(state.session), state, signal);
-    // Nobody was told of what came since: one look for all that begin together, one more read for a single one.
-    if (start !== null) lookSoon();
-    let isFirst = page !== null;
-    let isDue = isFirst || (start !== null && start.lastSeq > afterSeq);
-    while (!signal.aborted) {
-      handle.life.begin();
-      if (isDue) {
-        page ??= await pageAfter(state.reachedSeq);
-        if (signal.aborted) return;
-        const found = page;
-        page = null;
-        const last = found.records.at(-1);
-        state.reachedSeq = last?.seq ?? state.reachedSeq;
-        isDue = isFirst || (last !== undefined && found.lastSeq > last.seq);
-        isFirst = false;
-        if (last !== undefined) yield found;
-        if (isDue || last !== undefined) continue;
-      }
-      await bell.ring();
-      isDue = true;
-    }
-  } catch (error) {
-    // The signal is how a watch ends.
-    if (!signal.aborted || !hasErrorCode(error, "ABORTED")) throw error;
-  } finally {
-    bell?.end();
-  }
+  yield* followSession(
+    hub,
+    ref,
+    { afterSeq, signal },
+    {
+      read: async (key, reachedSeq) => {
+        const target: ReadTarget = { ref, session: key === null ? null : Number(key) };
+        const range: PageRange = { afterSeq: reachedSeq, beforeSeq: Infinity, order: "ascending", left: Infinity };
+        const page = await handle.read((connection) => readPage(handle.context, connection, target, range, "record"));
+        return { ...page, key: String(target.session) };
+      },
+      lookSoon,
+      check: () => handle.life.begin(),
+    },
+  );
 }
