@@ -25,3 +25,9 @@ export function partOf(body: RecordBody, responseId: string, isFurtherPart: bool
   const message = body["message"] as JsonFields;
   return { ...body, message: { ...message, responseId, ...(isFurtherPart ? { fragment: true } : {}) } };
 }
+
+/** A draft's message as the plain JSON that it is. */
+export function plainMessage(message: object): JsonFields {
+  // Its interface has no index signature.
+  return message as unknown as JsonFields;
+}

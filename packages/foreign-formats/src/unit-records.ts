@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { RecordSource, SessionRecord } from "@throughline/core";
-import { throughlineDraft } from "@throughline/core/internal";
+import { isSideRecord, throughlineDraft } from "@throughline/core/internal";
 import {
   FindingLog,
   isUsableRecordId,
@@ -118,6 +118,35 @@ export class UnitRecords {
     return { type, id: place.id, parentId, timestamp, sourceFormat: this.#format, derivedFrom, ...fields };
   }
 
+  /** The records of a unit, gathered while it is read. */
+  open(place: OpenPlace): OpenUnit {
+    return new OpenUnit(this, place);
+  }
+
+  /** A unit that no model sees. */
+  side(type: unknown, data: JsonFields, place: RecordPlace): ForeignUnit {
+    const body = { type: "custom", customType: this.customType(type), appendMode: "side", data };
+    return { records: [this.record(body, place)], unparsed: null };
+  }
+
+  /** The type of a unit in the name of a record; other programs may write anything there. */
+  customType(type: unknown): string {
+    const isName = typeof type === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(type);
+    return `${this.#format}.${isName ? type : "unknown"}`;
+  }
+
+  /** @param what the unit holds: `message` */
+  tellUnreadable(what: string, recordId: string, { line, byteOffset }: UnitPlace): void {
+    const message = `The ${what} of the line cannot be read; the line is kept and left out of the context.`;
+    this.log.add("RECORD_INVALID", message, { line, byteOffset, recordId });
+  }
+
+  /** Of a list that replaces the conversation, only the newest were taken. */
+  tellCut(what: string, count: number, most: number, recordId: string, { line, byteOffset }: UnitPlace): void {
+    const message = `The line replaces the conversation by ${count} ${what}; the newest ${most} are in the context.`;
+    this.log.add("RECORD_MISSING", message, { line, byteOffset, recordId });
+  }
+
   /** What a unit that is no record stands for. */
   unparsed(reason: UnparsedReason, place: UnitPlace, parentId: string | null): ForeignUnit {
     const isTorn = reason === "malformed" && place.isTerminated === false;
@@ -125,6 +154,50 @@ export class UnitRecords {
     const body = throughlineDraft("unparsed", { reason: stated });
     const id = this.claim(undefined, place);
     return { records: [this.record(body, { id, parentId, timestamp: this.#lastTimestamp })], unparsed: stated };
+  }
+}
+
+/** Where the first record of a unit stands. */
+export interface OpenPlace {
+  readonly id: string;
+  readonly timestamp: string;
+  /** The head before the unit. */
+  readonly headId: string | null;
+}
+
+/** A unit of several records: the first has the unit as its source, and each hangs on the main one before it. */
+export class OpenUnit {
+  headId: string | null;
+  readonly #records: UnitRecords;
+  readonly #place: OpenPlace;
+  readonly #made: SessionRecord[] = [];
+
+  constructor(records: UnitRecords, place: OpenPlace) {
+    this.#records = records;
+    this.#place = place;
+    this.headId = place.headId;
+  }
+
+  get isEmpty(): boolean {
+    return this.#made.length === 0;
+  }
+
+  /** Gives the id of the record. */
+  add(body: RecordBody): string {
+    const { id: first, timestamp } = this.#place;
+    const id = this.isEmpty ? first : derivedId(first, this.#made.length);
+    const place = { id, parentId: this.headId, timestamp };
+    const record = this.isEmpty
+      ? this.#records.record(body, place)
+      : this.#records.derived(body, place, first, this.#made.length);
+    this.#made.push(record);
+    if (!isSideRecord(record)) this.headId = id;
+    return id;
+  }
+
+  /** Call when at least one record was added. */
+  close(): ForeignUnit {
+    return { records: this.#made as [SessionRecord, ...SessionRecord[]], unparsed: null };
   }
 }
 

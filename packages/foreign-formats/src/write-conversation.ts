@@ -158,3 +158,17 @@ function idsOf(turn: ReplayTurn): readonly string[] {
   ];
   return ids.filter((id) => id !== null);
 }
+
+/** What a result has beside what a model sees; undefined for nothing. */
+export function detailsOf(origin: TurnOrigin | null): unknown {
+  const message = origin?.stored.record["message"];
+  return typeof message === "object" && message !== null
+    ? (message as { readonly details?: unknown }).details
+    : undefined;
+}
+
+/** The time of a record as lines state it; for a record without one, that of the line before. */
+export function timeOf(stored: StoredRecord | undefined, before: string): string {
+  const tsMs = stored?.tsMs ?? null;
+  return tsMs !== null && tsMs > 0 ? new Date(tsMs).toISOString() : before;
+}

@@ -75,6 +75,11 @@ export class LossLog {
     if (records > 0) this.#report({ ...omissions[reason], recordId: null, records });
   }
 
+  /** Reports what is lost of a record, or of the whole session. */
+  tell(what: FormatLoss["what"], kind: string, origin: { readonly stored: { readonly id: string } } | null): void {
+    this.add({ what, kind, recordId: origin?.stored.id ?? null });
+  }
+
   /** @param detail distinguishes losses of one kind in one record */
   add(loss: FormatLoss, detail: string = ""): void {
     const name = `${loss.what} ${loss.kind} ${loss.recordId ?? ""} ${detail}`;

@@ -1,7 +1,7 @@
 import type { Usage } from "@throughline/core";
 import { recordFromReply, recordsFromMessages } from "@throughline/history/anthropic";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import { attempt, callsOf } from "../mapped-messages.ts";
+import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 /** A reply's line, read. */
@@ -27,8 +27,7 @@ export function replyMessage(message: unknown, { isError }: { readonly isError: 
   const model = message["model"] === noModel ? undefined : message["model"];
   const read = attempt(() => recordFromReply({ ...message, model, content: blocks }).message);
   if (read === null) return null;
-  // A message is plain JSON; its interface has no index signature.
-  const { stopReason, usage, ...fields } = read as unknown as JsonFields & { readonly usage?: Usage };
+  const { stopReason, usage, ...fields } = plainMessage(read) as JsonFields & { readonly usage?: Usage };
   const { provider, model: named, ...bare } = fields;
   const identity = typeof named === "string" ? { provider: String(provider), model: named } : {};
   const ended = isError

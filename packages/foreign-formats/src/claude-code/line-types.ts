@@ -45,9 +45,3 @@ export class NativeFields {
     return true;
   }
 }
-
-/** The type of a line in the name of a record; other programs may write anything there. */
-export function customTypeOf(type: unknown): string {
-  const isName = typeof type === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(type);
-  return `claude-code.${isName ? type : "unknown"}`;
-}

@@ -3,7 +3,7 @@ import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/inte
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { LineChain, type ChainLink, type ChainPlace, type Reply } from "./line-chain.ts";
-import { chainTypes, customTypeOf, NativeFields } from "./line-types.ts";
+import { chainTypes, NativeFields } from "./line-types.ts";
 import { answeredIds, replyMessage, textOf, userMessages } from "./line-messages.ts";
 import { SessionFacts } from "./session-facts.ts";
 
@@ -140,9 +140,7 @@ class ClaudeCodeReader implements ForeignReader {
   /** A line that says of itself that it is a message, and is not in a form that can be one. */
   #unreadable(value: JsonFields, link: ChainLink, place: UnitPlace): ForeignUnit {
     const placed = this.#place({ ...link, kind: "note" }, value, place);
-    const message = `The message of the line cannot be read; the line is kept and left out of the context.`;
-    const at = { line: place.line, byteOffset: place.byteOffset, recordId: placed.chainPlace.id };
-    this.#records.log.add("RECORD_INVALID", message, at);
+    this.#records.tellUnreadable("message", placed.chainPlace.id, place);
     return this.#customUnit(value, placed);
   }
 
@@ -212,8 +210,7 @@ class ClaudeCodeReader implements ForeignReader {
     const timestamp = this.#records.timestamp(value["timestamp"]);
     const id = this.#chain.pass(value["uuid"], value["parentUuid"], place);
     const data = fieldsWithout(value, new Set(["type", "uuid", "timestamp"]));
-    const body = { type: "custom", customType: customTypeOf(value["type"]), appendMode: "side", data };
-    return { records: [this.#records.record(body, { id, parentId: this.headId, timestamp })], unparsed: null };
+    return this.#records.side(value["type"], data, { id, parentId: this.headId, timestamp });
   }
 
   #link(value: JsonFields, fields: Pick<ChainLink, "kind" | "messageId" | "answered">): ChainLink {
@@ -244,7 +241,7 @@ class ClaudeCodeReader implements ForeignReader {
 
   #customUnit(value: JsonFields, placed: PlacedLine): ForeignUnit {
     const data = fieldsWithout(value, dataOmits);
-    return this.#unit([{ type: "custom", customType: customTypeOf(value["type"]), data }], null, placed);
+    return this.#unit([{ type: "custom", customType: this.#records.customType(value["type"]), data }], null, placed);
   }
 
   /** The first body gets the line as its source; what hangs on the line hangs on the last main record of it. */

@@ -9,7 +9,7 @@ import {
 } from "@throughline/history/internal";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { isUuid, uuidOf } from "../made-ids.ts";
-import { WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
+import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -136,8 +136,8 @@ class ClaudeCodeLines {
     const message = origin?.message?.role === "assistant" ? origin.message : null;
     const { model = null, responseId = null, stopReason = null } = message ?? {};
     if (message !== null && message.provider !== null && message.provider !== "anthropic")
-      this.#tell("changed", "provider of a reply", origin);
-    if (model === null) this.#tell("made", "model of a reply", origin);
+      this.#losses.tell("changed", "provider of a reply", origin);
+    if (model === null) this.#losses.tell("made", "model of a reply", origin);
     const id = responseId ?? `throughline_${uuidOf(this.#session.sessionId, origin?.stored.id ?? this.#nextMade())}`;
     const line = this.#line("assistant", origin, {
       message: {
@@ -158,8 +158,9 @@ class ClaudeCodeLines {
 
   #result(result: ReplayResult): Fields {
     const origin = this.#conversation.originOf(result.recordId);
-    const { details, own } = detailsOf(origin?.stored);
-    if (details !== undefined && !own) this.#tell("left-out", "details of a result", origin);
+    const details = detailsOf(origin);
+    const own = details !== undefined && origin?.stored.record["sourceFormat"] === "claude-code";
+    if (details !== undefined && !own) this.#losses.tell("left-out", "details of a result", origin);
     const source = this.#callLines.get(result.callId);
     const [only] = result.content;
     const isText = result.content.length === 1 && only?.type === "text";
@@ -249,8 +250,8 @@ class ClaudeCodeLines {
     return `made ${++this.#madeCount}`;
   }
 
-  #timeOf({ tsMs }: StoredRecord): string {
-    if (tsMs !== null && tsMs > 0) this.#timestamp = new Date(tsMs).toISOString();
+  #timeOf(stored: StoredRecord): string {
+    this.#timestamp = timeOf(stored, this.#timestamp);
     return this.#timestamp;
   }
 
@@ -258,11 +259,7 @@ class ClaudeCodeLines {
   #tellRole(origin: TurnOrigin): void {
     const role = origin.message?.role;
     if (role === "bashExecution" || role === "branchSummary" || role === "redacted")
-      this.#tell("changed", `${roleNames[role]} as user text`, origin);
-  }
-
-  #tell(what: "left-out" | "changed" | "made", kind: string, origin: TurnOrigin | null): void {
-    this.#losses.add({ what, kind, recordId: origin?.stored.id ?? null });
+      this.#losses.tell("changed", `${roleNames[role]} as user text`, origin);
   }
 }
 
@@ -274,14 +271,6 @@ const roleNames: Readonly<Record<"bashExecution" | "branchSummary" | "redacted",
 
 function isUuidLine({ id, record }: StoredRecord): boolean {
   return record["sourceFormat"] === "claude-code" && isUuid(id.slice(0, 36));
-}
-
-/** The program's own form of a result, where it came from the program. */
-function detailsOf(stored: StoredRecord | undefined): { readonly details: unknown; readonly own: boolean } {
-  const message = stored?.record["message"] as { readonly details?: unknown } | undefined;
-  const details = message?.details;
-  const own = details !== undefined && stored?.record["sourceFormat"] === "claude-code";
-  return { details, own };
 }
 
 function usageOf(usage: Usage | null): Fields {

@@ -1,6 +1,6 @@
 import { recordsFromMessages } from "@throughline/history/openai";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import { attempt } from "../mapped-messages.ts";
+import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 /** Who wrote the replies. */
@@ -35,8 +35,7 @@ export function readItem(item: JsonFields, { provider, model }: ReplyAuthor): Re
   const drafts = attempt(() => recordsFromMessages([given], model === null ? { provider } : { provider, model }));
   const [draft] = drafts ?? [];
   if (draft === undefined) return { kind: "none", body: null, callId: null };
-  // A message is plain JSON; its interface has no index signature.
-  const message = draft.message as unknown as JsonFields;
+  const message = plainMessage(draft.message);
   switch (message["role"]) {
     case "assistant":
       return { kind: "reply", body: replyBody(message, given), callId: null };

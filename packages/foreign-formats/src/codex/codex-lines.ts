@@ -37,9 +37,3 @@ export function isBareItem({ type, payload, role, content }: JsonFields): boolea
   if (payload !== undefined || !itemTypes.has(type)) return false;
   return type !== "message" || (typeof role === "string" && Array.isArray(content));
 }
-
-/** The name of a side record. Anything may stand in a line. */
-export function customTypeOf(type: unknown): string {
-  const isName = typeof type === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(type);
-  return `codex.${isName ? type : "unknown"}`;
-}

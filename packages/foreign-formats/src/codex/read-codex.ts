@@ -1,11 +1,11 @@
-import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import type { Finding, RecordSource } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { callsOf, partOf } from "../mapped-messages.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { readItem, type ReadItem, type ReplyAuthor } from "./codex-items.ts";
 import { CodexFacts } from "./codex-facts.ts";
-import { codexLine, customTypeOf } from "./codex-lines.ts";
+import { codexLine } from "./codex-lines.ts";
 import { RecentPrompts } from "./recent-prompts.ts";
 import { TokenCounts } from "./token-counts.ts";
 import { UserTurns } from "./user-turns.ts";
@@ -100,7 +100,7 @@ class CodexReader implements ForeignReader {
   #item(at: LinePlace, payload: JsonFields): ForeignUnit {
     const item = readItem(payload, this.#author);
     if (item.body === null) {
-      if (item.kind === "none" && isMessageType(payload)) this.#tellUnreadable(at);
+      if (item.kind === "none" && isMessageType(payload)) this.#records.tellUnreadable("item", at.id, at.place);
       return this.#side(at, customName(payload), payload);
     }
     return this.#main(at, [this.#placed(item, item.body, at.id)], {});
@@ -130,7 +130,8 @@ class CodexReader implements ForeignReader {
     const summary = typeof message === "string" ? message : "";
     const items = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isJsonFields) : null;
     const given = items ?? this.#prompts.itemsWith(summary);
-    if (given.length > mostReplacements) this.#tellCut(at, given.length);
+    if (given.length > mostReplacements)
+      this.#records.tellCut("items", given.length, mostReplacements, at.id, at.place);
     const read = given.slice(-mostReplacements).map((item) => readItem(item, this.#author));
     const isSummaryFirst = summary !== "" && items !== null && textOf(read[0]) === summary;
     const first: RecordBody = isSummaryFirst
@@ -182,39 +183,18 @@ class CodexReader implements ForeignReader {
   /** What the model does not see. */
   #side(at: LinePlace, type: unknown, payload: JsonFields): ForeignUnit {
     const data = fieldsWithout(payload, new Set(typeof payload["type"] === "string" ? ["type"] : []));
-    const body = { type: "custom", customType: customTypeOf(type), appendMode: "side", data };
-    return { records: [this.#records.record(body, { ...at, parentId: this.headId })], unparsed: null };
+    return this.#records.side(type, data, { ...at, parentId: this.headId });
   }
 
   #main({ id, timestamp }: LinePlace, bodies: readonly RecordBody[], more: JsonFields): ForeignUnit {
-    const [first, ...others] = bodies as [RecordBody, ...RecordBody[]];
-    const own = { ...more, ...first };
-    const records: [SessionRecord, ...SessionRecord[]] = [
-      this.#records.record(own as RecordBody, { id, parentId: this.headId, timestamp }),
-    ];
-    this.headId = id;
-    for (const [index, body] of others.entries()) {
-      const ownId = derivedId(id, index + 1);
-      records.push(this.#records.derived(body, { id: ownId, parentId: this.headId, timestamp }, id, index + 1));
-      this.headId = ownId;
-    }
-    return { records, unparsed: null };
+    const unit = this.#records.open({ id, timestamp, headId: this.headId });
+    for (const body of bodies) unit.add(unit.isEmpty ? { ...more, ...body } : body);
+    this.headId = unit.headId;
+    return unit.close();
   }
 
   get #author(): ReplyAuthor {
     return { provider: this.#facts.provider, model: this.#model };
-  }
-
-  #tellUnreadable({ id, place }: LinePlace): void {
-    const message = "The item of the line cannot be read; the line is kept and left out of the context.";
-    const { line, byteOffset } = place;
-    this.#records.log.add("RECORD_INVALID", message, { line, byteOffset, recordId: id });
-  }
-
-  #tellCut({ id, place }: LinePlace, count: number): void {
-    const message = `The line replaces the conversation by ${count} items; the newest ${mostReplacements} are in the context.`;
-    const { line, byteOffset } = place;
-    this.#records.log.add("RECORD_MISSING", message, { line, byteOffset, recordId: id });
   }
 }
 

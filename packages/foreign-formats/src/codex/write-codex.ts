@@ -9,7 +9,7 @@ import {
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { timedUuidOf } from "../made-ids.ts";
-import { WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
+import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
 
 /** The version whose lines these are. */
@@ -64,7 +64,7 @@ class CodexLines {
     if (this.#session.writtenSeq === undefined) yield this.#header();
     // Codex keeps names in an index of its own.
     if (this.#session.label !== null && this.#session.writtenSeq === undefined)
-      this.#tell("left-out", "name of the session", null);
+      this.#losses.tell("left-out", "name of the session", null);
     for (const part of this.#conversation.wholeBranch()) {
       if (part.kind === "turn") yield* this.#turn(part.turn);
       else yield* this.#compaction(part.stored, part.kind === "compaction" ? part.keptIds : []);
@@ -100,7 +100,7 @@ class CodexLines {
 
   *#turn(turn: ReplayTurn): Generator<JsonFields> {
     const origin = this.#conversation.originOf(turn.recordId);
-    this.#timeOf(origin?.stored);
+    this.#timestamp = timeOf(origin?.stored, this.#timestamp);
     if (turn.role === "system") return yield* this.#items(turn);
     if (turn.role === "assistant") return yield* this.#reply(turn, origin);
     for (const result of turn.results) yield this.#result(result);
@@ -108,7 +108,7 @@ class CodexLines {
     const isTyped = origin?.message?.role === "user";
     if (isTyped) yield* this.#beginTurn(origin.stored.id);
     if (origin?.message !== null && origin !== null && !isTyped)
-      this.#tell("changed", `${origin.message.role} as user text`, origin);
+      this.#losses.tell("changed", `${origin.message.role} as user text`, origin);
     const [item] = responses.turn({ ...turn, results: [] });
     if (item !== undefined) yield this.#line("response_item", item as JsonFields);
     if (isTyped) {
@@ -153,7 +153,7 @@ class CodexLines {
     if (message?.model !== null && message?.model !== undefined && message.model !== this.#model)
       yield* this.#settings(message.model);
     if (message?.provider !== null && message?.provider !== undefined && message.provider !== this.#provider)
-      this.#tell("changed", "provider of a reply", origin);
+      this.#losses.tell("changed", "provider of a reply", origin);
     const calls = customCallsOf(origin?.stored);
     for (const block of turn.blocks) {
       if (block.type === "text") {
@@ -183,10 +183,9 @@ class CodexLines {
 
   #result(result: ReplayResult): JsonFields {
     const origin = this.#conversation.originOf(result.recordId);
-    this.#timeOf(origin?.stored);
-    const details = (origin?.stored.record["message"] as JsonFields | undefined)?.["details"];
-    if (details !== undefined) this.#tell("left-out", "details of a result", origin);
-    if (result.isError) this.#tell("changed", "failed result as text", origin);
+    this.#timestamp = timeOf(origin?.stored, this.#timestamp);
+    if (detailsOf(origin) !== undefined) this.#losses.tell("left-out", "details of a result", origin);
+    if (result.isError) this.#losses.tell("changed", "failed result as text", origin);
     const turn = { role: "user", recordId: null, results: [result], blocks: [] } as const;
     const [item] = responses.turn({ ...turn, results: [...turn.results], blocks: [] });
     const isCustom = this.#customCalls.delete(result.callId);
@@ -204,7 +203,7 @@ class CodexLines {
   /** The summary stands first among the items that take the conversation's place, and those that are kept follow. */
   *#compaction(stored: StoredRecord, keptIds: readonly string[]): Generator<JsonFields> {
     yield* this.#endTurn();
-    this.#timeOf(stored);
+    this.#timestamp = timeOf(stored, this.#timestamp);
     const isCompaction = stored.type === "compaction";
     const summary = isCompaction ? String(stored.record["summary"]) : "";
     const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);
@@ -234,15 +233,6 @@ class CodexLines {
 
   #line(type: string, payload: JsonFields): JsonFields {
     return { timestamp: this.#timestamp, type, payload };
-  }
-
-  #timeOf(stored: StoredRecord | undefined): void {
-    const tsMs = stored?.tsMs ?? null;
-    if (tsMs !== null && tsMs > 0) this.#timestamp = new Date(tsMs).toISOString();
-  }
-
-  #tell(what: "left-out" | "changed" | "made", kind: string, origin: TurnOrigin | null): void {
-    this.#losses.add({ what, kind, recordId: origin?.stored.id ?? null });
   }
 }
 

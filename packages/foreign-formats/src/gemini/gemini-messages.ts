@@ -1,7 +1,7 @@
 import type { Usage } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/gemini";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import { attempt, callsOf } from "../mapped-messages.ts";
+import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 /** A message that a model is sent, read. */
@@ -81,8 +81,7 @@ function reply(message: JsonFields): ReadReply | Unsent {
   const drafts = parts.length === 0 ? [] : attempt(() => recordsFromMessages([{ role: "model", parts }], author));
   if (drafts === null) return unreadable;
   const [draft] = drafts;
-  // A message is plain JSON; its interface has no index signature.
-  const body = draft === undefined ? null : replyBody(draft.message as unknown as JsonFields);
+  const body = draft === undefined ? null : replyBody(plainMessage(draft.message));
   const content = body === null ? [] : (body["message"] as JsonFields)["content"];
   const blocks = new Map<string, JsonFields>();
   for (const { id } of callsOf(content)) {
@@ -171,8 +170,7 @@ function bodiesOf(parts: readonly JsonFields[]): readonly SentPart[] | null {
   const drafts = attempt(() => recordsFromMessages([{ role: "user", parts }]));
   return (
     drafts?.map((draft) => {
-      // A message is plain JSON; its interface has no index signature.
-      const message = draft.message as unknown as JsonFields;
+      const message = plainMessage(draft.message);
       const callId = message["role"] === "toolResult" ? String(message["toolCallId"]) : null;
       return { callId, body: { type: "message", message } };
     }) ?? null

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import type { Finding, RecordSource } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
-import { derivedId, UnitRecords, type RecordBody } from "../unit-records.ts";
+import { UnitRecords, type OpenUnit, type RecordBody } from "../unit-records.ts";
 import { readMessage, type ReadPrompt, type ReadReply, type SentPart } from "./gemini-messages.ts";
 import { LiveMessages, type LiveMessage } from "./live-messages.ts";
 import { SessionFacts } from "./session-facts.ts";
@@ -84,22 +84,22 @@ class GeminiReader implements ForeignReader {
     const { messages } = fields;
     if (!Array.isArray(messages)) return this.#side(at, name, fields);
     const listed = (messages as readonly unknown[]).filter(isJsonFields).filter(({ id }) => typeof id === "string");
-    if (listed.length > mostReplacements) this.#tellCut(at, listed.length);
+    if (listed.length > mostReplacements)
+      this.#records.tellCut("messages", listed.length, mostReplacements, at.id, at.place);
     this.#live.clear();
     this.#answered.clear();
     const { messages: _messages, ...native } = fields;
-    const unit = new OpenUnit(at.id, this.headId);
+    const unit = this.#records.open({ ...at, headId: this.headId });
     unit.add({ type: "reset", reason: `gemini.${name}`, native });
     for (const message of listed.slice(-mostReplacements)) this.#take(unit, String(message["id"]), message);
-    return this.#close(unit, at);
+    return this.#close(unit);
   }
 
   #message(at: LinePlace, messageId: string, message: JsonFields): ForeignUnit {
-    const unit = new OpenUnit(at.id, this.headId);
+    const unit = this.#records.open({ ...at, headId: this.headId });
     const isRead = this.#take(unit, messageId, message);
-    if (!isRead && messageTypes.has(message["type"])) this.#tellUnreadable(at);
-    if (unit.bodies.length > 0) return this.#close(unit, at);
-    return this.#side(at, message["type"], message);
+    if (!isRead && messageTypes.has(message["type"])) this.#records.tellUnreadable("message", at.id, at.place);
+    return unit.isEmpty ? this.#side(at, message["type"], message) : this.#close(unit);
   }
 
   /** Adds what a message says beyond its earlier copy; false for one that cannot be read. */
@@ -180,36 +180,14 @@ class GeminiReader implements ForeignReader {
     return unit.add(body);
   }
 
-  #close(unit: OpenUnit, { id, timestamp }: LinePlace): ForeignUnit {
-    const [first, ...others] = unit.bodies as [RecordBody, ...RecordBody[]];
-    let parentId = this.headId;
-    const records: [SessionRecord, ...SessionRecord[]] = [this.#records.record(first, { id, parentId, timestamp })];
-    parentId = sideTypes.has(first.type) ? parentId : id;
-    for (const [index, body] of others.entries()) {
-      const ownId = derivedId(id, index + 1);
-      records.push(this.#records.derived(body, { id: ownId, parentId, timestamp }, id, index + 1));
-      if (!sideTypes.has(body.type)) parentId = ownId;
-    }
-    this.headId = parentId;
-    return { records, unparsed: null };
+  #close(unit: OpenUnit): ForeignUnit {
+    this.headId = unit.headId;
+    return unit.close();
   }
 
   /** What no model sees. */
   #side(at: LinePlace, type: unknown, data: JsonFields): ForeignUnit {
-    const body = { type: "custom", customType: customTypeOf(type), appendMode: "side", data };
-    return { records: [this.#records.record(body, { ...at, parentId: this.headId })], unparsed: null };
-  }
-
-  #tellUnreadable({ id, place }: LinePlace): void {
-    const message = "The message of the line cannot be read; the line is kept and left out of the context.";
-    const { line, byteOffset } = place;
-    this.#records.log.add("RECORD_INVALID", message, { line, byteOffset, recordId: id });
-  }
-
-  #tellCut({ id, place }: LinePlace, count: number): void {
-    const message = `The line replaces the conversation by ${count} messages; the newest ${mostReplacements} are in the context.`;
-    const { line, byteOffset } = place;
-    this.#records.log.add("RECORD_MISSING", message, { line, byteOffset, recordId: id });
+    return this.#records.side(type, data, { ...at, parentId: this.headId });
   }
 }
 
@@ -217,29 +195,6 @@ interface LinePlace {
   readonly id: string;
   readonly timestamp: string;
   readonly place: UnitPlace;
-}
-
-/** Records that the conversation does not run through. */
-const sideTypes: ReadonlySet<string> = new Set(["usage"]);
-
-/** The records of a line while it is read. */
-class OpenUnit {
-  headId: string | null;
-  readonly bodies: RecordBody[] = [];
-  readonly #id: string;
-
-  constructor(id: string, headId: string | null) {
-    this.#id = id;
-    this.headId = headId;
-  }
-
-  /** Gives the id that the record gets. */
-  add(body: RecordBody): string {
-    const id = this.bodies.length === 0 ? this.#id : derivedId(this.#id, this.bodies.length);
-    this.bodies.push(body);
-    if (!sideTypes.has(body.type)) this.headId = id;
-    return id;
-  }
 }
 
 function liveMessage(headBefore: string | null): LiveMessage {
@@ -259,9 +214,4 @@ function withoutCalls(content: unknown): unknown {
 function hashOf(content: unknown): string {
   const text = typeof content === "string" ? [{ type: "text", text: content }] : content;
   return createHash("sha256").update(JSON.stringify(text)).digest("base64url").slice(0, 16);
-}
-
-function customTypeOf(type: unknown): string {
-  const isName = typeof type === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(type);
-  return `gemini.${isName ? type : "unknown"}`;
 }

@@ -10,7 +10,7 @@ import {
 import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { uuidOf } from "../made-ids.ts";
-import { WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
+import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
 import { isUnsentText } from "./gemini-messages.ts";
 
@@ -90,25 +90,26 @@ class GeminiLines {
     const origin = this.#conversation.originOf(turn.recordId);
     if (turn.role === "assistant") {
       yield* this.#closeReply();
-      this.#timeOf(origin?.stored);
+      this.#timestamp = timeOf(origin?.stored, this.#timestamp);
       this.#openReply(turn, origin);
       return;
     }
     if (turn.role === "user") for (const result of turn.results) yield* this.#result(result);
     yield* this.#closeReply();
-    this.#timeOf(origin?.stored);
+    this.#timestamp = timeOf(origin?.stored, this.#timestamp);
     if (turn.role === "user" && turn.blocks.length === 0) return;
     const { message = null } = origin ?? {};
-    if (message !== null && message.role !== "user") this.#tell("changed", `${message.role} as user text`, origin);
+    if (message !== null && message.role !== "user")
+      this.#losses.tell("changed", `${message.role} as user text`, origin);
     const parts = userParts(turn);
-    if (isUnsentText(parts)) this.#tell("left-out", "message that the program takes for a command", origin);
+    if (isUnsentText(parts)) this.#losses.tell("left-out", "message that the program takes for a command", origin);
     yield this.#message("user", turn.recordId, { content: parts });
   }
 
   #openReply(turn: AssistantTurn, origin: TurnOrigin | null): void {
     const message = origin?.message?.role === "assistant" ? origin.message : null;
     if (message !== null && message.provider !== null && message.provider !== "google")
-      this.#tell("changed", "provider of a reply", origin);
+      this.#losses.tell("changed", "provider of a reply", origin);
     const { model = null, usage = null } = message ?? {};
     const calls = turn.blocks.flatMap((block) =>
       block.type === "toolCall"
@@ -127,9 +128,8 @@ class GeminiLines {
   /** Results lie in the reply that has the calls; one whose reply is in the file already completes a copy of the call. */
   *#result(result: ReplayResult): Generator<JsonFields> {
     const origin = this.#conversation.originOf(result.recordId);
-    this.#timeOf(origin?.stored);
-    const details = (origin?.stored.record["message"] as JsonFields | undefined)?.["details"];
-    if (details !== undefined) this.#tell("left-out", "details of a result", origin);
+    this.#timestamp = timeOf(origin?.stored, this.#timestamp);
+    if (detailsOf(origin) !== undefined) this.#losses.tell("left-out", "details of a result", origin);
     const { callId, isError } = result;
     const answered = {
       status: isError ? "error" : "success",
@@ -155,7 +155,7 @@ class GeminiLines {
   /** The list of messages that takes the conversation's place: the summary as the program puts it, then what is kept. */
   *#checkpoint(stored: StoredRecord, keptIds: readonly string[]): Generator<JsonFields> {
     yield* this.#closeReply();
-    this.#timeOf(stored);
+    this.#timestamp = timeOf(stored, this.#timestamp);
     const summary = stored.type === "compaction" ? String(stored.record["summary"]) : "";
     const messages: JsonFields[] =
       summary === "" ? [] : [this.#message("user", stored.id, { content: [{ text: summary }] })];
@@ -169,15 +169,6 @@ class GeminiLines {
     this.#madeCount += 1;
     const id = uuidOf(this.#session.sessionId, recordId ?? `made ${this.#madeCount}`, type);
     return { id, timestamp: this.#timestamp, type, ...fields };
-  }
-
-  #timeOf(stored: StoredRecord | undefined): void {
-    const tsMs = stored?.tsMs ?? null;
-    if (tsMs !== null && tsMs > 0) this.#timestamp = new Date(tsMs).toISOString();
-  }
-
-  #tell(what: "left-out" | "changed", kind: string, origin: TurnOrigin | null): void {
-    this.#losses.add({ what, kind, recordId: origin?.stored.id ?? null });
   }
 }
 
