@@ -23,7 +23,7 @@ export interface FollowWork {
   read(key: string | null, afterSeq: number): Promise<FollowedPage>;
   /** Has the hub look at all that began together. */
   lookSoon(): void;
-  /** Hears of changes of the session; gives what ends that. @default only the hub tells */
+  /** Hears of changes of the session; gives what ends that. @default only the hub reports them */
   listen?(key: string): () => void;
   /** @throws {ThroughlineError} STORE_CLOSED */
   check(): void;
