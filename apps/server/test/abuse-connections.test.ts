@@ -7,18 +7,9 @@ let bearer = "";
 beforeAll(async () => {
   serving = await serve();
   bearer = `authorization: Bearer ${serving.token}`;
-  await begin("notes");
+  await serving.begin("notes");
 });
 afterAll(() => serving.close());
-
-async function begin(
-  key: string,
-  drafts: readonly object[] = [{ type: "note" }],
-  token = serving.token,
-): Promise<void> {
-  await serving.ask("PUT", `/sessions/${key}`, { body: {}, token });
-  await serving.ask("POST", `/sessions/${key}/records`, { body: { drafts }, token });
-}
 
 describe("sizes and framing", () => {
   const path = "/api/v1/sessions/notes/records";
@@ -101,7 +92,7 @@ describe("sizes and framing", () => {
 
 describe("streams", () => {
   it("row 24: ends a stream that nobody reads", async () => {
-    await begin("unread");
+    await serving.begin("unread");
     const socket = connectTo(serving.url);
     socket.write(headOf("GET", "/api/v1/sessions/unread/events", [bearer]));
     let text = "";
@@ -119,7 +110,7 @@ describe("streams", () => {
   });
 
   it("row 25: takes 200 streams of a token, and no more", async () => {
-    await begin("streamed");
+    await serving.begin("streamed");
     const few = await serve({ limits: { streamsPerToken: 3 } });
     await few.ask("PUT", "/sessions/streamed", { body: {} });
     const open = (): Promise<Response> =>

@@ -8,18 +8,9 @@ let bearer = "";
 beforeAll(async () => {
   serving = await serve();
   bearer = `authorization: Bearer ${serving.token}`;
-  await begin("notes");
+  await serving.begin("notes");
 });
 afterAll(() => serving.close());
-
-async function begin(
-  key: string,
-  drafts: readonly object[] = [{ type: "note" }],
-  token = serving.token,
-): Promise<void> {
-  await serving.ask("PUT", `/sessions/${key}`, { body: {}, token });
-  await serving.ask("POST", `/sessions/${key}/records`, { body: { drafts }, token });
-}
 
 const codeOf = ({ status, body }: Answered): readonly unknown[] => [status, body["code"]];
 const requestId = { "throughline-request-id": "same" };
@@ -114,7 +105,7 @@ describe("who asks", () => {
   });
 
   it("row 12: shows another agent's and another namespace's session as one that is not there", async () => {
-    await begin("agent:work:plans");
+    await serving.begin("agent:work:plans");
     const mine = await serving.tokenOf({ namespace: "", agents: ["main"], scopes: ["read", "write", "delete"] });
     const tenant = await serving.tokenOf({ namespace: "b", scopes: ["read", "write", "delete"] });
     const without = (text: string): string => text.replaceAll(/plans|nothing/g, "KEY");
@@ -255,7 +246,7 @@ describe("what is asked for", () => {
   });
 
   it("row 26: takes only cursors that it made, for the query and the token they were made for", async () => {
-    for (let index = 0; index < 3; index++) await begin(`page-${index}`);
+    for (let index = 0; index < 3; index++) await serving.begin(`page-${index}`);
     const first = await serving.ask("GET", "/sessions?prefix=page-&limit=1&sort=key");
     const cursor = String(first.body["nextCursor"]);
     expect((await serving.ask("GET", `/sessions?prefix=page-&limit=1&sort=key&cursor=${cursor}`)).status).toBe(200);
@@ -271,7 +262,7 @@ describe("what is asked for", () => {
   });
 
   it("row 27: applies nothing under a key that had another body", async () => {
-    await begin("keyed");
+    await serving.begin("keyed");
     const append = (type: string): Promise<Answered> =>
       serving.ask("POST", "/sessions/keyed/records", {
         body: { drafts: [{ type }] },
@@ -284,7 +275,7 @@ describe("what is asked for", () => {
   });
 
   it("row 28: refuses old fences and old revisions", async () => {
-    await begin("fenced");
+    await serving.begin("fenced");
     const open = async (): Promise<number> => {
       const { body } = await serving.ask("POST", "/sessions/fenced/turns", { body: { owner: "a" } });
       return Number(body["fence"]);

@@ -17,6 +17,8 @@ export interface Serving {
   tokenOf(rights: Partial<TokenRights>): Promise<string>;
   /** Sends a request, and holds its answer to the document. */
   ask(method: string, path: string, options?: AskOptions): Promise<Answered>;
+  /** Makes a session that has these records. @default one note */
+  begin(key: string, drafts?: readonly object[], token?: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -53,13 +55,18 @@ export async function serve(options: Partial<ServerOptions> = {}): Promise<Servi
   const tokenOf = async (rights: Partial<TokenRights>): Promise<string> =>
     (await server.tokens.create({ ...everything, ...rights }, "tests")).text;
   const token = await tokenOf({});
+  const askHere: Serving["ask"] = (method, path, asked = {}) => ask(server.url, method, path, { token, ...asked });
   return {
     server,
     url: server.url,
     token,
     log: () => lines.join(""),
     tokenOf,
-    ask: (method, path, asked = {}) => ask(server.url, method, path, { token, ...asked }),
+    ask: askHere,
+    begin: async (key, drafts = [{ type: "note" }], own = token) => {
+      await askHere("PUT", `/sessions/${key}`, { body: {}, token: own });
+      await askHere("POST", `/sessions/${key}/records`, { body: { drafts }, token: own });
+    },
     close: async () => {
       await server.close();
       rmSync(folder, { recursive: true, force: true });

@@ -10,3 +10,4 @@ export { isBoundary, isChosen } from "./select-records.ts";
 export type { TailSelection } from "./select-records.ts";
 export { modelName, percentOf, sessionLabel } from "./session-row.ts";
 export { isTerminalKey, terminalSessionKey } from "./terminal-keys.ts";
+export { entryWindowTokens, omittedWithWindow } from "./window-facts.ts";

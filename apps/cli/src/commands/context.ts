@@ -1,8 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { readWindow } from "@throughline/core";
-import type { StoredRecord } from "@throughline/core";
 import { buildContext, historyTargets, limitContext } from "@throughline/history";
-import type { Context, OmittedRange, TargetName } from "@throughline/history";
+import type { Context, TargetName } from "@throughline/history";
 import { readHistoryCut } from "@throughline/session";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { measureContext, namedModel } from "../context-gauge.ts";
@@ -10,7 +9,13 @@ import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
 import { counted } from "../counted.ts";
-import { blocksText, modelName, withinMemory } from "@throughline/queries/internal";
+import {
+  blocksText,
+  entryWindowTokens,
+  modelName,
+  omittedWithWindow,
+  withinMemory,
+} from "@throughline/queries/internal";
 import { resolveSession } from "@throughline/queries";
 import { LongText } from "../terminal-safe.ts";
 
@@ -33,7 +38,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   // Measuring takes its time as well, and gives no interrupt a turn.
   await pause();
   signal.throwIfAborted();
-  const windowTokens = options.window ?? entryWindow(state.entry.contextTokens);
+  const windowTokens = options.window ?? entryWindowTokens(state.entry.contextTokens);
   const whole = buildContext(records, { headId: state.head.headId });
   const cut = readHistoryCut(records, windowTokens);
   const built = cut === null ? whole : limitContext(whole, { recorded: cut });
@@ -49,7 +54,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     onFallback: (vocabulary) =>
       output.note(`The vocabulary ${vocabulary} cannot be loaded; tokens are estimated roughly.`),
   });
-  const omitted = leftOut(built, records);
+  const omitted = omittedWithWindow(built, records);
   const model = options.model ?? (built.model === null ? null : modelName(built.model.provider, built.model.modelId));
   for (const finding of built.findings) output.finding({ ...finding, key: state.ref.key });
   const document = {
@@ -83,16 +88,6 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   for (const line of contextSizeLines(size, { windowSource, nowMs: Date.now() })) await output.line(line);
   await print(context, provider, { ...built, omitted }, rendering, options.messages === true);
   return 0;
-}
-
-/** Also what lies before the window, which was not read. */
-function leftOut({ omitted, summaryId }: Context, records: readonly StoredRecord[]): readonly OmittedRange[] {
-  const toSeq = (records[0]?.seq ?? 1) - 1;
-  const [first] = omitted;
-  if (toSeq === 0) return omitted;
-  const reason = summaryId === null ? "reset" : "summarized";
-  if (first?.fromSeq !== toSeq + 1 || first.reason !== reason) return [{ fromSeq: 1, toSeq, reason }, ...omitted];
-  return [{ ...first, fromSeq: 1 }, ...omitted.slice(1)];
 }
 
 async function print(
@@ -145,8 +140,4 @@ function repairLines(repairs: ContextRendering["repairs"], { messages }: Context
       const more = places.length > named.length ? ", …" : "";
       return `  ${String(all.length).padStart(5)}  ${rule}${named.length === 0 ? "" : `  ${named.join(", ")}${more}`}`;
     });
-}
-
-function entryWindow(value: unknown): number | null {
-  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
 }

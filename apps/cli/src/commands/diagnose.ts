@@ -1,5 +1,6 @@
 import { classifyOverflow, recoveryAction } from "@throughline/guard";
 import type { OverflowClassification } from "@throughline/guard";
+import { diagnosisJson } from "@throughline/server/json";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 
@@ -15,18 +16,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const provider = input.options["provider"] as string | undefined;
   const found = classifyOverflow(parsed(text), provider === undefined ? {} : { provider });
   const action = recoveryAction(found);
-  if (output.isJson) await output.object(diagnosis(found, action));
+  if (output.isJson) await output.object(diagnosisJson(found, action));
   else await print(context, found, action);
   return 0;
-}
-
-function diagnosis(
-  found: OverflowClassification,
-  action: string,
-): { readonly kind: "diagnosis"; readonly [field: string]: unknown } {
-  const { overflow, kind, category, inputTokens, limitTokens, maxOutputTokens, retryAfterMs, rule } = found;
-  const sizes = { inputTokens, limitTokens, maxOutputTokens, retryAfterMs };
-  return { kind: "diagnosis", overflow, overflowKind: kind, category, ...sizes, rule, action };
 }
 
 async function print({ output }: CommandContext, found: OverflowClassification, action: string): Promise<void> {

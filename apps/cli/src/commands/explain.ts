@@ -1,4 +1,5 @@
 import { readCalls } from "@throughline/session";
+import { callJson } from "@throughline/server/json";
 import type { ExplainedCall } from "@throughline/session";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted, grouped, sizeText } from "../counted.ts";
@@ -25,21 +26,13 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     onKeep: (records) => budget.add(records),
   });
   for (const call of shown) {
-    if (output.isJson) await output.object(callObject(call));
+    if (output.isJson) await output.object(callJson(call));
     else await print(context, call);
   }
   if (output.isJson) await output.end(shown.length);
   else if (!hasCalls)
     output.note(`${ref.key} has no record of a model call. Only calls that Throughline makes are recorded.`);
   return 0;
-}
-
-function callObject(call: ExplainedCall): { readonly kind: "call"; readonly [field: string]: unknown } {
-  const { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId } = call;
-  const { changes, estimatedTokens, actual, outcome, facts } = call;
-  const place = { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId };
-  const { messageCount, windowTokens, cut } = facts;
-  return { kind: "call", ...place, messageCount, windowTokens, cut, changes, estimatedTokens, actual, outcome };
 }
 
 /** The changes of one call that are printed for people. */

@@ -4,6 +4,7 @@ import { systemClock } from "@throughline/core/node";
 import { createHttpClient } from "@throughline/http-client";
 import { createAuditLog, createTokenStore, isValidToken, scopes as allScopes } from "@throughline/server";
 import type { TokenInfo, TokenRights } from "@throughline/server";
+import { tokenJson } from "@throughline/server/json";
 import { readFailure } from "@throughline/store-http/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
@@ -98,14 +99,6 @@ function wordsOf(text: string): readonly string[] {
     .split(",")
     .map((word) => word.trim())
     .filter((word) => word !== "");
-}
-
-function tokenJson(
-  info: TokenInfo,
-  secret: string | null = null,
-): { readonly kind: "token" } & Record<string, unknown> {
-  const { id, label, namespace, agents, scopes, createdAtMs, expiresAtMs, revokedAtMs } = info;
-  return { kind: "token", id, label, namespace, agents, scopes, createdAtMs, expiresAtMs, revokedAtMs, secret };
 }
 
 async function openTokens(context: CommandContext, purpose: "read" | "write"): Promise<Tokens> {

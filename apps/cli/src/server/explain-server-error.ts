@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { withRemedy } from "../error-report.ts";
+import { loopback } from "./server-access.ts";
 
 /** An error of a server with the remedy that holds on the command line. `name`: what starts this program. */
 export function explainServerError(error: unknown, url: string, name: string): unknown {
@@ -18,7 +19,7 @@ export function explainServerError(error: unknown, url: string, name: string): u
   }
   if (code !== "STORE_UNREACHABLE") return error;
   const { hostname, port, protocol } = new URL(url);
-  const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(hostname) && protocol === "http:";
+  const isHere = loopback.has(hostname) && protocol === "http:";
   const start = `${name} serve${port === "" || port === "4788" ? "" : ` --port ${port}`}`;
   return withRemedy(
     error,

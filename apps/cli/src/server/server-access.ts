@@ -25,7 +25,8 @@ export function findToken(url: string, { environment, home }: TokenPlaces): stri
   return file !== null && isSameServer(file.url, url) ? file.token : undefined;
 }
 
-const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+/** Names of this machine in an address. */
+export const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 function isSameServer(one: string, other: string): boolean {
   const [left, right] = [new URL(one), new URL(other)];

@@ -2,6 +2,7 @@ import { assertAgentId, assertNamespace, refused } from "@throughline/core/store
 import { z } from "zod";
 import { json, list } from "../http/answer.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
+import { tokenJson } from "../json-shapes.ts";
 import { auditSchema, newTokenSchema, tokenSchema, type WireNewToken } from "../schemas/admin.ts";
 import { listOf, queryInteger } from "../schemas/values.ts";
 import { reservedNamespaces, type TokenInfo, type TokenRights } from "../security/token-store.ts";
@@ -129,14 +130,6 @@ function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewTo
   if (!isReached(request, { namespace, agents }))
     throw refused("FORBIDDEN", "A token cannot reach more than the one that makes it.", { needs: "namespace" });
   return { namespace, agents, scopes, expiresAtMs };
-}
-
-function tokenJson(
-  info: TokenInfo,
-  secret: string | null = null,
-): { readonly kind: "token" } & Record<string, unknown> {
-  const { id, label, namespace, agents, scopes, createdAtMs, expiresAtMs, revokedAtMs } = info;
-  return { kind: "token", id, label, namespace, agents, scopes, createdAtMs, expiresAtMs, revokedAtMs, secret };
 }
 
 async function audit(

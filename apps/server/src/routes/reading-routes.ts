@@ -2,15 +2,22 @@ import { loadExisting, readWindow } from "@throughline/core";
 import { listCheckpoints } from "@throughline/checkpoint";
 import { classifyOverflow, recoveryAction } from "@throughline/guard";
 import { buildContext, historyTargets, limitContext } from "@throughline/history";
-import type { Context, OmittedRange, TargetName } from "@throughline/history";
+import type { Context, TargetName } from "@throughline/history";
 import { findRecord, listSessions, sessionTotals } from "@throughline/queries";
-import { matchSession, sessionLabel, withinMemory } from "@throughline/queries/internal";
+import {
+  entryWindowTokens,
+  matchSession,
+  omittedWithWindow,
+  sessionLabel,
+  withinMemory,
+} from "@throughline/queries/internal";
 import { refused } from "@throughline/core/store";
-import { readCalls, readHistoryCut, type ExplainedCall } from "@throughline/session";
+import { readCalls, readHistoryCut } from "@throughline/session";
 import { z } from "zod";
 import { json, list } from "../http/answer.ts";
 import { decodeSegment } from "../http/session-segment.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
+import { callJson, diagnosisJson } from "../json-shapes.ts";
 import { callSchema, checkpointSchema, contextSchema, diagnosisSchema, statsSchema } from "../schemas/reading.ts";
 import { recordSchema } from "../schemas/record.ts";
 import { sessionQuery, sessionSchema } from "../schemas/session.ts";
@@ -61,7 +68,7 @@ export const readingRoutes: readonly RouteDefinition[] = [
       const { provider = "neutral", model: named, window } = query;
       const { state, records } = await readWindow(withinMemory(view.store(at.agentId)), at, { signal });
       const whole = buildContext(records, { headId: state.head.headId });
-      const cut = readHistoryCut(records, window ?? positive(state.entry["contextTokens"]));
+      const cut = readHistoryCut(records, window ?? entryWindowTokens(state.entry["contextTokens"]));
       const built = cut === null ? whole : limitContext(whole, { recorded: cut });
       const rendered = render(built, provider, named);
       const own = built.model;
@@ -75,7 +82,7 @@ export const readingRoutes: readonly RouteDefinition[] = [
         lastSeq: state.head.lastSeq,
         recordsInContext: built.recordsInContext,
         ...rendered,
-        omitted: leftOut(built, (records[0]?.seq ?? 1) - 1),
+        omitted: omittedWithWindow(built, records),
       });
     },
   }),
@@ -198,10 +205,7 @@ export const readingRoutes: readonly RouteDefinition[] = [
     errors: [],
     handle: async ({ query, body }) => {
       const found = classifyOverflow(body, query.provider === undefined ? {} : { provider: query.provider });
-      const { overflow, kind, category, inputTokens, limitTokens, maxOutputTokens, retryAfterMs, rule } = found;
-      const sizes = { inputTokens, limitTokens, maxOutputTokens, retryAfterMs };
-      const action = recoveryAction(found);
-      return json(200, { kind: "diagnosis", overflow, overflowKind: kind, category, ...sizes, rule, action });
+      return json(200, diagnosisJson(found, recoveryAction(found)));
     },
   }),
 ];
@@ -218,26 +222,4 @@ function render(
   const asked = model === null ? {} : { target: { provider: model[0] ?? "", modelId: model[1] ?? "" } };
   const { system, messages, repairs } = target.render(built, asked);
   return { system, messages, repairs };
-}
-
-/** Also what lies before the window, which was not read. */
-function leftOut({ omitted, summaryId }: Context, beforeWindow: number): readonly OmittedRange[] {
-  const [first] = omitted;
-  if (beforeWindow === 0) return omitted;
-  const reason = summaryId === null ? "reset" : "summarized";
-  const isOneRange = first?.fromSeq === beforeWindow + 1 && first.reason === reason;
-  if (isOneRange) return [{ ...first, fromSeq: 1 }, ...omitted.slice(1)];
-  return [{ fromSeq: 1, toSeq: beforeWindow, reason }, ...omitted];
-}
-
-function callJson(call: ExplainedCall): { readonly kind: "call" } & Readonly<Record<string, unknown>> {
-  const { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId } = call;
-  const { changes, estimatedTokens, actual, outcome, facts } = call;
-  const place = { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId };
-  const { messageCount, windowTokens, cut } = facts;
-  return { kind: "call", ...place, messageCount, windowTokens, cut, changes, estimatedTokens, actual, outcome };
-}
-
-function positive(value: unknown): number | null {
-  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
 }
