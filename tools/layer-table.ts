@@ -146,13 +146,23 @@ export const rootExportAllowances: readonly {
   },
 ];
 
+/** Source files that are longer than others may be, up to `limits.longFileLines`, and why they are one file. */
+export const longFiles: readonly { readonly path: string; readonly reason: string }[] = [
+  {
+    path: "packages/store-jsonl/src/transcript-file.ts",
+    reason: "one class: the image of a transcript, what is staged for it, and the file must change together",
+  },
+];
+
 /** Hard limits of every package. */
 export const limits: {
   readonly fileLines: number;
+  /** Of a file that `longFiles` gives a reason for. */
+  readonly longFileLines: number;
   readonly rootExports: number;
   readonly packageDependencies: number;
   readonly appDependencies: number;
-} = { fileLines: 400, rootExports: 25, packageDependencies: 2, appDependencies: 12 };
+} = { fileLines: 400, longFileLines: 500, rootExports: 25, packageDependencies: 2, appDependencies: 12 };
 
 const packageFiles = ["README.md", "SPEC.md", "CHANGELOG.md", "package.json", "tsconfig.json", "src", "test"];
 

@@ -1,9 +1,9 @@
+import { crc32 } from "node:zlib";
 import { createFinding, type Finding, type SessionRef, ThroughlineError } from "@throughline/core";
 import { isAgentId } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { flushFolder, flushFolders, folderOf, makeFolders, notAFolderRemedy, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { lockNameOf } from "./session-lock.ts";
 
 /** Where everything of one agent lies. In `sessions` there is nothing that OpenClaw does not expect there. */
 export interface AgentFolder {
@@ -32,6 +32,11 @@ export interface AgentFolder {
   session(fileName: string): string;
   /** A name for a file in the making, on the same file system. */
   temporary(name: string): string;
+}
+
+/** The lock file of a session: one of sixteen, so that sessions seldom wait for one another. */
+function lockNameOf(sessionId: string): string {
+  return (crc32(sessionId) & 0xf).toString(16);
 }
 
 export type AgentAddress = Pick<SessionRef, "namespace" | "agentId">;

@@ -25,8 +25,7 @@ import { contextOf, jsonlStoreTable, type JsonlStoreOptions } from "./jsonl-stor
 import { listSource } from "./list-sessions.ts";
 import { forkSession } from "./fork-session.ts";
 import { createPartials } from "./partials-facet.ts";
-import type { PageCursor } from "./record-page.ts";
-import { holdPage, type HeldPage } from "./read-pages.ts";
+import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
 import { saveSession, withRow } from "./session-access.ts";
 import { archiveSession, moveSession, purgeSession, type ChangeContext } from "./session-changes.ts";

@@ -1,5 +1,4 @@
-import { TranscriptFile } from "./transcript-file.ts";
-import type { TranscriptFileOptions } from "./find-base.ts";
+import { TranscriptFile, type TranscriptFileOptions } from "./transcript-file.ts";
 
 /** Each open transcript holds a file handle and the ids of its records. */
 const maxOpen = 64;

@@ -1,7 +1,6 @@
 import type { SessionRecord } from "@throughline/core";
 import { decodeLine } from "@throughline/openclaw-format";
-import type { FramedLine } from "./framed-lines.ts";
-import { ownLine } from "./own-line.ts";
+import { ownLine, type FramedLine } from "./framed-lines.ts";
 import { decodeStoredLine, foreignHead, outlineOf, renamedLine, type ReadLine } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 

@@ -4,7 +4,7 @@ import { type PayloadCoder } from "@throughline/core/store";
 import type { EntriesLog } from "./entries-log.ts";
 import { entryOf, SealedChange, unlessSealed, withoutSealedChange } from "./sealed-entry.ts";
 import { decodePatch, type SessionRow } from "./session-row.ts";
-import type { EntryPatch } from "./transcript.ts";
+import type { EntryPatch } from "./store-envelope.ts";
 
 /** The part of a transcript that changes the entry of its session. */
 export interface PatchSource {

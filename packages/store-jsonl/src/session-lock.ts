@@ -1,4 +1,3 @@
-import { crc32 } from "node:zlib";
 import { ThroughlineError, type RandomSource } from "@throughline/core";
 import { monotonicMs, systemClock } from "@throughline/core/node";
 import { quote } from "@throughline/core/store";
@@ -48,11 +47,6 @@ function isOpenclaws(path: string): boolean {
 /** The kernel's locks first: who holds them is the only one of ours to look at the others. */
 function byKindAndName(one: string, other: string): number {
   return Number(isOpenclaws(one)) - Number(isOpenclaws(other)) || (one < other ? -1 : 1);
-}
-
-/** The lock file of a session: one of sixteen, so that sessions seldom wait for one another. */
-export function lockNameOf(sessionId: string): string {
-  return (crc32(sessionId) & 0xf).toString(16);
 }
 
 interface Shared {

@@ -1,4 +1,4 @@
-import type { OpenTurn } from "@throughline/core";
+import type { OpenTurn, SessionHead } from "@throughline/core";
 import type { LineEnvelope } from "@throughline/openclaw-format";
 
 /** The line envelope with the members this store adds; `docs/formats/records.md` describes them all. */
@@ -39,4 +39,31 @@ export interface WindowMark {
   readonly updated: number;
   /** The entry's. */
   readonly revision: number;
+}
+
+/** A place in a transcript and what everything before it adds up to: reading can begin there. */
+export interface TranscriptBase {
+  readonly head: SessionHead;
+  readonly messageCount: number;
+  readonly updatedAtMs: number;
+  /** Entry patches up to this revision lie before the place. */
+  readonly revision: number;
+  readonly endBytes: number;
+  /** Where the line of the window's first record begins, where that is known. Whoever reads there looks at its seq. */
+  readonly windowAt?: number | undefined;
+}
+
+/** A change of the entry that traveled with records. */
+export interface EntryPatch {
+  readonly revision: number;
+  readonly envelope: StoreEnvelope;
+  readonly atMs: number;
+}
+
+/** A line without its envelope, as `detachEnvelope` gives it. */
+export interface OwnLine {
+  readonly text: string;
+  readonly envelope: StoreEnvelope;
+  /** As many bytes as characters. Not said of every line. */
+  readonly isAscii: boolean;
 }

@@ -9,8 +9,7 @@ import {
 } from "@throughline/core/internal";
 import type { LinkedRecord, PayloadCoder, PayloadOwner } from "@throughline/core/store";
 import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
-import type { OwnLine } from "./own-line.ts";
-import type { StoreEnvelope } from "./store-envelope.ts";
+import type { OwnLine, StoreEnvelope } from "./store-envelope.ts";
 
 /** What the store knows of a record without its content. */
 export interface LineHead {

@@ -1,5 +1,6 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { throughlineKind } from "@throughline/core/internal";
+import { lostMessage } from "./transcript.ts";
 import { hasSeq, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 
 /** Follows the appends of a transcript line by line, and says which of them are incomplete. */
@@ -61,14 +62,6 @@ export class TranscriptEnd {
       ...(isIncomplete ? [createFinding("BATCH_INCOMPLETE", partial, { path, key, line, byteOffset })] : []),
     ];
   }
-}
-
-/** Says how many acknowledged records are missing at the end of a transcript. `isInAppend`: the rest of their append is there. */
-export function lostMessage(count: number, isInAppend: boolean): string {
-  const verb = count === 1 ? "is" : "are";
-  if (isInAppend)
-    return `The file ends in the middle of an acknowledged append: ${count} of its records ${verb} missing.`;
-  return `${count} acknowledged ${count === 1 ? "record" : "records"} ${verb} missing at the end of the file.`;
 }
 
 function missing(

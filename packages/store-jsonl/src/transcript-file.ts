@@ -18,16 +18,28 @@ import type { FlushedRecords } from "./flushed-seqs.ts";
 import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
 import { createOpenFile, flushOpenNow, openToAppend, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineOwner } from "./stored-line.ts";
-import type { ReadAside } from "./read-aside.ts";
 import { setTailAside } from "./torn-tail.ts";
 import {
   AcknowledgedRecords,
   findBase,
   reachBack,
-  type TranscriptFileOptions,
+  type ReadAside,
   type TranscriptLook,
-} from "./find-base.ts";
+  type TranscriptReading,
+} from "./read-transcript.ts";
+import type { TranscriptFindings } from "./transcript-findings.ts";
+import type { UnflushedMarks } from "./unflushed-marks.ts";
+import type { FlushedNames } from "./flushed-names.ts";
 import { Transcript, type WrittenLine } from "./transcript.ts";
+
+export interface TranscriptFileOptions extends TranscriptReading {
+  readonly findings: TranscriptFindings;
+  /** Of the folder the transcript is in. */
+  readonly names: FlushedNames;
+  readonly unflushed: UnflushedMarks;
+  /** Where bytes go that were never acknowledged. */
+  readonly tornFolder: string;
+}
 
 /** Lines on their way to the file, which the image holds already. */
 interface StagedLines {

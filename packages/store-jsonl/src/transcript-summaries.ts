@@ -6,7 +6,7 @@ import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { SealedChange } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
-import type { TranscriptBase } from "./transcript-base.ts";
+import type { TranscriptBase } from "./store-envelope.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** What listing needs of a transcript, kept when the image itself is let go. */

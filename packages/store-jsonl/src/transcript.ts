@@ -4,21 +4,11 @@ import { nextUpdatedAtMs } from "@throughline/core/internal";
 import { RememberedAppends } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, type TranscriptReader } from "@throughline/openclaw-format";
 import { decodeStoredLine, type LineCodec, type LineHead, type LineOwner, type StoredLine } from "./stored-line.ts";
-import type { StoreEnvelope } from "./store-envelope.ts";
+import type { EntryPatch, TranscriptBase } from "./store-envelope.ts";
 import { endOf, isCompleteJson, type FramedLine } from "./framed-lines.ts";
 import { RecordIds } from "./record-ids.ts";
 import { readOwnRow } from "./transcript-lines.ts";
-import { withSavedTurn } from "./saved-head.ts";
-import { lostMessage } from "./transcript-end.ts";
-import type { TranscriptBase } from "./transcript-base.ts";
 import type { WarmLines } from "./warm-lines.ts";
-
-/** A change of the entry that traveled with records. */
-export interface EntryPatch {
-  readonly revision: number;
-  readonly envelope: StoreEnvelope;
-  readonly atMs: number;
-}
 
 /** What stands at the end of the file and is no record: the rest of a write that was never acknowledged. */
 export interface TornTail {
@@ -386,4 +376,17 @@ export class Transcript {
       }),
     );
   }
+}
+
+/** The head of a transcript that has lost its last records: whose turn it is was saved behind them. */
+function withSavedTurn(head: SessionHead, saved: SessionHead | null): SessionHead {
+  return saved === null || saved.lastSeq <= head.lastSeq ? head : { ...head, fence: saved.fence, turn: saved.turn };
+}
+
+/** Says how many acknowledged records are missing at the end of a transcript. `isInAppend`: the rest of their append is there. */
+export function lostMessage(count: number, isInAppend: boolean): string {
+  const verb = count === 1 ? "is" : "are";
+  if (isInAppend)
+    return `The file ends in the middle of an acknowledged append: ${count} of its records ${verb} missing.`;
+  return `${count} acknowledged ${count === 1 ? "record" : "records"} ${verb} missing at the end of the file.`;
 }

@@ -3,8 +3,8 @@ import { attachEnvelope, decodeLine, detachEnvelope } from "@throughline/opencla
 import { nodeFiles } from "@throughline/store-jsonl";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { framedLines } from "../src/framed-lines.ts";
-import { LinePiece, type OwnLine } from "../src/own-line.ts";
+import { framedLines, LinePiece } from "../src/framed-lines.ts";
+import type { OwnLine } from "../src/store-envelope.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();

@@ -1,6 +1,6 @@
 import { attachEnvelope, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format";
 import { describe, expect, it } from "vitest";
-import { ownLine } from "../src/own-line.ts";
+import { ownLine } from "../src/framed-lines.ts";
 
 const texts = [
   '{"type":"message","id":"a","message":{"role":"user","content":"plain"}}',
