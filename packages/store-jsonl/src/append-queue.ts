@@ -155,7 +155,7 @@ export class AppendQueue {
     try {
       // Records whose flush failed come first: an entry on the disk would say that they are there.
       const isForDisk = request.durability === "disk";
-      if (isForDisk) held.file.settleDoubt(held.path);
+      if (isForDisk) held.file.settleDoubt();
       const nowMs = this.#context.clock.nowMs();
       const plan = planHeld(held, this.#agent.log, request, nowMs);
       if (!plan.result.replayed) writeEntry(this.#agent, held, request, plan, nowMs);
@@ -269,9 +269,9 @@ export class AppendQueue {
   }
 
   /** Resolves when the records and what they hang on are on the disk. */
-  #flushed({ file, path, row }: HeldSession, isPaid: boolean): Promise<unknown> {
+  #flushed({ file, row }: HeldSession, isPaid: boolean): Promise<unknown> {
     const { log } = this.#agent;
-    const records = file.flushed(path);
+    const records = file.flushed();
     return !isPaid && log.isOnDisk(row.sessionId) ? records : Promise.all([records, log.flushed()]);
   }
 

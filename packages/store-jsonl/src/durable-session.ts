@@ -18,7 +18,7 @@ export function makeDurable(scope: ChangeContext, row: SessionRow): SessionRow {
   const held = holdIfThere(scope, row, false);
   if (held !== null) {
     const { file, path } = held;
-    file.flushNow(path);
+    file.flushNow();
     withFileErrors(agent.folder.sessions, () => agent.names.flush(path, file.facts?.identity ?? ""));
   }
   agent.log.flushNow();

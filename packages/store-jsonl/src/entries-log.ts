@@ -1,12 +1,10 @@
-import type { ThroughlineError } from "@throughline/core";
 import type { SplitLine } from "@throughline/openclaw-format";
-import { appendAll, fileError, withFileErrors } from "./file-work.ts";
-import { Doubt } from "./doubtful-bytes.ts";
-import { closeAfterFlush, flushOpenNow } from "./open-file.ts";
+import { AppendFile } from "./append-file.ts";
+import { fileError, flushFolder, withFileErrors } from "./file-work.ts";
 import { IndexedLog } from "./indexed-log.ts";
 import type { KeyedAppend } from "./keyed-appends.ts";
 import { LogDamage, readLogLine } from "./log-damage.ts";
-import { lengthOf, openLog, replaceLog, setLogTailAside, writableLog, type OpenLog } from "./open-log.ts";
+import { lengthOf, replaceLog } from "./open-log.ts";
 import { readLogInSlices, scanLog, type EntriesLogOptions } from "./read-log.ts";
 import { RowImage } from "./row-image.ts";
 import { standingOf } from "./log-place.ts";
@@ -14,6 +12,7 @@ import { LogTail } from "./log-tail.ts";
 import type { SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
+import { setTailAside } from "./torn-tail.ts";
 import { UnflushedRows } from "./unflushed-rows.ts";
 
 const minCompactedBytes = 1024 * 1024;
@@ -36,18 +35,22 @@ export class EntriesLog {
   #isWhole = true;
   /** Rows are known here that nobody can write to the log. */
   #isAhead = false;
-  #open: OpenLog | null = null;
+  readonly #file: AppendFile;
   #endBytes = 0;
   #lineCount = 0;
   readonly #tail: LogTail = new LogTail();
   /** A log of fewer bytes holds no more than four times what is still true. */
   #compactFromBytes = 0;
-  readonly #doubt: Doubt;
-  readonly #sizeOf = (): number => this.#endBytes;
 
   constructor(options: EntriesLogOptions) {
     this.#options = options;
-    this.#doubt = new Doubt(options.files, options.unflushed);
+    this.#file = new AppendFile({
+      files: options.files,
+      marks: options.unflushed,
+      sizeOf: () => this.#endBytes,
+      flushName: () => flushFolder(options.files, options.folder.own),
+      onFlushFailed: () => this.#reset(),
+    });
     this.#indexed = new IndexedLog(options.index);
   }
 
@@ -56,25 +59,23 @@ export class EntriesLog {
     const { files, folder } = this.#options;
     const path = folder.entriesLog;
     const facts = withFileErrors(path, () => files.facts(path));
-    if (facts === null) return this.#isAhead && this.#open === null ? undefined : this.#reset();
-    const isOther = this.#open?.identity !== facts.identity || facts.sizeBytes < this.#tail.endOf(this.#endBytes);
-    const isTakenBack = withFileErrors(path, () => this.#tail.isOther(files, this.#open));
+    if (facts === null) return this.#isAhead && !this.#file.isOpen ? undefined : this.#reset();
+    const isOther = this.#file.identity !== facts.identity || facts.sizeBytes < this.#tail.endOf(this.#endBytes);
+    const isTakenBack = withFileErrors(path, () => this.#tail.isOther(files, this.#file));
     if (isOther || isTakenBack || (!this.#isWhole && !this.#indexed.isSame)) {
       this.#reset();
-      this.#open = openLog(files, folder, this.#sizeOf);
-      if (this.#open !== null) this.#beginAtIndex(this.#open);
+      if (this.#file.open(path) !== null) this.#beginAtIndex();
     }
-    if (this.#open !== null && facts.sizeBytes > this.#tail.endOf(this.#endBytes))
-      this.#scan(this.#open, facts.sizeBytes);
+    if (this.#file.isOpen && facts.sizeBytes > this.#tail.endOf(this.#endBytes)) this.#scan(facts.sizeBytes);
   }
 
   /** As `refresh`, under the entries lock: an end that was cut off is put right, and so is what a flush left out. */
   refreshHeld(): void {
     this.refresh();
-    this.#doubt.settle(this.#options.folder.entriesLog, this.identity);
-    const [open, tornAt] = [this.#open, this.#tail.at];
-    if (open !== null && tornAt !== null)
-      withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(open, tornAt));
+    this.#file.settle();
+    const { at: tornAt } = this.#tail;
+    if (this.#file.isOpen && tornAt !== null)
+      withFileErrors(this.#options.folder.entriesLog, () => this.#repairTail(tornAt));
   }
 
   /** The active session of a key, or the archived one with the id. */
@@ -147,7 +148,7 @@ export class EntriesLog {
   async allInSlices(): Promise<ReadonlyMap<string, SessionRow>> {
     const read = this.#isWhole ? null : await readLogInSlices(this.#options);
     this.refresh();
-    if (read === null || this.#isWhole || read.identity !== this.#open?.identity) return this.all();
+    if (read === null || this.#isWhole || read.identity !== this.identity) return this.all();
     this.#tail.clear();
     ({ image: this.#image, damage: this.damage, endBytes: this.#endBytes, lineCount: this.#lineCount } = read);
     this.#isWhole = true;
@@ -163,7 +164,7 @@ export class EntriesLog {
 
   /** Which file the log is; empty when there is none. */
   get identity(): string {
-    return this.#open?.identity ?? "";
+    return this.#file.identity;
   }
 
   /** As `RowImage.removed`. */
@@ -173,7 +174,7 @@ export class EntriesLog {
 
   /** True when the index can answer for every session but the `unindexed` ones. */
   get isIndexed(): boolean {
-    return !this.#isAhead && this.#open !== null && this.#indexed.isOf(this.#open.identity);
+    return !this.#isAhead && this.#file.isOpen && this.#indexed.isOf(this.identity);
   }
 
   get unindexed(): ReadonlySet<string> {
@@ -186,13 +187,12 @@ export class EntriesLog {
    */
   updateIndex(seen: readonly SeenSession[], notes: Readonly<Record<string, string>>): boolean {
     const { index, files, folder } = this.#options;
-    const open = this.#open;
     // A last line without its end may still be taken back: the index is told of it once it is ended.
-    if (open === null || this.#isAhead || this.#tail.isWhole) return false;
+    if (!this.#file.isOpen || this.#isAhead || this.#tail.isWhole) return false;
     const sinceBytes = this.isIndexed ? this.#indexed.endBytes : null;
     if (sinceBytes === null) this.all();
     const known = { endBytes: this.#endBytes, lineCount: this.#lineCount, removed: [...this.removed] };
-    const log = standingOf(files, folder.entriesLog, open, known);
+    const log = standingOf(files, folder.entriesLog, this.#file, known);
     const news = this.#indexed.newsOf(this.#image, sinceBytes === null);
     const isWritten = index.update({ ...log, ...news, sinceBytes, seen, notes }) === "written";
     this.#indexed.taken(isWritten ? this.#endBytes : null);
@@ -201,13 +201,14 @@ export class EntriesLog {
 
   /** Commits a change, under the entries lock. */
   write(change: RowChange): void {
-    const { files, folder, codec, agent } = this.#options;
+    const { folder, codec, agent } = this.#options;
     const path = folder.entriesLog;
     this.refreshHeld();
     withFileErrors(path, () => {
-      this.#open = writableLog(files, folder, this.#open, this.#sizeOf);
+      if (!this.#file.isOpen) this.#file.create(path);
+      this.#file.assertWritable();
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
-      appendAll(files, this.#open.handle, bytes, this.#endBytes, path);
+      this.#file.write(bytes, this.#endBytes);
       this.#endBytes += bytes.length;
       this.#apply(change, this.#endBytes - bytes.length, this.#endBytes);
       this.#lineCount++;
@@ -247,49 +248,40 @@ export class EntriesLog {
 
   /** Whether this process has flushed the line that says what the session is, and the log's name. */
   isOnDisk(sessionId: string): boolean {
-    const { isNamed = true, flushedBytes = 0 } = this.#open ?? {};
-    return isNamed && this.#unflushed.isOnDisk(sessionId, flushedBytes);
+    return this.#file.isNamed && this.#unflushed.isOnDisk(sessionId, this.#file.flushedBytes);
   }
 
   /** Whether a flush failed since `refreshHeld`: what the log says is not believed to be on the disk until then. */
   get isInDoubt(): boolean {
-    return this.#doubt.isThere;
+    return this.#file.isInDoubt;
   }
 
   /** As `isInDoubt`, also of what another process could not flush. */
   get isMarked(): boolean {
-    return this.#doubt.isMarked(this.identity);
+    return this.#file.isMarked;
   }
 
   /** Puts on the disk again what this process has not flushed itself. Under the entries lock. */
   settle(): void {
-    const open = this.#openNow();
-    if (open.flushedBytes < this.#endBytes) this.#doubt.suspect(open.identity, open.flushedBytes);
+    this.#assertBelieved();
+    if (this.#file.flushedBytes < this.#endBytes) this.#file.suspect(this.#file.flushedBytes);
     this.refreshHeld();
   }
 
   /** Resolves when everything written before the call is on the disk. */
   async flushed(): Promise<void> {
-    const open = this.#openNow();
-    try {
-      await open.flush.flushed();
-    } catch (error) {
-      throw this.#flushFailed(open, error);
-    }
+    this.#assertBelieved();
+    await this.#file.flushed();
   }
 
   /** As `flushed`, at once: before files are renamed or deleted on the strength of what was written. Under the entries lock. */
   flushNow(): void {
-    const open = this.#openNow();
-    try {
-      flushOpenNow(this.#options.files, open, this.#endBytes);
-    } catch (error) {
-      throw this.#flushFailed(open, error);
-    }
+    this.#assertBelieved();
+    this.#file.flushNow();
   }
 
   async close(): Promise<void> {
-    await this.#open?.flush.idle();
+    await this.#file.idle();
     this.#reset();
   }
 
@@ -298,13 +290,13 @@ export class EntriesLog {
     this.changes++;
     this.#image.apply(change);
     this.damage.mend(change);
-    this.#unflushed.note(change, endBytes, this.#open?.flushedBytes ?? 0);
+    this.#unflushed.note(change, endBytes, this.#file.flushedBytes);
     this.#indexed.note(change, at);
   }
 
   /** Goes on from where the index is, when it is the index of this log. */
-  #beginAtIndex(open: OpenLog): void {
-    const known = this.#indexed.begin(this.#options, open);
+  #beginAtIndex(): void {
+    const known = this.#indexed.begin(this.#options, this.#file);
     if (known === null) return;
     this.#endBytes = known.endBytes;
     this.#lineCount = known.lineCount;
@@ -322,13 +314,9 @@ export class EntriesLog {
   /** For when the index cannot be asked, or everything is wanted. */
   #readWhole(): ReadonlyMap<string, SessionRow> {
     const { files, folder } = this.#options;
-    const open = this.#open;
+    const sizeNow = (): number => files.factsOf(this.#file.handle).sizeBytes;
     this.#clear();
-    if (open !== null)
-      this.#scan(
-        open,
-        withFileErrors(folder.entriesLog, () => files.factsOf(open.handle).sizeBytes),
-      );
+    if (this.#file.isOpen) this.#scan(withFileErrors(folder.entriesLog, sizeNow));
     return this.#image.rows;
   }
 
@@ -346,31 +334,21 @@ export class EntriesLog {
   }
 
   #reset(): void {
-    const open = this.#open;
-    this.#open = null;
     this.#indexed.reach(null);
     this.#clear();
-    if (open !== null) closeAfterFlush(this.#options.files, open);
+    this.#file.close();
   }
 
-  #openNow(): OpenLog {
-    if (this.#open !== null && !this.isInDoubt) return this.#open;
+  #assertBelieved(): void {
+    if (this.#file.isOpen && !this.isInDoubt) return;
     const path = this.#options.folder.entriesLog;
     throw fileError(new Error("the log was closed before it was flushed, or a flush of it failed"), path, "unknown");
   }
 
-  #flushFailed(open: OpenLog, error: unknown): ThroughlineError {
-    const { identity, flushedBytes: from } = open;
-    open.isDead = true;
-    this.#doubt.note(identity, from);
-    if (this.#open === open) this.#reset();
-    return fileError(error, this.#options.folder.entriesLog, "unknown");
-  }
-
-  #scan(open: OpenLog, sizeBytes: number): void {
+  #scan(sizeBytes: number): void {
     this.#tail.clear();
     const span = { from: this.#endBytes, to: sizeBytes };
-    const last = scanLog(this.#options, open.handle, span, (line) => this.#takeLine(line));
+    const last = scanLog(this.#options, this.#file.handle, span, (line) => this.#takeLine(line));
     const change = last === null ? null : this.#tail.take(last, this.#options);
     if (change !== null) this.#apply(change, this.#endBytes, this.#tail.endOf(this.#endBytes) + 1);
   }
@@ -385,15 +363,18 @@ export class EntriesLog {
     for (const { change } of read.decoded) this.#apply(change, line.byteOffset, this.#endBytes);
   }
 
-  #repairTail(open: OpenLog, tornAt: number): void {
+  /** Ends a whole last line, or cuts off what was never acknowledged, once a copy of it is safe. Under the entries lock. */
+  #repairTail(from: number): void {
     const { files, folder, nowMs, onFinding } = this.#options;
+    const { handle } = this.#file;
     if (this.#tail.isWhole) {
-      const { sizeBytes } = files.factsOf(open.handle);
-      appendAll(files, open.handle, Buffer.from("\n"), sizeBytes, folder.entriesLog);
-      this.#scan(open, sizeBytes + 1);
+      const { sizeBytes } = files.factsOf(handle);
+      this.#file.write(Buffer.from("\n"), sizeBytes);
+      this.#scan(sizeBytes + 1);
       return;
     }
-    onFinding(setLogTailAside(files, folder, open, tornAt, nowMs()));
+    const torn = { handle, path: folder.entriesLog, key: null, code: "TAIL_TORN", from, folder: folder.torn } as const;
+    onFinding(setTailAside(files, { ...torn, nowMs: nowMs() }));
     this.#tail.clear();
   }
 }

@@ -1,6 +1,5 @@
 import { KeyedAppends } from "./keyed-appends.ts";
 import { isPlaceOf, type LogPlace } from "./log-place.ts";
-import type { OpenLog } from "./open-log.ts";
 import type { EntriesLogOptions } from "./read-log.ts";
 import type { RowImage } from "./row-image.ts";
 import type { IndexUpdate, SessionIndex } from "./session-index.ts";
@@ -44,7 +43,10 @@ export class IndexedLog {
   }
 
   /** Where the index is in the open log, should it be the index of that. */
-  begin({ files, folder }: Pick<EntriesLogOptions, "files" | "folder">, open: OpenLog): LogPlace | null {
+  begin(
+    { files, folder }: Pick<EntriesLogOptions, "files" | "folder">,
+    open: { readonly handle: number; readonly identity: string },
+  ): LogPlace | null {
     const known = this.#index.log();
     if (known === undefined || !isPlaceOf(files, folder.entriesLog, open, known)) return null;
     this.reach(known.endBytes);

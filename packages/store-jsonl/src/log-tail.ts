@@ -37,8 +37,8 @@ export class LogTail {
   }
 
   /** Whether its writer took it back and something else stands in its place. */
-  isOther(files: Files, open: { readonly handle: number } | null): boolean {
-    if (open === null || this.at === null || !this.isWhole) return false;
+  isOther(files: Files, open: { readonly handle: number }): boolean {
+    if (this.at === null || !this.isWhole) return false;
     return Buffer.compare(readRange(files, open.handle, this.at, this.endOf(this.at)), this.#line) !== 0;
   }
 

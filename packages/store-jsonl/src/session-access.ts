@@ -156,7 +156,7 @@ export async function saveSession(
       const now = found === null || scope.durability !== "disk" ? found : makeDurable(scope, found);
       const held = now === null ? null : agent.hold(now);
       // Records whose flush failed come first: an entry on the disk would say that they are there.
-      if (scope.durability === "disk") held?.file.settleDoubt(held.path);
+      if (scope.durability === "disk") held?.file.settleDoubt();
       const row = held?.row ?? now;
       // Whose changes cannot be decoded is at a revision that nobody knows.
       if (row !== null) entryOf(row);

@@ -1,22 +1,10 @@
-import { ThroughlineError } from "@throughline/core";
-import { quote, refused } from "@throughline/core/store";
-import { Doubt } from "./doubtful-bytes.ts";
+import { refused } from "@throughline/core/store";
+import { AppendFile } from "./append-file.ts";
 import { EndAnchor, pastWrite } from "./end-anchor.ts";
-import {
-  afterCommit,
-  appendAll,
-  factsOfOpened,
-  fileError,
-  gather,
-  notAFile,
-  readRange,
-  replaceFile,
-  withFileErrors,
-} from "./file-work.ts";
+import { afterCommit, fileError, gather, notAFile, readRange, replaceFile, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import type { FlushedRecords } from "./flushed-seqs.ts";
 import { framedLines, type FramedLine, type LineSpan } from "./framed-lines.ts";
-import { createOpenFile, flushOpenNow, openToAppend, type OpenFile } from "./open-file.ts";
 import type { EncodedLine, LineOwner } from "./stored-line.ts";
 import { setTailAside } from "./torn-tail.ts";
 import {
@@ -55,13 +43,12 @@ interface StagedLines {
 /** One session's file: keeps the image of it up to date, and appends to it. Everything but the flush is synchronous. */
 export class TranscriptFile {
   readonly #options: TranscriptFileOptions;
-  #open: OpenFile | null = null;
+  readonly #file: AppendFile;
   /** What the file was when the image was made of it or written; null when it is to be found out. */
   facts: FileFacts | null = null;
   #identity = "";
   #transcript: Transcript | null = null;
   #anchor: EndAnchor | null = null;
-  readonly #doubt: Doubt;
   #staged: StagedLines | null = null;
   readonly #acknowledged: AcknowledgedRecords = new AcknowledgedRecords();
   /** Others have written since the last write of this process. */
@@ -71,7 +58,13 @@ export class TranscriptFile {
 
   constructor(options: TranscriptFileOptions) {
     this.#options = options;
-    this.#doubt = new Doubt(options.files, options.unflushed);
+    this.#file = new AppendFile({
+      files: options.files,
+      marks: options.unflushed,
+      sizeOf: () => this.#transcript?.endBytes ?? 0,
+      flushName: (path, identity) => options.names.ensure(path, identity),
+      onFlushFailed: () => this.forget(),
+    });
   }
 
   /**
@@ -90,11 +83,12 @@ export class TranscriptFile {
     if (facts.kind !== "file") throw notAFile(path);
     if (this.#identity !== facts.identity) this.forget();
     // Between the look and this another file may have taken the name, or, when it was archived or purged, none has it.
-    const now = this.#open === null ? this.#openFile(path) : pastWrite(this.#anchor, files, this.#open.handle, facts);
+    const now = this.#file.isOpen ? pastWrite(this.#anchor, files, this.#file.handle, facts) : this.#file.open(path);
     if (now === null) return null;
+    this.#file.path = path;
     if (this.#identity !== now.identity) this.#transcript = null;
     this.#identity = now.identity;
-    const transcript = withFileErrors(path, () => this.#readNew(this.#opened(), now, look));
+    const transcript = withFileErrors(path, () => this.#readNew(now, look));
     this.facts = now;
     return transcript;
   }
@@ -121,10 +115,11 @@ export class TranscriptFile {
   /** Moves what was never acknowledged to a copy. Under the session's lock, right after `catchUp`. */
   repairTail(path: string, owner: LineOwner): void {
     const { files, tornFolder } = this.#options;
-    const { transcript, handle } = this.#writable(path);
-    this.settleDoubt(path);
+    const transcript = this.#writable();
+    this.settleDoubt();
     const { tail } = transcript;
     if (tail === null) return;
+    const { handle } = this.#file;
     const { byteOffset: from, code } = tail;
     const torn = { handle, path, key: owner.ref.key, code, from, folder: tornFolder, nowMs: this.#options.nowMs() };
     const finding = this.#orForget(() => withFileErrors(path, () => setTailAside(files, torn)));
@@ -137,12 +132,12 @@ export class TranscriptFile {
    * after a failed flush, so that its state is unknown. Under the session's lock, after `catchUp`.
    */
   settle(path: string, owner: LineOwner, fromSeq: number): void {
-    const { open, transcript } = this.#writable(path);
-    const from = Math.max(open.flushedBytes, transcript.startOf(fromSeq));
-    if (from < (this.#staged?.from ?? transcript.endBytes)) this.#doubt.suspect(this.#identity, from);
-    this.settleDoubt(path);
+    const transcript = this.#writable();
+    const from = Math.max(this.#file.flushedBytes, transcript.startOf(fromSeq));
+    if (from < (this.#staged?.from ?? transcript.endBytes)) this.#file.suspect(from);
+    this.settleDoubt();
     // A torn write behind a last line without its end would take that along.
-    if (this.#writable(path).transcript.isOpenEnded) this.stage(path, owner, "", []);
+    if (this.#writable().isOpenEnded) this.stage(path, owner, "", []);
   }
 
   /**
@@ -150,7 +145,7 @@ export class TranscriptFile {
    * from now on, so that whoever comes next is decided by them. Under the session's lock, after `catchUp` and `repairTail`.
    */
   stage(path: string, owner: LineOwner, prefix: string, lines: readonly EncodedLine[]): void {
-    const { transcript } = this.#writable(path);
+    const transcript = this.#writable();
     const { isOpenEnded } = transcript;
     this.#staged ??= { text: "", from: transcript.endBytes, isInPlace: true, look: this.#lookAgain(path, owner) };
     const staged = this.#staged;
@@ -185,11 +180,11 @@ export class TranscriptFile {
     this.isShared = this.#hasNews;
     this.#hasNews = false;
     const { files } = this.#options;
-    const { transcript, handle } = this.#writable(path);
+    const transcript = this.#writable();
     const bytes = Buffer.from(staged.text);
-    this.#orForget(() => appendAll(files, handle, bytes, staged.from, path));
+    this.#orForget(() => this.#file.write(bytes, staged.from));
     return afterCommit(path, () => {
-      const facts = files.factsOf(handle);
+      const facts = files.factsOf(this.#file.handle);
       const to = transcript.endBytes;
       // Another program may write without our lock: then its line is in between, or this file has lost its name to another.
       if (!staged.isInPlace || facts.sizeBytes !== to || facts.names === 0) {
@@ -219,44 +214,21 @@ export class TranscriptFile {
     this.forget();
   }
 
-  /**
-   * Resolves when what was written so far is on the disk. The file stays open until then: it may be let go of or
-   * replaced meanwhile.
-   */
-  async flushed(path: string): Promise<void> {
-    const { open } = this.#writable(path);
-    const identity = this.#identity;
-    open.pins++;
-    try {
-      await open.flush.flushed();
-    } catch (error) {
-      // The first place in doubt counts, should another flush have failed before.
-      this.#doubt.note(identity, open.flushedBytes);
-      if (this.#open === open) this.forget();
-      throw fileError(error, path, "unknown");
-    } finally {
-      open.pins--;
-      this.#closeUnused(open);
-    }
+  /** Resolves when what was written so far is on the disk, whatever becomes of this file meanwhile. */
+  async flushed(): Promise<void> {
+    this.#writable();
+    await this.#file.flushed();
   }
 
   /** As `flushed`, at once, for a file that was written with less: also of what others wrote. */
-  flushNow(path: string): void {
-    const { files } = this.#options;
-    const { open, transcript } = this.#writable(path);
-    this.settleDoubt(path);
-    try {
-      flushOpenNow(files, open, transcript.endBytes);
-    } catch (error) {
-      this.#doubt.note(this.#identity, 0);
-      this.forget();
-      throw fileError(error, path);
-    }
+  flushNow(): void {
+    this.#writable();
+    this.settleDoubt();
+    this.#file.flushNow();
   }
 
-  /** A flush uses it, or one has failed, and nobody else knows of that. */
   get isPinned(): boolean {
-    return this.#doubt.isThere || (this.#open !== null && this.#open.pins > 0);
+    return this.#file.isPinned;
   }
 
   /** The image as it is after what was read or written last; looks at nothing. */
@@ -266,39 +238,30 @@ export class TranscriptFile {
 
   /** What this process has put on the disk. */
   get flushedRecords(): FlushedRecords {
-    const seq = this.#open === null ? 0 : (this.#transcript?.seqBefore(this.#open.flushedBytes) ?? 0);
+    const seq = this.#transcript?.seqBefore(this.#file.flushedBytes) ?? 0;
     return { identity: this.#identity, seq };
   }
 
   /** The bytes from one place to another, as they are now. */
   readBytes(path: string, from: number, to: number): Uint8Array {
-    const { handle } = this.#opened();
+    const { handle } = this.#file;
     return withFileErrors(path, () => readRange(this.#options.files, handle, from, to));
   }
 
   /** The lines of a span, as they are now, in pieces that are read at once. */
   lines(path: string, span: LineSpan): Iterable<readonly FramedLine[]> {
     const { files, maxLineBytes } = this.#options;
-    return framedLines({ files, handle: this.#opened().handle, path, maxLineBytes, ...span });
-  }
-
-  #opened(): OpenFile {
-    if (this.#open === null) throw new ThroughlineError("INTERNAL", "A transcript was read before it was opened.");
-    return this.#open;
+    return framedLines({ files, handle: this.#file.handle, path, maxLineBytes, ...span });
   }
 
   /** Lets go of the file; the next use opens and reads it again. */
   forget(): void {
-    const open = this.#open;
-    this.#open = null;
     this.#identity = "";
     this.#transcript = null;
     this.#staged = null;
     this.#anchor = null;
     this.facts = null;
-    if (open === null) return;
-    open.isForgotten = true;
-    this.#closeUnused(open);
+    this.#file.close();
   }
 
   /** Work after whose failure nobody knows what the file is. */
@@ -311,22 +274,16 @@ export class TranscriptFile {
     }
   }
 
-  /** A handle's number must not go to another file while a flush still uses it. */
-  #closeUnused(open: OpenFile): void {
-    if (!open.isForgotten || open.pins > 0) return;
-    open.isForgotten = false;
-    this.#options.files.close(open.handle);
-  }
-
-  #writable(path: string): { readonly transcript: Transcript; readonly handle: number; readonly open: OpenFile } {
-    if (this.#open === null || this.#transcript === null)
+  #writable(): Transcript {
+    if (!this.#file.isOpen || this.#transcript === null)
       throw refused("INTERNAL", "A transcript was written before it was read.");
-    if (!this.#open.isWritable) throw refused("STORE_READ_ONLY", `${quote(path)} cannot be written.`, { path });
-    return { transcript: this.#transcript, handle: this.#open.handle, open: this.#open };
+    this.#file.assertWritable();
+    return this.#transcript;
   }
 
-  settleDoubt(path: string): void {
-    if (this.#identity !== "" && this.#doubt.settle(path, this.#identity)) this.facts = null;
+  /** Puts on the disk what a failed flush may have left out. */
+  settleDoubt(): void {
+    if (this.#file.isOpen && this.#file.settle()) this.facts = null;
   }
 
   #lookAgain(path: string, owner: LineOwner): TranscriptLook {
@@ -336,26 +293,14 @@ export class TranscriptFile {
 
   /** Makes the places of records from `seq` on known. False when that takes the whole file. */
   reach(seq: number): boolean {
-    const [known, open] = [this.#transcript, this.#open];
-    if (known === null || open === null || seq >= known.firstSeq) return true;
-    return withFileErrors(known.options.path, () => reachBack(this.#options.files, open.handle, known, seq));
+    const known = this.#transcript;
+    if (known === null || !this.#file.isOpen || seq >= known.firstSeq) return true;
+    return withFileErrors(known.options.path, () => reachBack(this.#options.files, this.#file.handle, known, seq));
   }
 
-  #openFile(path: string): FileFacts | null {
+  #readNew(facts: FileFacts, look: TranscriptLook): Transcript {
     const { files } = this.#options;
-    const opened = openToAppend(files, path);
-    if (opened === null) return null;
-    const { handle, isWritable } = opened;
-    const facts = withFileErrors(path, () => factsOfOpened(files, handle));
-    const { identity } = facts;
-    const sizeOf = (): number => this.#transcript?.endBytes ?? 0;
-    const flushName = (): void => this.#options.names.ensure(path, identity);
-    this.#open = createOpenFile(files, handle, { isWritable, sizeOf, flushName });
-    return facts;
-  }
-
-  #readNew(open: OpenFile, facts: FileFacts, look: TranscriptLook): Transcript {
-    const { files } = this.#options;
+    const { handle } = this.#file;
     const known = this.#transcript;
     const isSame =
       known !== null &&
@@ -363,45 +308,45 @@ export class TranscriptFile {
       (look.isWhole !== true || known.base === null) &&
       known.acceptSavedHead(look.savedHead) &&
       this.#anchor?.to === known.endBytes &&
-      this.#anchor.holds(files, open.handle, facts);
-    if (!isSame) return this.#scanAll(open, facts, look);
+      this.#anchor.holds(files, handle, facts);
+    if (!isSame) return this.#scanAll(facts, look);
     if (facts.sizeBytes === known.endBytes) return known;
     this.#hasNews = true;
     if (known.isOpenEnded) {
       // The line without an end was ended, or something was glued to it: then it is another line than the one we read.
-      if (readRange(files, open.handle, known.endBytes, known.endBytes + 1)[0] !== 0x0a)
-        return this.#scanAll(open, facts, look);
+      if (readRange(files, handle, known.endBytes, known.endBytes + 1)[0] !== 0x0a) return this.#scanAll(facts, look);
       known.endBytes += 1;
       known.isOpenEnded = false;
     }
-    return this.#scan(open, facts, known) ? known : this.#scanAll(open, facts, look, true);
+    return this.#scan(facts, known) ? known : this.#scanAll(facts, look, true);
   }
 
-  #scanAll(open: OpenFile, facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
+  #scanAll(facts: FileFacts, look: TranscriptLook, isMixed = false): Transcript {
     const { files, codec, nowMs, warm, maxLineBytes } = this.#options;
     const { path, owner, savedHead } = look;
     const acknowledgedSeq = this.#acknowledged.before(facts.identity, this.#transcript, look);
-    const scan = { files, handle: open.handle, sizeBytes: facts.sizeBytes };
+    const scan = { files, handle: this.#file.handle, sizeBytes: facts.sizeBytes };
     const base = isMixed ? null : findBase(scan, facts, look);
     const options = { owner, codec, path, warm, nowMs, maxLineBytes, isMixed, acknowledgedSeq };
     const transcript = new Transcript(options, savedHead, base);
-    if (!this.#scan(open, facts, transcript)) return this.#scanAll(open, facts, look, true);
+    if (!this.#scan(facts, transcript)) return this.#scanAll(facts, look, true);
     this.#transcript = transcript;
     return transcript;
   }
 
   /** False when the file turned out to hold lines of other programs and must be read with that in mind. */
-  #scan(open: OpenFile, facts: FileFacts, transcript: Transcript): boolean {
+  #scan(facts: FileFacts, transcript: Transcript): boolean {
     const { files, maxLineBytes } = this.#options;
+    const { handle } = this.#file;
     const { path } = transcript.options;
     const span = { from: transcript.endBytes, to: facts.sizeBytes };
     transcript.beginScan();
     // Who writes here in turn with others mostly does not read what they wrote, and it would be held for a second.
     transcript.keepsLines = !this.isShared;
-    for (const lines of framedLines({ files, handle: open.handle, path, ...span, maxLineBytes }))
+    for (const lines of framedLines({ files, handle, path, ...span, maxLineBytes }))
       if (!transcript.feed(lines)) return false;
-    transcript.finishScan(() => files.factsOf(open.handle).sizeBytes > facts.sizeBytes);
-    this.#anchor = EndAnchor.read(files, open.handle, transcript.endBytes, facts);
+    transcript.finishScan(() => files.factsOf(handle).sizeBytes > facts.sizeBytes);
+    this.#anchor = EndAnchor.read(files, handle, transcript.endBytes, facts);
     this.#options.findings.report(this.#identity, transcript, facts);
     return true;
   }

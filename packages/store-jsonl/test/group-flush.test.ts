@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { GroupFlush } from "../src/group-flush.ts";
+import { GroupFlush } from "../src/append-file.ts";
 
 describe("a flush", () => {
   it("never runs beside another of the same file, whenever it is asked for", async () => {
