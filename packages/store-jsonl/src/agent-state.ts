@@ -3,9 +3,8 @@ import type { AgentPlace } from "./agent-place.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import type { HeldSession } from "./held-session.ts";
 import type { PartialFiles } from "./partial-files.ts";
-import type { SeenSession } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
-import type { SessionRow } from "./session-row.ts";
+import type { SeenSession, SessionRow } from "./session-row.ts";
 import type { SessionsView } from "./sessions-view.ts";
 
 /** What a store knows of an agent's sessions, for what changes them on behalf of other programs and interrupted purges. */

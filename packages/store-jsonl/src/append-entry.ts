@@ -2,8 +2,7 @@ import type { SessionHead } from "@throughline/core";
 import type { AppendPlan, AppendRequest } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
-import type { KeptHead } from "./keyed-appends.ts";
-import type { SessionRow } from "./session-row.ts";
+import type { KeptHead, SessionRow } from "./session-row.ts";
 
 /**
  * An append without records: there is no line for it to travel in, so it is a line of the entries log. Under the locks

@@ -2,8 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createFinding } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { fileError } from "./file-work.ts";
-import type { SeenSession } from "./seen-session.ts";
 import { createSlices } from "./slices.ts";
+import type { SeenSession } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Another program may write sessions.json as often as it likes; then it is tried again later. */

@@ -1,19 +1,21 @@
+import type { Finding } from "@throughline/core";
 import type { SplitLine } from "@throughline/openclaw-format";
 import { AppendFile } from "./append-file.ts";
 import { fileError, flushFolder, withFileErrors } from "./file-work.ts";
-import { IndexedLog } from "./indexed-log.ts";
-import type { KeyedAppend } from "./keyed-appends.ts";
-import { LogDamage, readLogLine } from "./log-damage.ts";
-import { lengthOf, replaceLog } from "./open-log.ts";
-import { readLogInSlices, scanLog, type EntriesLogOptions } from "./read-log.ts";
-import { RowImage } from "./row-image.ts";
-import { standingOf } from "./log-place.ts";
-import { LogTail } from "./log-tail.ts";
-import type { SeenSession } from "./seen-session.ts";
+import { IndexedLog, standingOf } from "./indexed-log.ts";
+import { lengthOf, LogDamage, LogImage, readLogLine, replaceLog, UnflushedRows, type LogReading } from "./log-image.ts";
+import { LogTail, readLogInSlices, scanLog } from "./read-log.ts";
 import type { SessionIndex } from "./session-index.ts";
-import { encodeRowChange, type RowChange, type SessionRow } from "./session-row.ts";
+import { encodeRowChange, type KeyedAppend, type RowChange, type SeenSession, type SessionRow } from "./session-row.ts";
 import { setTailAside } from "./torn-tail.ts";
-import { UnflushedRows } from "./unflushed-rows.ts";
+import type { UnflushedMarks } from "./unflushed-marks.ts";
+
+export interface EntriesLogOptions extends LogReading {
+  readonly index: SessionIndex;
+  readonly unflushed: UnflushedMarks;
+  readonly nowMs: () => number;
+  readonly onFinding: (finding: Finding) => void;
+}
 
 const minCompactedBytes = 1024 * 1024;
 /** So much is written in about twenty milliseconds. */
@@ -29,7 +31,7 @@ export class EntriesLog {
   changes = 0;
   readonly #options: EntriesLogOptions;
   /** All sessions, or those that were asked for or changed behind what the index knows. */
-  #image: RowImage = new RowImage();
+  #image: LogImage = new LogImage();
   readonly #unflushed: UnflushedRows = new UnflushedRows();
   readonly #indexed: IndexedLog;
   #isWhole = true;
@@ -167,7 +169,7 @@ export class EntriesLog {
     return this.#file.identity;
   }
 
-  /** As `RowImage.removed`. */
+  /** As `LogImage.removed`. */
   get removed(): ReadonlySet<string> {
     return this.#image.removed;
   }

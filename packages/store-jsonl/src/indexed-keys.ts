@@ -1,6 +1,6 @@
 import type * as nodeSqlite from "node:sqlite";
+import { horizonOf, keptSinceMs, type KeyedAppend, type SessionKeys, timeOf } from "./session-row.ts";
 import { defaultIdempotency } from "@throughline/core/internal";
-import { horizonOf, keptSinceMs, timeOf, type KeyedAppend, type SessionKeys } from "./keyed-appends.ts";
 
 /** Keyed appends without records as the index has them: as `KeyedAppends`. */
 export class IndexedKeys {

@@ -1,9 +1,9 @@
-import { KeyedAppends } from "./keyed-appends.ts";
-import { isPlaceOf, type LogPlace } from "./log-place.ts";
-import type { EntriesLogOptions } from "./read-log.ts";
-import type { RowImage } from "./row-image.ts";
+import { crc32 } from "node:zlib";
+import { readRange, withFileErrors } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import { KeyedAppends, type LogImage, type LogReading } from "./log-image.ts";
 import type { IndexUpdate, SessionIndex } from "./session-index.ts";
-import type { RowChange } from "./session-row.ts";
+import type { LogPlace, LogStanding, RowChange } from "./session-row.ts";
 
 /** What the index knows of an entries log: up to where, and what has changed behind that. */
 export class IndexedLog {
@@ -44,7 +44,7 @@ export class IndexedLog {
 
   /** Where the index is in the open log, should it be the index of that. */
   begin(
-    { files, folder }: Pick<EntriesLogOptions, "files" | "folder">,
+    { files, folder }: Pick<LogReading, "files" | "folder">,
     open: { readonly handle: number; readonly identity: string },
   ): LogPlace | null {
     const known = this.#index.log();
@@ -70,7 +70,7 @@ export class IndexedLog {
   }
 
   /** The update for the index: what changed, or everything. */
-  newsOf({ rows, keyed }: RowImage, isAll: boolean): Pick<IndexUpdate, "rows" | "keyed"> {
+  newsOf({ rows, keyed }: LogImage, isAll: boolean): Pick<IndexUpdate, "rows" | "keyed"> {
     if (isAll) return { rows: rows.values(), keyed };
     return { rows: [...this.changed].flatMap((id) => rows.get(id) ?? []), keyed: this.#keyed };
   }
@@ -87,4 +87,44 @@ export class IndexedLog {
     this.changed.clear();
     this.#keyed.clear();
   }
+}
+
+const anchorBytes = 256;
+
+/** The last bytes before a place in an open file. */
+function anchorAt(files: Files, handle: number, endBytes: number): LogPlace["anchor"] {
+  const from = Math.max(0, endBytes - anchorBytes);
+  return { from, crc: crc32(readRange(files, handle, from, endBytes)) };
+}
+
+/** Where the open log stands for whoever read it up to `known`. */
+export function standingOf(
+  files: Files,
+  path: string,
+  open: { readonly handle: number; readonly identity: string },
+  known: Pick<LogPlace, "endBytes" | "lineCount" | "removed">,
+): LogStanding {
+  const { handle, identity } = open;
+  const anchor = withFileErrors(path, () => anchorAt(files, handle, known.endBytes));
+  return {
+    log: { identity, ...known, anchor },
+    isCurrent: () => files.facts(path)?.identity === identity,
+    isOfLog: (place) => isPlaceOf(files, path, open, place),
+  };
+}
+
+/**
+ * Whether a place is one of the open log. Its number alone is not enough: a rewritten log passes its number to a later
+ * one, and a restored copy may be written into the same file.
+ */
+function isPlaceOf(
+  files: Files,
+  path: string,
+  { handle, identity }: { readonly handle: number; readonly identity: string },
+  { anchor, endBytes, identity: known }: LogPlace,
+): boolean {
+  return withFileErrors(path, () => {
+    if (known !== identity || files.factsOf(handle).sizeBytes < endBytes) return false;
+    return crc32(readRange(files, handle, anchor.from, endBytes)) === anchor.crc;
+  });
 }

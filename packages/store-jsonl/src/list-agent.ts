@@ -1,8 +1,8 @@
 import type { ListQuery } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
-import type { SeenSession } from "./seen-session.ts";
 import type { StoreContext } from "./store-context.ts";
+import type { SeenSession } from "./session-row.ts";
 import { seenAs } from "./transcript-summaries.ts";
 
 /** How many transcripts, besides those of the page, each list compares with the index; others each time. */

@@ -4,8 +4,8 @@ import { sessionsBehind } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { WantedSessions } from "./index-page.ts";
 import { listAgent } from "./list-agent.ts";
-import type { SeenSession } from "./seen-session.ts";
 import { createSlices } from "./slices.ts";
+import type { SeenSession } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface ListContext {

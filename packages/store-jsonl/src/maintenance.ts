@@ -7,7 +7,6 @@ import { fileError, openIfThere, readRange, withFileErrors } from "./file-work.t
 import type { Files } from "./files.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
 import { damagedFinding } from "./keep-damaged-view.ts";
-import { readLogLine } from "./log-damage.ts";
 import { entryOf, unlessSealed } from "./sealed-entry.ts";
 import { pastUnreadable, targetOf, type MaintenanceContext } from "./maintenance-context.ts";
 import { stalePartials } from "./stale-partials.ts";
@@ -16,6 +15,7 @@ import { decodePatch, type SessionRow } from "./session-row.ts";
 import { TranscriptEnd } from "./transcript-end.ts";
 import { ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 import { unreadableFinding } from "./transcript-findings.ts";
+import { readLogLine } from "./log-image.ts";
 import { backupStore } from "./backup-store.ts";
 
 /** Checks, repairs and copies the files of a store. */

@@ -1,30 +1,14 @@
-import type { Finding, SessionRef } from "@throughline/core";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
-import type { AgentFolder } from "./agent-folder.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { LogDamage, readLogLine } from "./log-damage.ts";
-import { RowImage } from "./row-image.ts";
-import type { SessionIndex } from "./session-index.ts";
+import { LogDamage, LogImage, readLogLine, type LogReading } from "./log-image.ts";
+import { decodeRowChange, type RowChange } from "./session-row.ts";
 import { createSlices } from "./slices.ts";
-import type { LineCodec } from "./stored-line.ts";
-import type { UnflushedMarks } from "./unflushed-marks.ts";
-
-export interface EntriesLogOptions {
-  readonly files: Files;
-  readonly folder: AgentFolder;
-  readonly agent: Pick<SessionRef, "namespace" | "agentId">;
-  readonly codec: LineCodec;
-  readonly index: SessionIndex;
-  readonly unflushed: UnflushedMarks;
-  readonly nowMs: () => number;
-  readonly onFinding: (finding: Finding) => void;
-}
 
 /** What a log adds up to, up to the end of its last whole line. */
 export interface ReadLog {
   readonly identity: string;
-  readonly image: RowImage;
+  readonly image: LogImage;
   readonly damage: LogDamage;
   readonly endBytes: number;
   readonly lineCount: number;
@@ -34,13 +18,13 @@ const chunkBytes = 256 * 1024;
 const scanChunkBytes = 1024 * 1024;
 
 /** Reads the log from its beginning, with others running in between; null when there is none. Reports nothing. */
-export async function readLogInSlices({ files, folder, codec, agent }: EntriesLogOptions): Promise<ReadLog | null> {
+export async function readLogInSlices({ files, folder, codec, agent }: LogReading): Promise<ReadLog | null> {
   const path = folder.entriesLog;
   const handle = openIfThere(files, path);
   if (handle === null) return null;
   try {
     const { identity } = withFileErrors(path, () => files.factsOf(handle));
-    const [image, damage, slices] = [new RowImage(), new LogDamage(), createSlices()];
+    const [image, damage, slices] = [new LogImage(), new LogDamage(), createSlices()];
     const splitter = createLineSplitter({ maxLineBytes: Number.MAX_SAFE_INTEGER });
     let endBytes = 0;
     let lineCount = 0;
@@ -67,7 +51,7 @@ export async function readLogInSlices({ files, folder, codec, agent }: EntriesLo
 
 /** Gives the lines of an open log from one place to another. Returns the last line where it lacks its line feed, else null. */
 export function scanLog(
-  { files, folder }: Pick<EntriesLogOptions, "files" | "folder">,
+  { files, folder }: Pick<LogReading, "files" | "folder">,
   handle: number,
   span: { readonly from: number; readonly to: number },
   take: (line: SplitLine) => void,
@@ -82,4 +66,45 @@ export function scanLog(
     }
     return splitter.end();
   });
+}
+
+/**
+ * What stands behind the last line feed of the entries log. Its writer may be in the middle of it, or dead: whoever writes next,
+ * under the lock, finds out.
+ */
+export class LogTail {
+  /** Null: the log ends with a line feed. */
+  at: number | null = null;
+  /** A whole line that lacks only its line feed. It counts, as in a transcript. */
+  #line: Uint8Array = new Uint8Array(0);
+
+  /** Whether it is a whole line. */
+  get isWhole(): boolean {
+    return this.#line.length > 0;
+  }
+
+  /** Where the log ends for those who read it; `endBytes`: the place behind its last line feed. */
+  endOf(endBytes: number): number {
+    return endBytes + this.#line.length;
+  }
+
+  /** The change the last line stands for; null where it is not whole. A power cut may take the line feed alone. */
+  take({ bytes, byteOffset }: SplitLine, { codec, agent }: Pick<LogReading, "codec" | "agent">): RowChange | null {
+    this.at = byteOffset;
+    const read = decodeRowChange(Buffer.from(bytes).toString(), codec, agent);
+    if (read?.isChecksumRight !== true) return null;
+    this.#line = Uint8Array.from(bytes);
+    return read.change;
+  }
+
+  /** Whether its writer took it back and something else stands in its place. */
+  isOther(files: Files, open: { readonly handle: number }): boolean {
+    if (this.at === null || !this.isWhole) return false;
+    return Buffer.compare(readRange(files, open.handle, this.at, this.endOf(this.at)), this.#line) !== 0;
+  }
+
+  clear(): void {
+    this.at = null;
+    this.#line = new Uint8Array(0);
+  }
 }

@@ -1,17 +1,21 @@
 import type * as nodeSqlite from "node:sqlite";
-import { createFinding, hasErrorCode, type Finding, type ListQuery, type SessionRef } from "@throughline/core";
-import type { AgentFolder } from "./agent-folder.ts";
-import type { Files } from "./files.ts";
+import { createFinding, hasErrorCode, type Finding, type ListQuery } from "@throughline/core";
 import { FlushedSeqs } from "./flushed-seqs.ts";
 import { DamagedIndex, isDamage, openIndexFile, rowsPerTransaction, type IndexFile } from "./index-file.ts";
 import { IndexedKeys } from "./indexed-keys.ts";
 import { keyOrder, pageStatements, sessionColumns, type IndexSample, type WantedSessions } from "./index-page.ts";
-import type { SessionKeys } from "./keyed-appends.ts";
-import type { LogPlace, LogStanding } from "./log-place.ts";
-import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
+import type { LogReading } from "./log-image.ts";
 import { SealedEntry } from "./sealed-entry.ts";
-import { decodeRowChange, lineOfRow, type SessionRow } from "./session-row.ts";
-import type { LineCodec } from "./stored-line.ts";
+import {
+  decodeRowChange,
+  lineOfRow,
+  type LogPlace,
+  type LogStanding,
+  type SeenSession,
+  type SessionKeys,
+  type SessionRow,
+  type TranscriptDigest,
+} from "./session-row.ts";
 
 export interface IndexUpdate extends LogStanding {
   /** Where the rows begin: every session that changed in the log since is among them. Null: they are all there are. */
@@ -23,13 +27,9 @@ export interface IndexUpdate extends LogStanding {
   readonly notes: Readonly<Record<string, string>>;
 }
 
-export interface SessionIndexOptions {
-  readonly files: Files;
+export interface SessionIndexOptions extends LogReading {
   /** False: no index is opened or made. */
   readonly isWanted: () => boolean;
-  readonly folder: AgentFolder;
-  readonly agent: Pick<SessionRef, "namespace" | "agentId">;
-  readonly codec: LineCodec;
   readonly onFinding: (finding: Finding) => void;
 }
 

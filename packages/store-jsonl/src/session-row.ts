@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
 import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
+import { defaultIdempotency } from "@throughline/core/internal";
 import { refused, type PayloadCoder } from "@throughline/core/store";
-import type { KeyedAppend, SessionKeys } from "./keyed-appends.ts";
+import type { FlushedRecords } from "./flushed-seqs.ts";
 import { entryOf, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
 import { parseDecoded, parseObject, type LineCodec } from "./stored-line.ts";
 import type { StoreEnvelope } from "./store-envelope.ts";
@@ -31,7 +32,7 @@ export interface SessionRow {
 
 type RowOperation = "save" | "archive" | "restore" | "rename" | "reset" | "adopt" | "catch-up" | "fork" | "remove";
 
-/** One line of the entries log: rows as they are from now on, and what was purged, as `RowImage.removed`. */
+/** One line of the entries log: rows as they are from now on, and what was purged, as `LogImage.removed`. */
 export interface RowChange {
   readonly op: RowOperation;
   readonly rows: readonly SessionRow[];
@@ -39,6 +40,83 @@ export interface RowChange {
   readonly removed?: readonly string[];
   /** Of sessions among the rows: keyed appends without records that come with the line. Those of earlier lines stay. */
   readonly keyed?: readonly SessionKeys[];
+}
+
+/** A head in its shortest form: thousands may be kept. */
+export type KeptHead = readonly [
+  lastSeq: SessionHead["lastSeq"],
+  headId: SessionHead["headId"],
+  windowSeq: SessionHead["windowSeq"],
+  fence: SessionHead["fence"],
+  turn: SessionHead["turn"],
+];
+
+/**
+ * An append without records that had an idempotency key, and what came of it. There is no line in the transcript for the
+ * key to travel in. One that an older version wrote has no time, the oldest no head.
+ */
+export type KeyedAppend = readonly [key: string, digest: string, revision: number, head?: KeptHead, atMs?: number];
+
+/** Keyed appends of one session, the oldest first. */
+export interface SessionKeys {
+  readonly sessionId: string;
+  readonly appends: readonly KeyedAppend[];
+}
+
+/** When the append was made; 0 where that is not known. */
+export function timeOf(append: KeyedAppend | undefined): number {
+  return append?.[4] ?? 0;
+}
+
+/** What is newer stays when one of this time is added, however many there are. */
+export function keptSinceMs(newestMs: number): number {
+  return newestMs - defaultIdempotency.rememberedMs;
+}
+
+/** Of what is full: whatever was forgotten is no newer than the oldest that is left, and than what is kept for its time alone. */
+export function horizonOf(oldestMs: number, newestMs: number): number {
+  return Math.min(oldestMs, keptSinceMs(newestMs));
+}
+
+/** Up to where in the entries log the index knows everything. */
+export interface LogPlace {
+  readonly identity: string;
+  readonly endBytes: number;
+  readonly lineCount: number;
+  /** The last bytes before the end, to tell a log that grew from another one. */
+  readonly anchor: { readonly from: number; readonly crc: number };
+  /** Purges that may be unfinished. */
+  readonly removed: readonly string[];
+}
+
+/** Up to where a log is known, and how to tell what belongs to it. */
+export interface LogStanding {
+  readonly log: LogPlace;
+  /** False once another log has its name: what is known of this one is old then, and may have been purged. */
+  isCurrent(): boolean;
+  /** Whether a place the index knows is one of this log. */
+  isOfLog(place: LogPlace): boolean;
+}
+
+/** What listing needs of a transcript. */
+export interface TranscriptDigest {
+  readonly head: SessionHead;
+  readonly messageCount: number;
+  readonly updatedAtMs: number;
+  /** Where the line of the window's first record begins; absent where nobody knows. */
+  readonly windowAt?: number | undefined;
+}
+
+/** What is known of a session whose transcript was read. */
+export interface SeenSession {
+  readonly row: SessionRow;
+  /** The row with the entry changes that lie in the transcript. */
+  readonly folded: SessionRow;
+  readonly digest: TranscriptDigest;
+  /** Identity, size and time of the transcript all this was read from. */
+  readonly seen: string;
+  /** What this process has put on the disk of it. @default nothing that is known */
+  readonly flushed?: FlushedRecords;
 }
 
 const logVersion = 1;

@@ -2,10 +2,9 @@ import type { SessionHead } from "@throughline/core";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { FileFacts, Files } from "./files.ts";
 import type { EntryRedo, PatchSource } from "./redo.ts";
-import type { SeenSession, TranscriptDigest } from "./seen-session.ts";
 import type { SessionIndex } from "./session-index.ts";
 import { SealedChange } from "./sealed-entry.ts";
-import type { SessionRow } from "./session-row.ts";
+import type { SeenSession, SessionRow, TranscriptDigest } from "./session-row.ts";
 import type { TranscriptBase } from "./store-envelope.ts";
 import type { Transcript } from "./transcript.ts";
 

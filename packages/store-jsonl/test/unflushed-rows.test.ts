@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { UnflushedRows } from "../src/log-image.ts";
 import type { SessionRow } from "../src/session-row.ts";
-import { UnflushedRows } from "../src/unflushed-rows.ts";
 
 const count = 100_000;
 

@@ -1,0 +1,288 @@
+import { createFinding, type Finding, type SessionRef } from "@throughline/core";
+import { defaultIdempotency } from "@throughline/core/internal";
+import type { AgentFolder } from "./agent-folder.ts";
+import { replaceFile } from "./file-work.ts";
+import type { Files } from "./files.ts";
+import {
+  decodeRowChange,
+  encodeRowChange,
+  horizonOf,
+  keptSinceMs,
+  lineOfRow,
+  timeOf,
+  type DecodedChange,
+  type KeyedAppend,
+  type RowChange,
+  type SessionKeys,
+  type SessionRow,
+} from "./session-row.ts";
+import { parseObject, type LineCodec } from "./stored-line.ts";
+
+/** What reading and writing the entries log of an agent needs. */
+export interface LogReading {
+  readonly files: Files;
+  readonly folder: AgentFolder;
+  readonly agent: Pick<SessionRef, "namespace" | "agentId">;
+  readonly codec: LineCodec;
+}
+
+/** What lines of the entries log add up to. */
+export class LogImage {
+  readonly rows: Map<string, SessionRow> = new Map();
+  /** Active sessions by key. */
+  readonly idByKey: Map<string, string> = new Map();
+  /** Sessions that were purged and whose bytes may still have to go: ids, and names of transcripts that are called otherwise. */
+  readonly removed: Set<string> = new Set();
+  readonly keyed: KeyedAppends = new KeyedAppends();
+
+  readonly #idByLetters: Map<string, string> = new Map();
+
+  apply({ rows, removed = [], keyed = [] }: RowChange): void {
+    for (const sessionId of removed) {
+      this.#forgetKey(sessionId);
+      this.rows.delete(sessionId);
+      this.#idByLetters.delete(sessionId.toLowerCase());
+      this.removed.add(sessionId);
+      this.keyed.forget(sessionId);
+    }
+    for (const row of rows) this.#forgetKey(row.sessionId);
+    for (const row of rows) {
+      this.removed.delete(row.sessionId);
+      this.take(row);
+    }
+    for (const keys of keyed) this.keyed.remember(keys);
+  }
+
+  take(row: SessionRow): void {
+    this.rows.set(row.sessionId, row);
+    this.#idByLetters.set(row.sessionId.toLowerCase(), row.sessionId);
+    if (!row.isArchived) this.idByKey.set(row.key, row.sessionId);
+  }
+
+  /** A session whose id is this one but for capitals. */
+  twinOf(sessionId: string): string | null {
+    return this.#idByLetters.get(sessionId.toLowerCase()) ?? null;
+  }
+
+  /** Every name a transcript may have. */
+  fileNames(): Iterable<string> {
+    return [...this.rows.values()].flatMap(({ sessionId, fileName, formerFileName = fileName }) => [
+      `${sessionId}.jsonl`,
+      fileName,
+      formerFileName,
+    ]);
+  }
+
+  clear(): void {
+    this.rows.clear();
+    this.idByKey.clear();
+    this.removed.clear();
+    this.keyed.clear();
+    this.#idByLetters.clear();
+  }
+
+  #forgetKey(sessionId: string): void {
+    const old = this.rows.get(sessionId);
+    if (old !== undefined && this.idByKey.get(old.key) === sessionId) this.idByKey.delete(old.key);
+  }
+}
+
+/** Keyed appends without records, by session: as many, and for as long, as every store remembers them. */
+export class KeyedAppends {
+  readonly #bySession: Map<string, Map<string, KeyedAppend>> = new Map();
+  /** When the last one came. */
+  readonly #newestMs: Map<string, number> = new Map();
+
+  /** The oldest first; one that is known already stays where it is. */
+  remember({ sessionId, appends }: SessionKeys): void {
+    if (appends.length === 0) return;
+    const known = this.#bySession.get(sessionId) ?? new Map<string, KeyedAppend>();
+    this.#bySession.set(sessionId, known);
+    for (const append of appends) known.set(append[0], append);
+    const newestMs = timeOf(appends.at(-1));
+    this.#newestMs.set(sessionId, newestMs);
+    const sinceMs = keptSinceMs(newestMs);
+    for (const [key, append] of known) {
+      if (known.size <= defaultIdempotency.rememberedAppends || timeOf(append) >= sinceMs) break;
+      known.delete(key);
+    }
+  }
+
+  find(sessionId: string, key: string): KeyedAppend | null {
+    return this.#bySession.get(sessionId)?.get(key) ?? null;
+  }
+
+  of(sessionId: string): readonly KeyedAppend[] {
+    return [...(this.#bySession.get(sessionId)?.values() ?? [])];
+  }
+
+  /** A key made no later may have been forgotten. */
+  horizonMs(sessionId: string): number {
+    const known = this.#bySession.get(sessionId);
+    if (known === undefined || known.size < defaultIdempotency.rememberedAppends) return -1;
+    const [oldest] = known.values();
+    return horizonOf(timeOf(oldest), this.#newestMs.get(sessionId) ?? 0);
+  }
+
+  *[Symbol.iterator](): Generator<SessionKeys, void, void> {
+    for (const [sessionId, known] of this.#bySession) yield { sessionId, appends: [...known.values()] };
+  }
+
+  forget(sessionId: string): void {
+    this.#bySession.delete(sessionId);
+    this.#newestMs.delete(sessionId);
+  }
+
+  clear(): void {
+    this.#bySession.clear();
+    this.#newestMs.clear();
+  }
+}
+
+/** Puts a log with what an image holds, these purges that may be unfinished and these lines of a newer version in the place of the one there is. Under the entries lock. */
+export function replaceLog(
+  { files, folder, codec, agent }: LogReading,
+  { rows, keyed }: LogImage,
+  removed: readonly string[],
+  newer: readonly string[],
+): void {
+  replaceFile(files, folder.temporary("entries.log"), folder.entriesLog, (append) => {
+    const write = (change: RowChange): void => append(Buffer.from(`${encodeRowChange(change, codec, agent)}\n`));
+    for (const row of rows.values()) {
+      const { sessionId } = row;
+      const appends = keyed.of(sessionId);
+      write({ op: "save", rows: [row], ...(appends.length === 0 ? {} : { keyed: [{ sessionId, appends }] }) });
+    }
+    if (removed.length > 0) write({ op: "remove", rows: [], removed });
+    for (const line of newer) append(Buffer.from(`${line}\n`));
+  });
+}
+
+/** How long a log with what an image holds is. */
+export function lengthOf({ rows, keyed }: LogImage, { codec, agent }: Pick<LogReading, "codec" | "agent">): number {
+  let bytes = 0;
+  for (const row of rows.values()) bytes += Buffer.byteLength(lineOfRow(row, codec, agent)) + 1;
+  for (const { appends } of keyed) bytes += Buffer.byteLength(JSON.stringify(appends));
+  return bytes;
+}
+
+/** What a line of the entries log says, and what is lost in its place. */
+export interface LogLine {
+  /** Mostly one; none where nothing can be read. */
+  readonly decoded: readonly DecodedChange[];
+  /** The text nobody can read, empty where only zeros are left; null when nothing is lost. */
+  readonly lost: string | null;
+}
+
+/**
+ * Reads a line. There may be zeros in it: what a power cut leaves of lines whose size arrived and whose bytes did not, line
+ * feeds included. A single one between whole changes was a line feed.
+ */
+export function readLogLine(
+  bytes: Uint8Array,
+  codec: LineCodec,
+  agent: Pick<SessionRef, "namespace" | "agentId">,
+): LogLine {
+  const text = Buffer.from(bytes).toString();
+  const whole = decodeRowChange(text, codec, agent);
+  if (whole !== null) return { decoded: [whole], lost: null };
+  const decoded: DecodedChange[] = [];
+  const unread: string[] = [];
+  for (const part of text.split(/\0+/)) {
+    const change = part === "" ? null : decodeRowChange(part, codec, agent);
+    if (change !== null) decoded.push(change);
+    else if (part !== "") unread.push(part);
+  }
+  const isWhole = unread.length === 0 && decoded.length > 0 && !/^\0|\0\0|\0$/.test(text);
+  return { decoded, lost: isWhole ? null : unread.join("\n") };
+}
+
+/** Lines of the entries log that cannot be read any more, and which sessions they were about. */
+export class LogDamage {
+  /** A line is missing that nobody can say anything of. */
+  isThere = false;
+  /** There are lines that are not understood here, damaged or of a newer version: they must stay. */
+  hasUnread = false;
+  /** Whole lines of a newer version without a line of this version after them: a rewritten log keeps them. */
+  newer: string[] = [];
+  /** Sessions whose newest line may be the one that is broken. */
+  readonly sessionIds: Set<string> = new Set();
+
+  /** Takes note of what is wrong with a line, and says so. */
+  note(
+    { decoded, lost }: LogLine,
+    place: Parameters<typeof createFinding>[2],
+    onFinding: (finding: Finding) => void,
+  ): void {
+    if (lost !== null) {
+      this.add(lost);
+      onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
+    }
+    if (decoded.some(({ isChecksumRight }) => !isChecksumRight))
+      onFinding(createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place));
+  }
+
+  /** A line of a newer version is whole: it only is not understood here. Of one of zeros alone: an empty text. */
+  add(line: string): void {
+    this.hasUnread = true;
+    if (parseObject(line) !== null) return void this.newer.push(line);
+    this.isThere = true;
+    for (const [, sessionId = ""] of line.matchAll(/"sessionId":"([^"\\]+)"/g)) this.sessionIds.add(sessionId);
+  }
+
+  /** What comes later says everything that the broken line said. */
+  mend({ rows, removed = [] }: RowChange): void {
+    if (this.sessionIds.size === 0 && this.newer.length === 0) return;
+    for (const sessionId of [...rows.map((row) => row.sessionId), ...removed]) {
+      this.sessionIds.delete(sessionId);
+      this.newer = this.newer.filter((line) => !line.includes(JSON.stringify(sessionId)));
+    }
+  }
+
+  clear(): void {
+    this.isThere = false;
+    this.hasUnread = false;
+    this.newer = [];
+    this.sessionIds.clear();
+  }
+}
+
+const maxKeptRows = 4096;
+
+/**
+ * Sessions whose line in the entries log may not be on the disk: this process or another has just written it. What is
+ * acknowledged in such a session hangs on that line, which says what the session is called and where it is.
+ */
+export class UnflushedRows {
+  /** Where the line ends, by session. */
+  readonly #ends: Map<string, number> = new Map();
+  /** What lies before this was forgotten. */
+  #forgottenBytes = 0;
+
+  /** `flushedBytes`: what is on the disk, for forgetting what lies there. */
+  note({ op, rows }: RowChange, endBytes: number, flushedBytes: number): void {
+    // What only the entry says may be lost: it is acknowledged by itself.
+    if (op === "catch-up" || (op === "save" && rows.every(({ revision }) => revision > 1))) return;
+    if (this.#ends.size >= maxKeptRows && flushedBytes > this.#forgottenBytes) this.#forget(flushedBytes);
+    for (const { sessionId } of rows) this.#ends.set(sessionId, endBytes);
+  }
+
+  isOnDisk(sessionId: string, flushedBytes: number): boolean {
+    const end = this.#ends.get(sessionId);
+    if (end === undefined) return true;
+    if (end > flushedBytes) return false;
+    this.#ends.delete(sessionId);
+    return true;
+  }
+
+  clear(): void {
+    this.#ends.clear();
+    this.#forgottenBytes = 0;
+  }
+
+  /** Once for each flush: reading a long log must not look at all that was read with every line of it. */
+  #forget(flushedBytes: number): void {
+    this.#forgottenBytes = flushedBytes;
+    for (const [id, end] of this.#ends) if (end <= flushedBytes) this.#ends.delete(id);
+  }
+}
