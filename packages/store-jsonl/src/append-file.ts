@@ -171,7 +171,7 @@ export class AppendFile {
       throw this.#flushFailed(open, error);
     } finally {
       open.pins--;
-      if (open.isClosed) this.#release(open);
+      if (open.isClosed) this.#releaseQuietly(open);
     }
   }
 
@@ -255,6 +255,15 @@ export class AppendFile {
   /** Resolves when no flush of the open file is under way; never rejects. */
   async idle(): Promise<void> {
     await this.#open?.flush.idle();
+  }
+
+  /** Nobody waits for this, and what there is to say of the disk the flush has said. */
+  #releaseQuietly(open: OpenFile): void {
+    try {
+      this.#release(open);
+    } catch {
+      open.isClosed = false;
+    }
   }
 
   #release(open: OpenFile): void {
