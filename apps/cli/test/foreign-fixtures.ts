@@ -113,6 +113,38 @@ const gemini: readonly object[] = [
   { novelty: 1, of: ["nobody", null] },
 ];
 
+/** A list as it is written anew each time. */
+function rewritten(values: readonly object[]): readonly string[] {
+  return [values.slice(0, -2), values].map((list) => `${JSON.stringify(list, null, 2)}\n`);
+}
+
+const openAi: readonly object[] = [
+  { role: "user", content: "What is in a.txt?" },
+  {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "call_1", type: "function", function: { name: "read", arguments: '{"path":"a.txt"}' } }],
+  },
+  { role: "tool", tool_call_id: "call_1", content: "hello" },
+  { role: "assistant", content: "It says hello." },
+  { novelty: 1, of: ["nobody", null] },
+];
+
+const uiMessages: readonly object[] = [
+  { id: "u1", role: "user", parts: [{ type: "text", text: "What is in a.txt?" }] },
+  {
+    id: "a1",
+    role: "assistant",
+    parts: [
+      { type: "step-start" },
+      { type: "tool-read", toolCallId: "call_1", state: "output-available", input: { path: "a.txt" }, output: "hello" },
+      { type: "step-start" },
+      { type: "text", text: "It says hello.", state: "done" },
+    ],
+  },
+  { id: "n1", novelty: 1, of: ["nobody", null] },
+];
+
 export const foreignFixtures: readonly ForeignFixture[] = [
   {
     format: "claude-code",
@@ -132,4 +164,6 @@ export const foreignFixtures: readonly ForeignFixture[] = [
     stages: grown(gemini),
     isWritten: true,
   },
+  { format: "openai", path: "chats/one.json", stages: rewritten(openAi), isWritten: true },
+  { format: "ai-sdk", path: "chats/two.json", stages: rewritten(uiMessages), isWritten: true },
 ];

@@ -1,3 +1,4 @@
+import { writableFormatNames } from "@throughline/foreign-formats/names";
 import { expect } from "vitest";
 import { objects } from "./harness.ts";
 import {
@@ -156,7 +157,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     ...kind,
     key: or(text),
     sessionId: or(text),
-    format: one("jsonl", "openclaw", "pi", "claw0", "claude-code", "codex", "gemini"),
+    format: one("jsonl", "openclaw", "pi", "claw0", ...writableFormatNames),
     path: text,
     records: count,
     sizeBytes: count,

@@ -1,5 +1,6 @@
 import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import type { UnparsedReason } from "@throughline/openclaw-format/internal";
+import type { DocumentPart, ListPlace } from "./document-units.ts";
 import type { FormatWriter } from "./format-writer.ts";
 import type { ForeignFormatName } from "./names.ts";
 
@@ -8,8 +9,8 @@ export interface ForeignFormat {
   readonly name: ForeignFormatName;
   /** The program, as messages name it. */
   readonly program: string;
-  /** What a file is cut into: lines, or the elements of the one list it holds. */
-  readonly unit: "line" | "document";
+  /** What a file is cut into, by its beginning and its name. */
+  layout(sample: FormatSample): FileLayout;
   /** Where the program keeps its files when nobody told it otherwise. */
   readonly places: readonly FormatPlace[];
   /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
@@ -20,6 +21,19 @@ export interface ForeignFormat {
   /** Absent where sessions can only be read. */
   readonly writer?: FormatWriter;
 }
+
+/** What a file is cut into. */
+export interface FileLayout {
+  /** Lines, or the elements of the one list that a document holds. */
+  readonly unit: "line" | "document";
+  /** In a document: where the list may be. */
+  readonly lists: readonly ListPlace[];
+  /** Where a file holds several sessions: what each of them is, a document by itself. Null: the file is one session. */
+  readonly sessions: "lines" | "elements" | null;
+}
+
+/** A file of lines that is one session. */
+export const fileOfLines: FileLayout = { unit: "line", lists: [], sessions: null };
 
 /**
  * How sure a format is. `certain`: no other program writes this. `likely`: it reads like this, and nothing that is read
@@ -72,8 +86,8 @@ export interface UnitPlace {
   readonly sizeBytes?: number;
   /** False for a last line without a line feed. @default true */
   readonly isTerminated?: boolean;
-  /** In a document: what the unit holds. @default "element" */
-  readonly part?: "head" | "element" | "tail";
+  /** In a document: what the unit holds. Absent: the unit is a line. */
+  readonly part?: DocumentPart;
 }
 
 /** What one unit stands for. Every unit stands for a record, also a blank or broken one. */

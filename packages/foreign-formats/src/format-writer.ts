@@ -46,8 +46,13 @@ export interface WriteOptions {
 export interface FormatWriter {
   /** Whether all of the branch is written, compactions included; else what a model would be sent now. */
   readonly writesHistory: boolean;
-  /** The text of the file, in pieces. The same session always gives the same text. */
+  /**
+   * The text of the file, in pieces: lines with their line feed, or with `frame` the elements of the list. The same session
+   * always gives the same text.
+   */
   write(session: WrittenSession, options: WriteOptions): Iterable<string>;
+  /** What stands before and behind the list of a document. Absent: the file is one of lines. */
+  readonly frame?: (session: WrittenSession) => { readonly head: string; readonly tail: string };
   /** An id of the form that the program's own have, made of another id. */
   readonly sessionId: (session: Pick<WrittenSession, "sessionId" | "createdAtMs">) => string;
   /** The path of a session below the program's folder, where the program finds it; null where that is not known. */

@@ -1,9 +1,12 @@
+export { createDocumentSplitter } from "./document-units.ts";
+export type { DocumentPart, DocumentSplitter, DocumentUnit, ListPlace } from "./document-units.ts";
 export { detectForeignFormat, foreignFormats } from "./format-table.ts";
 export type {
   ForeignFormat,
   ForeignReader,
   ForeignReaderOptions,
   ForeignUnit,
+  FileLayout,
   FormatCompanion,
   FormatMatch,
   FormatPlace,

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { RecordSource, SessionRecord } from "@throughline/core";
-import { isSideRecord, throughlineDraft } from "@throughline/core/internal";
+import { isNestedDeeper, isSideRecord, throughlineDraft } from "@throughline/core/internal";
 import {
   FindingLog,
   isUsableRecordId,
@@ -14,6 +14,7 @@ import {
   type UnparsedReason,
 } from "@throughline/openclaw-format/internal";
 import type { ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
+import { headFields, tailFields } from "./sample-units.ts";
 
 const defaultMaxUnitBytes = 16 * 1024 * 1024;
 
@@ -54,7 +55,8 @@ export class UnitRecords {
   /** Reads the unit as a JSON object; what is odd about it is a finding. */
   parse(unit: RecordSource, place: UnitPlace): ParsedLine {
     const sizeBytes = place.sizeBytes ?? (typeof unit === "string" ? Buffer.byteLength(unit) : unit.length);
-    const parsed = parseLine(unit, sizeBytes, {
+    const given = place.part === "element" && sizeBytes <= this.#maxUnitBytes ? withoutSeparator(unit) : unit;
+    const parsed = parseLine(given, sizeBytes, {
       maxLineBytes: this.#maxUnitBytes,
       maxDepth: maxRecordDepth - wrappingDepth,
     });
@@ -127,6 +129,22 @@ export class UnitRecords {
   side(type: unknown, data: JsonFields, place: RecordPlace): ForeignUnit {
     const body = { type: "custom", customType: this.customType(type), appendMode: "side", data };
     return { records: [this.record(body, place)], unparsed: null };
+  }
+
+  /** The fields that stand before or behind the list of a document; one that is not there in whole is a finding. */
+  frameFields(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): JsonFields {
+    const { line, byteOffset } = place;
+    if (place.isTerminated === false)
+      this.log.add("TAIL_TORN", `The document ends in its ${part}.`, { line, byteOffset, repaired: false });
+    const text = typeof unit === "string" ? unit : new TextDecoder().decode(unit);
+    if (text.length > this.#maxUnitBytes) return {};
+    const fields = part === "head" ? headFields(text) : tailFields(text);
+    return isNestedDeeper(fields, maxRecordDepth - wrappingDepth) ? {} : fields;
+  }
+
+  /** The record of what stands before or behind the list of a document. */
+  frameBody(part: "head" | "tail", data: JsonFields): RecordBody {
+    return { type: "custom", customType: this.customType(part), appendMode: "side", documentPart: part, data };
   }
 
   /** The type of a unit in the name of a record; other programs may write anything there. */
@@ -219,6 +237,15 @@ function isFreeId(stated: unknown, taken: ReadonlyMap<string, number>): stated i
 
 function isIso(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/.test(text);
+}
+
+/** An element without the comma and the white space before it. */
+function withoutSeparator(unit: RecordSource): RecordSource {
+  const [space, comma] = [0x20, 0x2c];
+  const codeAt = (at: number): number => (typeof unit === "string" ? unit.charCodeAt(at) : (unit[at] ?? 0));
+  let at = 0;
+  while (at < unit.length && (codeAt(at) <= space || codeAt(at) === comma)) at++;
+  return typeof unit === "string" ? unit.slice(at) : unit.subarray(at);
 }
 
 /** The fields of a unit that are neither of these. */

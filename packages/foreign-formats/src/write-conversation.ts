@@ -1,7 +1,13 @@
 import type { StoredRecord } from "@throughline/core";
 import { findRecordProblem } from "@throughline/core/internal";
-import { buildContext, walkBranch, type NeutralMessage } from "@throughline/history";
-import { renderWith, type ProviderMapping, type ProviderRules, type ReplayTurn } from "@throughline/history/internal";
+import { buildContext, walkBranch, type NeutralBlock, type NeutralMessage } from "@throughline/history";
+import {
+  renderWith,
+  type AssistantTurn,
+  type ProviderMapping,
+  type ProviderRules,
+  type ReplayTurn,
+} from "@throughline/history/internal";
 import type { WrittenSession } from "./format-writer.ts";
 import type { LossLog } from "./write-losses.ts";
 
@@ -12,6 +18,9 @@ export type ConversationPart =
   | { readonly kind: "compaction"; readonly stored: StoredRecord; readonly keptIds: readonly string[] }
   /** An empty context begins. */
   | { readonly kind: "reset"; readonly stored: StoredRecord };
+
+/** A block of thinking as a context has it. */
+type NeutralThinking = Extract<NeutralBlock, { readonly type: "thinking" }>;
 
 /** What stands in a record that a turn came from. */
 export interface TurnOrigin {
@@ -63,14 +72,26 @@ export class WrittenConversation {
       if (reason !== "summarized" && reason !== "reset") this.#omit(reason, fromSeq, toSeq);
   }
 
-  /** What a model would be sent now: the newest summary, then the turns behind it. */
-  *context(): Generator<ConversationPart> {
-    const { records, headId } = this.#session;
-    const { omitted, summaryId } = buildContext(records, { headId });
-    const stored = summaryId === null ? undefined : this.#stored.get(summaryId);
-    if (stored !== undefined) yield { kind: "compaction", stored, keptIds: [] };
-    yield* this.#turnsUpTo(headId);
+  /** What a model would be sent now, its summary included; of a session that is in a file already, what was added. */
+  *context(): Generator<ReplayTurn> {
+    const { records, headId, writtenSeq } = this.#session;
+    const { omitted } = buildContext(records, { headId });
+    if (writtenSeq === undefined) yield* headId === null ? [] : this.#rendered(headId, true);
+    else for (const part of this.#turnsUpTo(headId)) if (part.kind === "turn") yield part.turn;
     for (const { reason, fromSeq, toSeq } of omitted) this.#omit(reason, fromSeq, toSeq);
+  }
+
+  /** The thinking of a reply as the log has it, also where no provider would take it back. */
+  thinkingOf({ recordId, lastRecordId }: AssistantTurn): readonly NeutralThinking[] {
+    const found: NeutralThinking[] = [];
+    let isInside = false;
+    for (const [id, message] of this.#messages) {
+      isInside ||= id === recordId;
+      if (!isInside) continue;
+      for (const block of message.content) if (block.type === "thinking") found.push(block);
+      if (id === lastRecordId) break;
+    }
+    return found;
   }
 
   /** The turns that the context of a compaction begins with, behind its summary. */
@@ -78,10 +99,10 @@ export class WrittenConversation {
     return this.#rendered(compactionId);
   }
 
-  #rendered(headId: string): readonly ReplayTurn[] {
+  #rendered(headId: string, hasSummary = false): readonly ReplayTurn[] {
     const context = buildContext(this.#session.records, { headId });
     for (const message of context.messages) this.#messages.set(message.recordId, message);
-    const messages = context.messages.filter(({ role }) => role !== "compactionSummary");
+    const messages = context.messages.filter(({ role }) => hasSummary || role !== "compactionSummary");
     const mapping: ProviderMapping<ReplayTurn> = {
       rules: this.#rules,
       turn: (turn) => [turn],

@@ -58,15 +58,18 @@ const omissions: Readonly<Record<OmitReason, Told>> = {
 /** Reports losses, each once. */
 export class LossLog {
   readonly #report: (loss: FormatLoss) => void;
+  readonly #kept: ReadonlySet<RepairRule>;
   readonly #seen = new Set<string>();
 
-  constructor(report: (loss: FormatLoss) => void) {
+  /** @param kept changes of a rendering that the format does not take over */
+  constructor(report: (loss: FormatLoss) => void, kept: ReadonlySet<RepairRule> = new Set()) {
     this.#report = report;
+    this.#kept = kept;
   }
 
   repairs(repairs: readonly Repair[]): void {
     for (const { rule, recordId, before } of repairs) {
-      const told = losses[rule];
+      const told = this.#kept.has(rule) ? null : losses[rule];
       if (told !== null) this.add({ ...told, recordId }, `${rule} ${before ?? ""}`);
     }
   }

@@ -23,11 +23,6 @@ const corpus = foreignFormatNames.flatMap((name) => {
   return folder === null ? [] : readdirSync(folder).map((file) => [name, join(folder, file)] as const);
 });
 
-/** Gemini CLI kept a session as one JSON document before it kept lines. */
-function isWholeDocument(name: string, path: string): boolean {
-  return name === "gemini" && path.endsWith(".json");
-}
-
 describe("the format of a file", () => {
   it.each(Object.keys(hostileFiles))("is nobody's: %s", (name) => {
     const content = hostileFiles[name] ?? "";
@@ -36,7 +31,7 @@ describe("the format of a file", () => {
   });
 
   it.skipIf(corpus.length === 0).each(corpus)("is %s and no other: %s", (name, path) => {
-    if (path.endsWith(".sqlite") || isWholeDocument(name, path)) return;
+    if (path.endsWith(".sqlite")) return;
     const bytes = readFileSync(path);
     const found = verdicts(path, bytes);
     expect(Object.keys(found)).toEqual([name]);

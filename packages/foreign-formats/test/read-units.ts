@@ -1,6 +1,13 @@
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import { isSideRecord } from "@throughline/core/internal";
-import { foreignFormats, type ForeignFormatName, type ForeignReader } from "@throughline/foreign-formats";
+import {
+  createDocumentSplitter,
+  foreignFormats,
+  type ForeignFormat,
+  type ForeignFormatName,
+  type ForeignReader,
+  type UnitPlace,
+} from "@throughline/foreign-formats";
 import {
   buildContext,
   historyTargets,
@@ -20,25 +27,38 @@ export interface ReadSession {
   readonly context: Context;
 }
 
-/** Reads lines as an import does. Ids are unique, derived records name their first, and parents are never later. */
-export function readLines(name: ForeignFormatName, bytes: string | Uint8Array, path = "/p/session.jsonl"): ReadSession {
+/** Reads units as an import does. Ids are unique, derived records name their first, and parents are never later. */
+export function readUnits(name: ForeignFormatName, bytes: string | Uint8Array, path = "/p/session.jsonl"): ReadSession {
   const format = foreignFormats.get(name);
   if (format === undefined) throw new Error(`no format ${name}`);
   const reader = format.createReader({ path });
   const records: StoredRecord[] = [];
-  const splitter = createLineSplitter();
-  const lines = splitter.push(typeof bytes === "string" ? Buffer.from(bytes) : bytes);
-  const last = splitter.end();
-  if (last !== null) lines.push(last);
-  for (const [index, line] of lines.entries()) {
-    const { sizeBytes, byteOffset, isTerminated } = line;
-    const unit = reader.push(decodeLine(line.bytes), { line: index + 1, byteOffset, sizeBytes, isTerminated });
+  const lines = unitsOf(format, typeof bytes === "string" ? Buffer.from(bytes) : bytes, path);
+  for (const [index, { bytes: source, ...place }] of lines.entries()) {
+    const unit = reader.push(decodeLine(source), { line: index + 1, ...place });
     for (const record of unit.records) records.push(stored(record, records.length + 1));
   }
   const findings = reader.finish();
   const { headId } = reader;
   assertWhole(records, headId);
   return { records, units: lines.length, headId, findings, reader, context: buildContext(records, { headId }) };
+}
+
+interface CutUnit extends Omit<UnitPlace, "line"> {
+  readonly bytes: Uint8Array;
+}
+
+/** Lines, or the pieces of a document. */
+function unitsOf(format: ForeignFormat, bytes: Uint8Array, path: string): readonly CutUnit[] {
+  const layout = format.layout({ path, head: bytes.subarray(0, 64 * 1024), isWhole: bytes.length <= 64 * 1024 });
+  if (layout.unit === "document") {
+    const splitter = createDocumentSplitter({ lists: layout.lists, maxUnitBytes: bytes.length });
+    return [...splitter.push(bytes), ...splitter.end()];
+  }
+  const splitter = createLineSplitter();
+  const lines = splitter.push(bytes);
+  const last = splitter.end();
+  return last === null ? lines : [...lines, last];
 }
 
 function stored(record: SessionRecord, seq: number): StoredRecord {

@@ -1,6 +1,7 @@
 import { decodeLine, type SplitLine } from "@throughline/openclaw-format";
 import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
-import { createSourceReader, type SourceLine } from "./source-reader.ts";
+import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
+import type { SourceUnit } from "./source-units.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
 /** Of white space behind a record so much is kept in the entry. */
@@ -43,12 +44,26 @@ export function growthOf(
   const kept = receipt.continued?.find((one) => one.line === line && one.rest !== undefined);
   const sizeBytes = kept?.sizeBytes ?? importedBytes;
   if (sizeBytes > maxBytes) return { sizeBytes, hasRecord: false, rest: null };
+  // What ended a document before may now be followed by another element.
+  if (source.layout?.unit === "document") return { sizeBytes, hasRecord: true, rest: null };
   const before = glance(source, split.bytes.subarray(0, sizeBytes));
   const isWhole = split.sizeBytes <= maxBytes && glance(source, split.bytes).unparsed === null;
   const isRecord = before.unparsed === null && isWhole;
   // Behind a whole JSON object only white space leaves it one.
   const rest = isRecord ? Buffer.from(split.bytes.subarray(sizeBytes)).toString("latin1") : null;
   return { sizeBytes, hasRecord: before.envelope?.seq !== 0, rest };
+}
+
+/** Reads the beginning of a unit as it was when it was imported: it claims the id of its record. */
+export function readPiece(
+  reader: SourceReader,
+  { bytes, byteOffset, part }: SourceUnit,
+  { line, sizeBytes }: { readonly line: number; readonly sizeBytes: number },
+): SourceLine {
+  // What ended a document before, in its list or behind it, says nothing of what stands there now.
+  if (part !== undefined) return reader.push("", { line, byteOffset, part: "tail" });
+  const place = { line, byteOffset, sizeBytes, isTerminated: false };
+  return reader.push(decodeLine(bytes.subarray(0, sizeBytes)), place);
 }
 
 /** The line by itself: what it refers to does not matter. */

@@ -1,6 +1,8 @@
 import {
   loadExisting,
   readWindow,
+  type RecordSource,
+  type SessionRecord,
   type SessionRef,
   type SessionState,
   type SessionStore,
@@ -14,9 +16,11 @@ import {
   type ForeignFormat,
   type ForeignFormatName,
   type FormatLoss,
+  type FormatWriter,
   type WrittenSession,
 } from "@throughline/foreign-formats";
 import { encodeLine } from "@throughline/openclaw-format";
+import { documentSource } from "./one-line-source.ts";
 import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";
 
@@ -38,18 +42,20 @@ export async function* foreignParts(
   options: ExportOptions,
 ): AsyncGenerator<Uint8Array> {
   const state = await loadExisting(store, ref);
+  const { writer } = format;
+  const isMadeAnew = await cannotContinue(store, ref, format, options);
   const file = new SourceFileParts(format.name, state, options);
   const read = { payload: "source", beforeSeq: state.head.lastSeq + 1, ...signalOf(options) } as const;
-  for await (const page of store.read(ref, read)) {
+  for await (const page of isMadeAnew ? [] : store.read(ref, read)) {
     for (const stored of page.records) yield* file.parts(stored);
     // The first records decide: of a session from elsewhere no line is a line of the format.
     if (!file.hasSources) break;
   }
-  const { writer } = format;
   if (!file.hasSources) {
-    const records = writer?.writesHistory === true ? await allRecords(store, ref, options) : await window(store, ref);
+    if (writer === undefined) return;
+    const records = writer.writesHistory ? await allRecords(store, ref, options) : await window(store, ref);
     const session = writtenSession(format.name, state, records, options);
-    for (const text of writer?.write(session, lossReport(options)) ?? []) yield encodeLine(text);
+    for (const text of wholeText(writer, session, options)) yield encodeLine(text);
     return;
   }
   file.reportNotes();
@@ -57,10 +63,42 @@ export async function* foreignParts(
   if (own.length === 0 || writer === undefined) return yield* file.end();
   const records = joined(await window(store, ref), own);
   const session = writtenSession(format.name, state, records, options, writtenSeq);
+  for (const text of writer.write(session, lossReport(options))) yield* file.add(text);
+  yield* file.closeDocument();
+}
+
+/** A session from elsewhere: its lines, or the list of its elements. */
+function* wholeText(writer: FormatWriter, session: WrittenSession, options: ExportOptions): Generator<string> {
+  const { head = "", tail = "" } = writer.frame?.(session) ?? {};
+  yield head;
+  let isFirst = true;
   for (const text of writer.write(session, lossReport(options))) {
-    yield* file.endLine();
-    yield encodeLine(text);
+    if (writer.frame !== undefined && !isFirst) yield ",";
+    isFirst = false;
+    yield writer.frame === undefined ? text : `\n${text}`;
   }
+  yield tail;
+}
+
+/** Whether the session is a document that has been added to, in a format that writes files of lines. */
+async function cannotContinue(
+  store: SessionStore,
+  ref: SessionRef,
+  { name, writer }: ForeignFormat,
+  options: ExportOptions,
+): Promise<boolean> {
+  if (writer === undefined || writer.frame !== undefined) return false;
+  let isDocument = false;
+  for await (const page of store.read(ref, signalOf(options))) {
+    for (const { record, side } of page.records) {
+      const isOfFormat = record["sourceFormat"] === name;
+      isDocument ||= isOfFormat && record["documentPart"] === "head";
+      if (isDocument && !isOfFormat && !side && throughlineKind(record) !== "redaction") return true;
+    }
+    // The head of a document is its first record.
+    if (!isDocument) return false;
+  }
+  return false;
 }
 
 const lineFeed = encodeLine("\n");
@@ -79,6 +117,9 @@ class SourceFileParts {
   readonly #endsOpen: boolean;
   #isLineOpen = false;
   #noteCount = 0;
+  /** Of a document: what stands between its elements, and what stands behind its list, which comes last. */
+  #separator: string | null = null;
+  #tail: RecordSource | null = null;
 
   constructor(format: string, { entry }: SessionState, options: ExportOptions) {
     const receipts = receiptChain(entry);
@@ -97,6 +138,7 @@ class SourceFileParts {
       this.writtenSeq = seq;
       const continued = this.#continued.get(id);
       if (continued !== undefined && continued.rest === undefined) return;
+      if (record["documentPart"] === "head" || this.#separator !== null) return yield* this.#piece(record, source);
       yield* this.endLine();
       yield encodeLine(source);
       if (continued?.rest !== undefined) yield encodeLine(continued.rest);
@@ -111,6 +153,30 @@ class SourceFileParts {
     else this.own.push(stored);
   }
 
+  /** A piece of a document: what stands behind its list comes when nothing more does. */
+  *#piece({ documentPart }: SessionRecord, source: RecordSource): Generator<Uint8Array> {
+    const bytes = documentSource(source);
+    if (documentPart === "tail") {
+      this.#tail = bytes;
+      return;
+    }
+    yield encodeLine(bytes);
+    if (documentPart === "head") this.#separator = "";
+    else this.#separator = separatorOf(bytes);
+  }
+
+  /** Adds a line, or an element. */
+  *add(text: string): Generator<Uint8Array> {
+    if (this.#separator === null) yield* this.endLine();
+    else yield encodeLine(this.#separator);
+    yield encodeLine(text);
+    if (this.#separator === "") this.#separator = ",";
+  }
+
+  *closeDocument(): Generator<Uint8Array> {
+    if (this.#tail !== null) yield encodeLine(this.#tail);
+  }
+
   /** A line feed goes before the next line: the last line may have had none. */
   *endLine(): Generator<Uint8Array> {
     if (this.#isLineOpen) yield lineFeed;
@@ -118,6 +184,7 @@ class SourceFileParts {
   }
 
   *end(): Generator<Uint8Array> {
+    yield* this.closeDocument();
     if (!this.#endsOpen) yield* this.endLine();
   }
 
@@ -130,6 +197,12 @@ class SourceFileParts {
   #remark(remark: ExportRemark): void {
     this.#options.onRemark?.(remark);
   }
+}
+
+/** A comma, and the white space that stands before an element. */
+function separatorOf(source: RecordSource): string {
+  const text = typeof source === "string" ? source : Buffer.from(source).toString("latin1");
+  return `,${/^[\s,]{0,200}/.exec(text)?.[0].replaceAll(",", "") ?? ""}`;
 }
 
 async function allRecords(

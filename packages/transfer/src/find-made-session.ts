@@ -1,6 +1,6 @@
 import { ThroughlineError, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { importedRecords, receiptOf } from "./import-receipt.ts";
+import { importedRecords, receiptOf, reopenedReceipt } from "./import-receipt.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import { hashPrefixes, type PrefixHashes } from "./hash-prefix.ts";
 import type { MadeSession, SourceRegistry } from "./source-registry.ts";
@@ -51,10 +51,10 @@ async function atBase({ registry, source, askedKey }: MadeSearch, state: Session
   if (!mayBeOf(made, source) || isTaken(registry, state, source)) return null;
   const isAnotherKeys = askedKey === null && made.sourceKey !== null && source.key !== null;
   if (isAnotherKeys && made.sourceKey !== source.key) return null;
-  const { sizeBytes, sha256 } = await beginnings(source, [receipt.sizeBytes]);
-  const isSame = sha256(receipt.sizeBytes) === receipt.sha256;
+  const hashes = await beginnings(source, sizesOf(receipt));
   const isOfPath = receipt.path === source.path;
-  return isSame || isOfPath ? { state, receipt, isSame, sourceBytes: sizeBytes } : null;
+  const found = { state, ...asItIs(receipt, hashes), sourceBytes: hashes.sizeBytes };
+  return found.isSame || isOfPath ? found : null;
 }
 
 async function elsewhere(search: MadeSearch, near: NearSession | null): Promise<FoundSession | null> {
@@ -81,13 +81,29 @@ async function elsewhere(search: MadeSearch, near: NearSession | null): Promise<
     if (receipt === null) continue;
     // Another import may be at work there.
     const isAsListed = receipt.sha256 === made.sha256 && receipt.sizeBytes === made.sizeBytes;
-    const now = isAsListed ? hashes : await beginnings(source, [receipt.sizeBytes]);
-    const isSame = now.sha256(receipt.sizeBytes) === receipt.sha256;
-    found.push({ state, receipt, isSame, sourceBytes: hashes.sizeBytes });
+    const isKnown = isAsListed && receipt.list === undefined;
+    const now = isKnown ? hashes : await beginnings(source, sizesOf(receipt));
+    found.push({ state, ...asItIs(receipt, now), sourceBytes: hashes.sizeBytes });
   }
   const better = (one: NearSession, other: NearSession): number =>
     rank(other, source) - rank(one, source) || other.receipt.sizeBytes - one.receipt.sizeBytes;
   return found.toSorted(better)[0] ?? null;
+}
+
+/** The lengths at which the source is compared with what was imported. */
+function sizesOf({ sizeBytes, list }: ImportReceipt): readonly number[] {
+  return list === undefined ? [sizeBytes] : [sizeBytes, list.sizeBytes];
+}
+
+/** The receipt, as far as the source still begins with what it counts. */
+function asItIs(
+  receipt: ImportReceipt,
+  { sha256 }: PrefixHashes,
+): { readonly receipt: ImportReceipt; readonly isSame: boolean } {
+  if (sha256(receipt.sizeBytes) === receipt.sha256) return { receipt, isSame: true };
+  const { list } = receipt;
+  const reopened = list !== undefined && sha256(list.sizeBytes) === list.sha256 ? reopenedReceipt(receipt) : null;
+  return { receipt: reopened ?? receipt, isSame: reopened !== null };
 }
 
 /** Every session that came from the same place or begins as the source does, whoever asked for it. */

@@ -13,12 +13,18 @@ import { guarded, refused, skipped, type FoundSource } from "./found-source.ts";
 import type { ImportFormat, SourceFormat } from "./import-types.ts";
 import { marksNamespace } from "./imported-sources.ts";
 import { indexedFolder, isRenamed } from "./indexed-folder.ts";
-import { foreignBeginning, foreignFolder, foreignSource, type ForeignBeginning } from "./foreign-sources.ts";
+import { foreignBeginning, foreignFolder, foreignSources, type ForeignBeginning } from "./foreign-sources.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
 import { isFile, openSource } from "./node/source-files.ts";
 import { isOwnPlace } from "./foreign/own-place.ts";
 import { ownAgent } from "./own-store-folder.ts";
-import { peekTranscript, strangeBeginning, sessionIdOf, type TranscriptSource } from "./transcript-source.ts";
+import {
+  peekTranscript,
+  strangeBeginning,
+  sessionIdOf,
+  type Peek,
+  type TranscriptSource,
+} from "./transcript-source.ts";
 
 interface Search {
   readonly from: "auto" | ImportFormat;
@@ -77,34 +83,34 @@ function isForeignName(format: string): boolean {
   return (foreignFormats as ReadonlyMap<string, unknown>).has(format);
 }
 
-/** One session of a database, named as reports name it. */
-async function* inDatabase(path: string, search: Search): AsyncGenerator<FoundSource> {
-  const databasePath = path.slice(0, path.lastIndexOf("#"));
+/** One session of a database, or of a file that holds several, named as reports name it. */
+async function* inFile(path: string, search: Search): AsyncGenerator<FoundSource> {
+  const filePath = path.slice(0, path.lastIndexOf("#"));
   let isThere = false;
-  for await (const found of findAt(databasePath, search)) {
+  for await (const found of findAt(filePath, search)) {
     if (found.path !== path) continue;
     isThere = true;
     yield found;
   }
   if (isThere) return;
-  const message = `The database ${quote(databasePath)} holds no session ${quote(path.slice(databasePath.length + 1))}.`;
+  const message = `The file ${quote(filePath)} holds no session ${quote(path.slice(filePath.length + 1))}.`;
   throw new ThroughlineError("FILE_NOT_FOUND", message, { details: { path } });
 }
 
-/** Whether a path is of a session in a database, and no file by itself. */
-async function isInDatabase(path: string): Promise<boolean> {
+/** Whether a path is of a session in a file that holds several, and no file by itself. */
+async function isInFile(path: string): Promise<boolean> {
   const at = path.lastIndexOf("#");
-  return at > 0 && !(await isFile(path)) && (await isFile(path.slice(0, at))) && isDatabaseFile(path.slice(0, at));
+  return at > 0 && !(await isFile(path)) && isFile(path.slice(0, at));
 }
 
 async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource> {
-  if (await isInDatabase(path)) return yield* inDatabase(path, search);
+  if (await isInFile(path)) return yield* inFile(path, search);
   const survey = await surveyFolder(path);
   if (survey === null) {
     const isDatabase = await isDatabaseFile(path);
     const { from } = search;
     if (from !== "auto" && isDatabase !== databaseFormats.has(from)) throw otherKind(path, from);
-    if (!isDatabase) return yield await loneFile(path, search);
+    if (!isDatabase) return yield* loneFile(path, search);
     for await (const found of databaseFile(path)) {
       if (found.kind === "transcript" && isOtherKind(from, found.format)) throw otherKind(path, from);
       yield found;
@@ -222,27 +228,37 @@ async function* plainFile(
 ): AsyncGenerator<FoundSource> {
   const { kind, archivedAt } = classifySessionFile(name);
   const isArchived = kind === "reset-archive" || kind === "deleted-archive";
-  if (kind !== "transcript" && !isArchived) yield skipped(path);
-  else
-    yield { ...(await loneFile(path, search)), isArchived, isCopy: isArchived && !isRenamed(name, names), archivedAt };
+  if (kind !== "transcript" && !isArchived) return yield skipped(path);
+  const isCopy = isArchived && !isRenamed(name, names);
+  for await (const source of loneFile(path, search)) yield { ...source, isArchived, isCopy, archivedAt };
 }
 
 /** @throws {ThroughlineError} FORMAT_UNKNOWN where another format was asked for */
-async function foreignFile(path: string, beginning: ForeignBeginning, search: Search): Promise<TranscriptSource> {
+function foreignFile(path: string, beginning: ForeignBeginning, search: Search): AsyncGenerator<TranscriptSource> {
   const { from, companions } = search;
   const { name, program } = beginning.format;
-  if (from === "auto" || from === name) return foreignSource(path, beginning, companions);
+  if (from === "auto" || from === name) return foreignSources(path, beginning, companions);
   throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} is a transcript of ${program}, not of ${from}.`, {
     details: { path, from, format: name },
     remedy: `Import it without \`--from\`, or with \`--from ${name}\`.`,
   });
 }
 
+const mayBeForeign: ReadonlySet<string> = new Set(["unknown", "claw0"]);
+
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */
-async function loneFile(path: string, search: Search): Promise<TranscriptSource> {
-  const { format: detected, header, sizeBytes } = await peekTranscript(path);
-  const beginning = detected === "unknown" ? await foreignBeginning(path) : null;
-  if (beginning !== null) return foreignFile(path, beginning, search);
+async function* loneFile(path: string, search: Search): AsyncGenerator<TranscriptSource> {
+  const peek = await peekTranscript(path);
+  const beginning = mayBeForeign.has(peek.format) ? await foreignBeginning(path) : null;
+  // A line of a document may look like a flat line of claw0.
+  const isOther = beginning !== null && (peek.format === "unknown" || beginning.layout.unit === "document");
+  if (!isOther) yield await ownFile(path, peek, search);
+  else yield* foreignFile(path, beginning, search);
+}
+
+/** @throws {ThroughlineError} FORMAT_UNKNOWN */
+async function ownFile(path: string, peek: Peek, search: Search): Promise<TranscriptSource> {
+  const { format: detected, header, sizeBytes } = peek;
   if (isForeignName(search.from)) throw otherKind(path, search.from);
   const agentId = agentOfSessionsDir(path);
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;

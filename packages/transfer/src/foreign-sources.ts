@@ -1,19 +1,21 @@
 import { ThroughlineError } from "@throughline/core";
-import { detectForeignFormat, foreignFormats, type ForeignFormat } from "@throughline/foreign-formats";
+import { detectForeignFormat, foreignFormats, type FileLayout, type ForeignFormat } from "@throughline/foreign-formats";
 import { decodeLine } from "@throughline/openclaw-format";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import type { CompanionFiles } from "./companion-files.ts";
 import type { FolderSurvey } from "./folder-survey.ts";
 import { guarded, type FoundSource } from "./found-source.ts";
-import { eachSourceName, openSource } from "./node/source-files.ts";
+import { openPart, partsOf } from "./file-parts.ts";
+import { eachSourceName, openSource, type SourceFile } from "./node/source-files.ts";
 import { createUnitSplitter } from "./source-units.ts";
-import { usableSessionId, type TranscriptSource } from "./transcript-source.ts";
+import { placeOf, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
 const headBytes = 64 * 1024;
 
 /** What the beginning of a file says when it is one of another program; null when it is of none that is known. */
 export interface ForeignBeginning {
   readonly format: ForeignFormat;
+  readonly layout: FileLayout;
   readonly sizeBytes: number;
   readonly head: Uint8Array;
 }
@@ -22,26 +24,68 @@ export interface ForeignBeginning {
 export async function foreignBeginning(path: string): Promise<ForeignBeginning | null> {
   const file = await openSource(path);
   try {
-    const parts: Uint8Array[] = [];
-    const toBytes = Math.min(file.sizeBytes, headBytes);
-    for await (const chunk of file.chunks({ toBytes })) parts.push(new Uint8Array(chunk));
-    const head = Buffer.concat(parts);
-    const format = detectForeignFormat({ path, head, isWhole: file.sizeBytes <= headBytes });
-    return format === null ? null : { format, sizeBytes: file.sizeBytes, head };
+    const head = await bytesOf(file, headBytes);
+    const sample = { path, head, isWhole: file.sizeBytes <= headBytes };
+    const format = detectForeignFormat(sample);
+    return format === null ? null : { format, layout: format.layout(sample), sizeBytes: file.sizeBytes, head };
   } finally {
     await file.close();
   }
 }
 
-/** A file of another program as a source. */
-export async function foreignSource(
+async function firstBytes(file: SourceFile): Promise<Uint8Array> {
+  try {
+    return await bytesOf(file, headBytes);
+  } finally {
+    await file.close();
+  }
+}
+
+async function bytesOf(file: SourceFile, most: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of file.chunks({ toBytes: Math.min(file.sizeBytes, most) })) parts.push(new Uint8Array(chunk));
+  return Buffer.concat(parts);
+}
+
+/** The sessions of a file of another program: one, or one for each line or element. */
+export async function* foreignSources(
   path: string,
-  { format, sizeBytes, head }: ForeignBeginning,
+  beginning: ForeignBeginning,
   companions: CompanionFiles,
+): AsyncGenerator<TranscriptSource> {
+  const { format, layout } = beginning;
+  if (layout.sessions === null) {
+    yield await foreignSource(path, beginning, companions, () => openSource(path));
+    return;
+  }
+  for await (const part of partsOf(path, layout)) {
+    const open = (): Promise<SourceFile> => openPart(path, part);
+    const partPath = `${path}#${part.number}`;
+    const head = await firstBytes(await open());
+    const { sizeBytes } = part;
+    yield await foreignSource(
+      partPath,
+      { format, layout: { ...layout, sessions: null }, sizeBytes, head },
+      companions,
+      open,
+    );
+  }
+}
+
+async function foreignSource(
+  path: string,
+  { format, layout, sizeBytes, head }: ForeignBeginning,
+  companions: CompanionFiles,
+  open: () => Promise<SourceFile>,
 ): Promise<TranscriptSource> {
+  if (layout.unit === "document" && sizeBytes > mostDocumentBytes) throw tooLarge(path, format, sizeBytes);
   const reader = format.createReader({ path });
-  for (const [index, unit] of createUnitSplitter(headBytes).push(head).entries())
-    reader.push(decodeLine(unit.bytes), { line: index + 1, byteOffset: unit.byteOffset });
+  const splitter = createUnitSplitter(headBytes, layout);
+  const units = [
+    ...splitter.push(head),
+    ...(layout.unit === "document" && sizeBytes <= headBytes ? splitter.end() : []),
+  ];
+  for (const [index, unit] of units.entries()) reader.push(decodeLine(unit.bytes), placeOf(unit, index + 1));
   const { sessionId, spawnedBy } = reader;
   const entry = await companions.entryOf(format, path, sessionId ?? "");
   return {
@@ -49,10 +93,11 @@ export async function foreignSource(
     path,
     format: format.name,
     foreign: format,
+    layout,
     sizeBytes,
     agentId: null,
     key: null,
-    sessionId: usableSessionId(sessionId ?? "", path),
+    sessionId: usableSessionId(sessionId ?? nameOf(path), path),
     nameSessionId: null,
     header: null,
     entry,
@@ -60,9 +105,27 @@ export async function foreignSource(
     isArchived: false,
     archivedAt: null,
     ...(spawnedBy === null ? {} : { spawnedBy }),
-    open: () => openSource(path),
+    open,
     findings: [],
   };
+}
+
+/** A document is written whole by its program, and one that is larger is none. */
+const mostDocumentBytes = 64 * 1024 * 1024;
+
+function tooLarge(path: string, { program }: ForeignFormat, sizeBytes: number): ThroughlineError {
+  const message = `${JSON.stringify(path)} is one document of ${program} with ${sizeBytes} bytes; at most ${mostDocumentBytes} are read.`;
+  return new ThroughlineError("FILE_UNREADABLE", message, {
+    outcome: "not-applied",
+    details: { path, sizeBytes, mostBytes: mostDocumentBytes },
+    remedy: "Cut the document into several, each with a part of the list.",
+  });
+}
+
+/** The name of a file without its ending; with the number of the session where it holds several. */
+function nameOf(path: string): string {
+  const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+  return name.replace(/\.jsonl?(?=#|$)/, "").replace("#", "-");
 }
 
 /** One of the places of a program, and the files in it that are sessions. */
@@ -98,7 +161,7 @@ async function* placedFile(path: string, companions: CompanionFiles): AsyncGener
       details: { path },
     });
   }
-  yield await foreignSource(path, beginning, companions);
+  yield* foreignSources(path, beginning, companions);
 }
 
 /** Where a path may stand in the folders of a program: what is above it must be named as the program names it. */

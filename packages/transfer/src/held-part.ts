@@ -8,7 +8,7 @@ import type { ImportReceipt } from "./receipt-types.ts";
 import type { SourceFile } from "./node/source-files.ts";
 import { createSourceReader } from "./source-reader.ts";
 import { createUnitSplitter } from "./source-units.ts";
-import type { TranscriptSource } from "./transcript-source.ts";
+import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
 interface ImportedPart {
   readonly store: SessionStore;
@@ -58,7 +58,7 @@ async function receiptOfHeldPart(lost: LostTail): Promise<ImportReceipt> {
   if (state.archived || receipt.continued !== undefined || wanted < 0 || !isCountable) throw cannotResume(lost);
   const { notes: _lost, ...fields } = receipt;
   const reader = createSourceReader(source, { maxLineBytes });
-  const splitter = createUnitSplitter(maxLineBytes);
+  const splitter = createUnitSplitter(maxLineBytes, source.layout);
   const hash = createHash("sha256");
   let place = { sizeBytes: 0, lineCount: 0, recordCount: 0, derivedCount: 0 };
   let chunkStart = 0;
@@ -67,10 +67,7 @@ async function receiptOfHeldPart(lost: LostTail): Promise<ImportReceipt> {
     for (const line of splitter.push(chunk)) {
       hash.update(chunk.subarray(hashedTo, line.endBytes - chunkStart));
       hashedTo = line.endBytes - chunkStart;
-      const { envelope, derived = [] } = reader.push(decodeLine(line.bytes), {
-        line: place.lineCount + 1,
-        byteOffset: line.byteOffset,
-      });
+      const { envelope, derived = [] } = reader.push(decodeLine(line.bytes), placeOf(line, place.lineCount + 1));
       const isRecord = envelope?.seq !== 0 && line.sizeBytes <= maxLineBytes;
       place = {
         sizeBytes: line.endBytes,

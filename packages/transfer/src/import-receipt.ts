@@ -50,12 +50,32 @@ export function importedRecords(receipt: ImportReceipt): number {
   return receipt.recordCount + (receipt.derivedCount ?? 0) + noteSeqs(receipt).length + supersededCount(receipt);
 }
 
+/**
+ * The receipt of a document whose list has grown: what stood behind the list no longer does. Its record stays in the log, as
+ * that of a line which went on.
+ */
+export function reopenedReceipt(receipt: ImportReceipt): ImportReceipt | null {
+  const { list, ...fields } = receipt;
+  if (list === undefined) return null;
+  const { sizeBytes, sha256, tailId } = list;
+  const tail = { line: receipt.lineCount, sizeBytes: receipt.sizeBytes - sizeBytes, id: tailId };
+  return {
+    ...fields,
+    sizeBytes,
+    sha256,
+    lineCount: receipt.lineCount - 1,
+    recordCount: receipt.recordCount - 1,
+    endsWithLineFeed: true,
+    continued: [...(receipt.continued ?? []), tail],
+  };
+}
+
 /** The receipt when so much has been read of a source of `sourceBytes`. */
 export function advanced(
-  { isPartial: _before, ...receipt }: ImportReceipt,
+  { isPartial: _before, list: _list, ...receipt }: ImportReceipt,
   read: Pick<
     ImportReceipt,
-    "sizeBytes" | "sha256" | "lineCount" | "recordCount" | "derivedCount" | "endsWithLineFeed" | "headId"
+    "sizeBytes" | "sha256" | "lineCount" | "recordCount" | "derivedCount" | "endsWithLineFeed" | "headId" | "list"
   >,
   sourceBytes: number,
 ): ImportReceipt {

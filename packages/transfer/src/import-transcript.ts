@@ -9,7 +9,7 @@ import {
 } from "@throughline/core";
 import { splitBlobs, type SplitEntry } from "@throughline/core/internal";
 import { decodeLine } from "@throughline/openclaw-format";
-import { growthOf, maxRestBytes, supersededPieces, type LineGrowth } from "./continued-line.ts";
+import { growthOf, maxRestBytes, readPiece, supersededPieces, type LineGrowth } from "./continued-line.ts";
 import { followArchive } from "./follow-archive.ts";
 import { advanced } from "./import-receipt.ts";
 import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
@@ -18,8 +18,10 @@ import { heldPart } from "./held-part.ts";
 import { isPutAside, sourceChanged, sourceReplaced } from "./import-refusals.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
 import { createImportedSession, firstReceipt } from "./imported-session.ts";
+import { ListEnd } from "./list-end.ts";
 import { redactCopies, redactionsIn, redactionsOfWhole, withheldDrafts, type Redactions } from "./kept-redactions.ts";
 import type { SourceFile } from "./node/source-files.ts";
+import { sourceBytes } from "./one-line-source.ts";
 import { SessionWriter, withNotes } from "./session-writer.ts";
 import { createSourceReader, type SourceLine, type SourceReader } from "./source-reader.ts";
 import type { SourceRegistry } from "./source-registry.ts";
@@ -27,7 +29,7 @@ import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
 import { newFindings } from "./import-findings.ts";
 import { spawnFields, takenOver } from "./stated-entry.ts";
-import type { TranscriptSource } from "./transcript-source.ts";
+import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
 /** What sources are imported into. */
 export interface ImportPlaces {
@@ -96,6 +98,7 @@ class ImportRun {
   private derivedCount: number;
   /** Lines an earlier run has read. */
   private knownLines: number;
+  private readonly listEnd = new ListEnd();
   /** The last of those goes on: what is found in it from this finding on is new. */
   private findingsOfRest = Infinity;
   private readonly findings: Finding[] = [];
@@ -202,7 +205,7 @@ class ImportRun {
 
   private async readFile(file: SourceFile): Promise<void> {
     const pieces = supersededPieces(this.receipt);
-    const splitter = createUnitSplitter(this.store.capabilities.limits.recordBytes);
+    const splitter = createUnitSplitter(this.store.capabilities.limits.recordBytes, this.source.layout);
     let chunkStart = 0;
     for await (const chunk of file.chunks()) {
       this.assertNotAborted();
@@ -212,6 +215,7 @@ class ImportRun {
         this.hash.update(chunk.subarray(hashedTo, unit.endBytes - chunkStart));
         hashedTo = unit.endBytes - chunkStart;
         await this.take(unit, pieces.get(this.lineCount + 1));
+        this.listEnd.takeFinal(unit, this.hash);
       }
       this.hash.update(chunk.subarray(hashedTo));
       chunkStart += chunk.length;
@@ -221,7 +225,7 @@ class ImportRun {
     this.reader.finish();
     await this.flush(
       file.sizeBytes,
-      rest.every(({ isTerminated }) => isTerminated),
+      rest.every(({ isFinal }) => isFinal),
     );
     if (this.batch.movesWindow && this.options.dryRun !== true) await this.writer.stateWindow(this.reader.headId);
     this.progress(file.sizeBytes);
@@ -229,25 +233,25 @@ class ImportRun {
 
   private async take(split: SourceUnit, pieces: readonly ContinuedLine[] = []): Promise<void> {
     this.lineCount++;
-    const { sizeBytes, endBytes, isTerminated } = split;
+    const { sizeBytes, endBytes, isFinal } = split;
     const { recordBytes } = this.store.capabilities.limits;
     // Each claimed an id when it was imported.
-    for (const piece of pieces) this.read(split, piece.sizeBytes);
+    for (const piece of pieces) readPiece(this.reader, split, { line: this.lineCount, sizeBytes: piece.sizeBytes });
     if (this.lineCount <= this.knownLines) {
-      const told = { receipt: this.receipt, maxBytes: recordBytes };
-      const growth = growthOf(this.source, split, this.lineCount, told);
+      const growth = growthOf(this.source, split, this.lineCount, { receipt: this.receipt, maxBytes: recordBytes });
       if (growth === null) return this.passOver(this.read(split));
       if (!(await this.isTakenAgain(split, growth))) return;
     }
     const known = this.reader.findings.length;
     const line = this.read(split);
+    this.listEnd.takeRecord(split, line.record.id);
     // A header of ours is no record.
     if (line.envelope?.seq === 0) {
       this.receipt = { ...this.receipt, hasOwnHeader: true };
       return;
     }
     this.lines++;
-    if (sizeBytes > recordBytes) {
+    if (Math.max(sizeBytes, split.part === undefined ? 0 : sourceBytes(line.source)) > recordBytes) {
       this.lost.push({ line: this.lineCount, bytes: sizeBytes, reason: "too-long" });
       return;
     }
@@ -257,16 +261,13 @@ class ImportRun {
     this.batch.add(line, sizeBytes, redaction === undefined ? null : withheldDrafts(line, redaction, sizeBytes));
     this.recordCount++;
     this.derivedCount += line.derived?.length ?? 0;
-    const isTimeKnown = typeof this.source.entry?.["updatedAt"] === "number";
-    if (line.tsMs !== null && !isTimeKnown) this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
-    if (this.batch.isFull) await this.flush(endBytes, isTerminated);
+    if (line.tsMs !== null && typeof this.source.entry?.["updatedAt"] !== "number")
+      this.updatedAtMs = Math.max(this.updatedAtMs, line.tsMs);
+    if (this.batch.isFull) await this.flush(endBytes, isFinal);
   }
 
-  /** Reads the line, or its beginning as it was when it was imported. */
-  private read({ bytes, byteOffset, isTerminated, ...whole }: SourceUnit, sizeBytes = whole.sizeBytes): SourceLine {
-    const isWhole = sizeBytes === whole.sizeBytes;
-    const place = { line: this.lineCount, byteOffset, sizeBytes, isTerminated: isTerminated && isWhole };
-    return this.reader.push(decodeLine(isWhole ? bytes : bytes.subarray(0, sizeBytes)), place);
+  private read(unit: SourceUnit): SourceLine {
+    return this.reader.push(decodeLine(unit.bytes), placeOf(unit, this.lineCount));
   }
 
   /** A line an earlier run has read: only the reader needs it. */
@@ -291,7 +292,7 @@ class ImportRun {
       return false;
     }
     if (hasRecord) {
-      const piece = this.read(split, sizeBytes);
+      const piece = readPiece(this.reader, split, { line, sizeBytes });
       this.passOver(piece);
       this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: piece.record.id }] };
       this.recordCount--;
@@ -311,7 +312,7 @@ class ImportRun {
     if (endBytes === this.receipt.sizeBytes && batch.drafts.length === 0) return;
     const sha256 = this.hash.copy().digest("hex");
     const { headId } = this.reader;
-    const counts = { lineCount, recordCount, ...(derivedCount === 0 ? {} : { derivedCount }) };
+    const counts = { lineCount, recordCount, ...(derivedCount === 0 ? {} : { derivedCount }), ...this.listEnd.receipt };
     const read = { sizeBytes: endBytes, sha256, ...counts, endsWithLineFeed, headId };
     const now = advanced(this.receipt, read, this.sourceBytes);
     const receipt = withNotes(now, batch, (this.state?.head.lastSeq ?? 0) + 1);

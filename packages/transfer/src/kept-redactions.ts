@@ -7,9 +7,10 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import { isSideRecord, redactionTombstone, throughlineKind } from "@throughline/core/internal";
-import { decodeLine, type SplitLine } from "@throughline/openclaw-format";
+import { decodeLine } from "@throughline/openclaw-format";
 import { createSourceReader, type SourceLine } from "./source-reader.ts";
-import type { TranscriptSource } from "./transcript-source.ts";
+import type { SourceUnit } from "./source-units.ts";
+import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
 /** Records of a source that were redacted in a session it was imported into, by their ids. */
 export type Redactions = ReadonlyMap<string, SessionRecord>;
@@ -71,10 +72,10 @@ export async function redactionsOfWhole(
   store: SessionStore,
   ref: SessionRef,
   beginningId: string,
-  { source, split, line }: { readonly source: TranscriptSource; readonly split: SplitLine; readonly line: number },
+  { source, split, line }: { readonly source: TranscriptSource; readonly split: SourceUnit; readonly line: number },
 ): Promise<Redactions | null> {
   const redaction = await redactionOf(store, ref, beginningId);
   if (redaction === null) return null;
-  const { record, derived = [] } = createSourceReader(source).push(decodeLine(split.bytes), { line, byteOffset: 0 });
+  const { record, derived = [] } = createSourceReader(source).push(decodeLine(split.bytes), placeOf(split, line));
   return new Map([record, ...derived].map(({ id }) => [id, redaction]));
 }

@@ -26,6 +26,8 @@ export interface ImportReceipt {
   readonly headId?: string | null;
   /** Where blobs of the entry lie: records that no line of the file stands for. @default none */
   readonly notes?: { readonly fromSeq: number; readonly count: number };
+  /** Of a document: what it was up to the end of its list's last element. Absent: the end of the list was not read. */
+  readonly list?: ListReceipt;
   /** Lines that went on after they had been imported. `recordCount` counts only what stands for a line now. @default none */
   readonly continued?: readonly ContinuedLine[];
   /** The transcript's path as the source's index stated it. */
@@ -40,6 +42,14 @@ export interface ImportReceipt {
   readonly archivedAt?: string;
   /** Where the session had been imported from before. */
   readonly earlier?: ImportReceipt;
+}
+
+/** The beginning of a document that was imported, without what stands behind its list. */
+export interface ListReceipt {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  /** The record made of what stands behind the list. */
+  readonly tailId: string;
 }
 
 /**

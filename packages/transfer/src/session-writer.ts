@@ -36,7 +36,7 @@ interface WriterOptions {
   readonly path: string;
   /** Null while there is no session: nothing is written then. */
   readonly state: SessionState | null;
-  /** As the store has it. */
+  /** What the import continues from. */
   readonly receipt: ImportReceipt;
   /** Whether an earlier run, or another one that is under way, began the session. */
   readonly isBegunBefore: boolean;
@@ -55,8 +55,9 @@ export class SessionWriter {
   constructor(store: SessionStore, given: WriterOptions) {
     this.#store = store;
     this.#given = given;
-    this.#storedReceipt = given.receipt;
     const { state, receipt } = given;
+    // Of a document that grew, the import continues from less than the store's receipt counts.
+    this.#storedReceipt = (state === null ? null : receiptOf(state.entry)) ?? receipt;
     this.#heldSeq = state === null || lostRecords(state, receipt) === 0 ? null : state.head.lastSeq;
   }
 

@@ -1,8 +1,8 @@
 import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import { isSideRecord } from "@throughline/core/internal";
 import { createTranscriptReader, type TranscriptLine } from "@throughline/openclaw-format";
-import type { LinePlace } from "@throughline/openclaw-format/internal";
-import type { ForeignFormat } from "@throughline/foreign-formats";
+import type { ForeignFormat, UnitPlace } from "@throughline/foreign-formats";
+import { oneLineSource } from "./one-line-source.ts";
 
 /** A line of a source, and the records it stands for. */
 export interface SourceLine extends TranscriptLine {
@@ -12,7 +12,7 @@ export interface SourceLine extends TranscriptLine {
 
 /** Reads the lines of a source in order, whichever program wrote them. */
 export interface SourceReader {
-  push(line: RecordSource, place: LinePlace): SourceLine;
+  push(unit: RecordSource, place: UnitPlace): SourceLine;
   /** Call after the last line: some findings are known only then. */
   finish(): void;
   readonly findings: readonly Finding[];
@@ -77,7 +77,7 @@ function foreignReader(
       return {
         line: place.line,
         byteOffset: place.byteOffset,
-        source,
+        source: place.part === undefined ? source : oneLineSource(source),
         record,
         isSourceCanonical: false,
         side: isSideRecord(record),

@@ -1,9 +1,14 @@
+import { createDocumentSplitter, type DocumentPart, type FileLayout } from "@throughline/foreign-formats";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 
-/** A unit of a source: a line, without its line feed. */
+/** A unit of a source: a line, without its line feed, or a piece of a document. */
 export interface SourceUnit extends SplitLine {
   /** Where the next one begins. */
   readonly endBytes: number;
+  /** Whether it stays what it is, whatever is written behind it. */
+  readonly isFinal: boolean;
+  /** In a document: what it holds. */
+  readonly part?: DocumentPart;
 }
 
 /** Cuts the bytes of a source into units. */
@@ -14,19 +19,34 @@ export interface UnitSplitter {
   end(): readonly SourceUnit[];
 }
 
-/** Creates what cuts a source into lines; of a longer one only the first bytes are kept. */
-export function createUnitSplitter(maxLineBytes: number): UnitSplitter {
-  const splitter = createLineSplitter({ maxLineBytes });
+/**
+ * Creates what cuts a source into its units; of a longer one only the first bytes are kept.
+ * @param layout of a file of another program. Absent: lines
+ */
+export function createUnitSplitter(maxUnitBytes: number, layout?: FileLayout): UnitSplitter {
+  if (layout?.unit === "document") {
+    const splitter = createDocumentSplitter({ lists: layout.lists, maxUnitBytes });
+    return {
+      push: (chunk) => splitter.push(chunk).map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: true })),
+      // Behind a whole document white space may follow.
+      end: () => splitter.end().map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: false })),
+    };
+  }
+  const splitter = createLineSplitter({ maxLineBytes: maxUnitBytes });
   return {
-    push: (chunk) => splitter.push(chunk).map(unitOf),
+    push: (chunk) => splitter.push(chunk).map(lineUnit),
     end: () => {
       const last = splitter.end();
-      return last === null ? [] : [unitOf(last)];
+      return last === null ? [] : [lineUnit(last)];
     },
   };
 }
 
-function unitOf(line: SplitLine): SourceUnit {
+function documentEnd({ byteOffset, sizeBytes }: SplitLine): { readonly endBytes: number } {
+  return { endBytes: byteOffset + sizeBytes };
+}
+
+function lineUnit(line: SplitLine): SourceUnit {
   const endBytes = line.byteOffset + line.sizeBytes + (line.isTerminated ? 1 : 0);
-  return { ...line, endBytes };
+  return { ...line, endBytes, isFinal: line.isTerminated };
 }

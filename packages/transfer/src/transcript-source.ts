@@ -4,17 +4,17 @@ import { isSessionId } from "@throughline/core/internal";
 import { agentOfSessionsDir, strangeTranscript, type TranscriptHeader } from "@throughline/openclaw-format/internal";
 import {
   classifySessionFile,
-  createLineSplitter,
   createTranscriptReader,
   decodeLine,
   detectLineFormat,
   type TranscriptFormat,
 } from "@throughline/openclaw-format";
-import type { ForeignFormat } from "@throughline/foreign-formats";
+import type { FileLayout, ForeignFormat, UnitPlace } from "@throughline/foreign-formats";
 import type { SourceFormat } from "./import-types.ts";
 import { openSource, type SourceFile } from "./node/source-files.ts";
 import type { OwnEntry } from "./own-entries.ts";
 import { createSourceReader } from "./source-reader.ts";
+import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 
 /** A transcript that was found, with all that its place says of it. */
 export interface TranscriptSource {
@@ -40,6 +40,8 @@ export interface TranscriptSource {
   readonly own: OwnEntry | null;
   /** The format of another program's lines. Absent: lines of ours, of OpenClaw, pi or the tutorials. */
   readonly foreign?: ForeignFormat;
+  /** What the file of another program is cut into. Absent: lines. */
+  readonly layout?: FileLayout;
   /** The session that spawned this one, by its id in the source. Absent: none did. */
   readonly spawnedBy?: string;
   readonly isArchived: boolean;
@@ -65,7 +67,8 @@ export async function peekTranscript(path: string): Promise<Peek> {
   try {
     const lines: RecordSource[] = [];
     const reader = createTranscriptReader();
-    for await (const line of firstLines(source)) {
+    for await (const { bytes } of firstUnits(source)) {
+      const line = decodeLine(bytes);
       lines.push(line);
       // The first line that can be read decides.
       if (reader.push(line, { line: lines.length, byteOffset: 0 }).unparsed === null) break;
@@ -80,8 +83,8 @@ export async function peekTranscript(path: string): Promise<Peek> {
 export async function firstTimeMs(source: TranscriptSource, file: SourceFile): Promise<number | null> {
   const reader = createSourceReader(source);
   let count = 0;
-  for await (const line of firstLines(file)) {
-    const { tsMs } = reader.push(line, { line: ++count, byteOffset: 0 });
+  for await (const unit of firstUnits(file, source.layout)) {
+    const { tsMs } = reader.push(decodeLine(unit.bytes), placeOf(unit, ++count));
     // Lines that state none are of 1970.
     if (tsMs !== null && tsMs > 0) return tsMs;
   }
@@ -99,8 +102,13 @@ export async function strangeBeginning(path: string): Promise<ReturnType<typeof 
   }
 }
 
-async function* firstLines(source: SourceFile): AsyncGenerator<RecordSource> {
-  const splitter = createLineSplitter({ maxLineBytes: peekBytes });
+/** Where a unit stands, for a reader. */
+export function placeOf({ byteOffset, sizeBytes, isTerminated, part }: SourceUnit, line: number): UnitPlace {
+  return { line, byteOffset, sizeBytes, isTerminated, ...(part === undefined ? {} : { part }) };
+}
+
+async function* firstUnits(source: SourceFile, layout?: FileLayout): AsyncGenerator<SourceUnit> {
+  const splitter = createUnitSplitter(peekBytes, layout);
   // Most headers are short, and there may be very many of them.
   for (const [fromBytes, toBytes] of [
     [0, firstPeekBytes],
@@ -108,11 +116,10 @@ async function* firstLines(source: SourceFile): AsyncGenerator<RecordSource> {
   ] as const) {
     if (fromBytes >= source.sizeBytes) break;
     for await (const chunk of source.chunks({ fromBytes, toBytes: Math.min(source.sizeBytes, toBytes) })) {
-      for (const { bytes } of splitter.push(chunk)) yield decodeLine(bytes);
+      yield* splitter.push(chunk);
     }
   }
-  const last = splitter.end();
-  if (last !== null && source.sizeBytes <= peekBytes) yield decodeLine(last.bytes);
+  if (source.sizeBytes <= peekBytes) yield* splitter.end();
 }
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -10,7 +10,7 @@ const root = process.env["THROUGHLINE_CORPUS"];
 
 /** Every example file of a format that is a file of lines or a document. */
 const files = [...foreignFormats.keys()].flatMap((name) => {
-  const folder = root === undefined ? "" : join(root, "foreign", name);
+  const folder = root === undefined ? "" : join(root, "foreign", name === "gemini" ? "gemini-cli" : name);
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .filter((file) => /\.jsonl?$/.test(file))

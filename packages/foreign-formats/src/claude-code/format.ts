@@ -1,5 +1,5 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
+import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
 import { firstObjects, objectIn } from "../sample-lines.ts";
 import { createClaudeCodeReader } from "./read-claude-code.ts";
 import { claudeCodeWriter } from "./write-claude-code.ts";
@@ -12,7 +12,7 @@ const anyName = /./;
 export const claudeCodeFormat: ForeignFormat = {
   name: "claude-code",
   program: "Claude Code",
-  unit: "line",
+  layout: () => fileOfLines,
   places: [
     {
       variables: ["CLAUDE_CONFIG_DIR"],

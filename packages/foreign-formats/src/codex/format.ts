@@ -1,5 +1,5 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
+import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
 import { firstObjects, objectIn } from "../sample-lines.ts";
 import { isBareHeader, isBareItem } from "./codex-lines.ts";
 import { createCodexReader } from "./read-codex.ts";
@@ -13,7 +13,7 @@ const twoDigits = /^\d{2}$/;
 export const codexFormat: ForeignFormat = {
   name: "codex",
   program: "Codex",
-  unit: "line",
+  layout: () => fileOfLines,
   places: [
     {
       variables: ["CODEX_HOME"],

@@ -1,18 +1,21 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
+import { fileOfLines, type ForeignFormat, type FormatMatch, type FormatSample } from "../foreign-format.ts";
 import { firstObjects } from "../sample-lines.ts";
+import { documentIn } from "../sample-units.ts";
 import { geminiWriter } from "./write-gemini.ts";
 import { createGeminiReader } from "./read-gemini.ts";
 
 const anyName = /./;
-const sessionFile = /^session-.{1,200}\.jsonl$/;
+const sessionFile = /^session-.{1,200}\.jsonl?$/;
 const agentFile = /^[A-Za-z0-9_-]{1,200}\.jsonl$/;
+/** Where older versions have the messages in the one document that they kept of a session. */
+const lists = [["messages"]];
 
 /** Gemini CLI's sessions: `tmp/<name of the project>/chats/session-<time>-<id>.jsonl`, and those of its sub-agents below. */
 export const geminiFormat: ForeignFormat = {
   name: "gemini",
   program: "Gemini CLI",
-  unit: "line",
+  layout: (sample) => (isWholeSession(sample) ? { unit: "document", lists, sessions: null } : fileOfLines),
   places: [
     {
       variables: ["GEMINI_CLI_HOME"],
@@ -24,6 +27,7 @@ export const geminiFormat: ForeignFormat = {
     },
   ],
   detect: (sample) => {
+    if (isWholeSession(sample)) return "certain";
     let best: FormatMatch | null = null;
     for (const line of firstObjects(sample)) {
       if (typeof line["sessionId"] === "string" && typeof line["projectHash"] === "string") return "certain";
@@ -41,6 +45,16 @@ export const geminiFormat: ForeignFormat = {
   },
   writer: geminiWriter,
 };
+
+/** Older versions kept a session as one document: the header, with the messages in it. */
+function isWholeSession(sample: FormatSample): boolean {
+  const document = documentIn(sample, lists);
+  if (document === null) return false;
+  // A line of a newer version is a header too, and may have a list of messages.
+  if (sample.path.endsWith(".jsonl") && firstObjects(sample).length > 0) return false;
+  const { sessionId, projectHash } = { ...document.head, ...document.tail };
+  return (typeof sessionId === "string" && typeof projectHash === "string") || document.elements.some(isMessage);
+}
 
 /** A file whose header was lost still says by its messages whose it is. */
 function isMessage({ id, type, timestamp, content, thoughts, tokens }: JsonFields): boolean {

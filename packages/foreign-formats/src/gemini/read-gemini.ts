@@ -49,6 +49,7 @@ class GeminiReader implements ForeignReader {
 
   /** Looks at the fields of a line in the order in which the program does. */
   push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+    if (place.part === "head" || place.part === "tail") return this.#frame(unit, place, place.part);
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
     const { $rewindTo: rewindTo, $set: set, id, sessionId, projectHash, timestamp } = value;
@@ -67,6 +68,20 @@ class GeminiReader implements ForeignReader {
   finish(): readonly Finding[] {
     this.#records.log.finish();
     return this.findings;
+  }
+
+  /** What stands around the messages of a session that is one document. */
+  #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignUnit {
+    const fields = this.#records.frameFields(unit, place, part);
+    this.#facts.take(fields);
+    const id = this.#records.claim(undefined, place);
+    const timestamp = this.#records.timestamp(part === "head" ? fields["startTime"] : undefined);
+    const record = this.#records.record(this.#records.frameBody(part, fields), {
+      id,
+      timestamp,
+      parentId: this.headId,
+    });
+    return { records: [record], unparsed: null };
   }
 
   /** Takes back a message and all that followed it. */

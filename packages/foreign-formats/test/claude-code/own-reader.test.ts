@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { getSessionMessages, type SessionStore } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, it } from "vitest";
 import { corpusFiles } from "../corpus-files.ts";
-import { jsonLines, readLines, type ReadSession } from "../read-units.ts";
+import { jsonLines, readUnits, type ReadSession } from "../read-units.ts";
 import { call, line, part, prompt, result, text, thought, uuid, type Fields } from "./lines.ts";
 
 type Lines = readonly Fields[];
@@ -120,7 +120,7 @@ describe("the way that Claude Code's own reader takes through a session", () => 
   it.each(sessions)("is ours: %s", async (_, lines) => {
     const theirs = await bySdk(lines);
     expect(theirs.length).toBeGreaterThan(1);
-    expect(byUs(readLines("claude-code", jsonLines(...lines)))).toEqual(theirs);
+    expect(byUs(readUnits("claude-code", jsonLines(...lines)))).toEqual(theirs);
   });
 
   // Files without ids, and those of a sub-agent alone, have no conversation for it.
@@ -136,6 +136,6 @@ describe("the way that Claude Code's own reader takes through a session", () => 
       .map((one) => JSON.parse(one) as Fields);
     const theirs = await bySdk(lines);
     expect({ [basename(path)]: theirs.length }).not.toEqual({ [basename(path)]: 0 });
-    expect(byUs(readLines("claude-code", text))).toEqual(theirs);
+    expect(byUs(readUnits("claude-code", text))).toEqual(theirs);
   });
 });

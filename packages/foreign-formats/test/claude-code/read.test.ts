@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { jsonLines, readLines, refusals, talk, type ReadSession } from "../read-units.ts";
+import { jsonLines, readUnits, refusals, talk, type ReadSession } from "../read-units.ts";
 import { call, line, part, prompt, result, sessionId, text, thought, uuid } from "./lines.ts";
 
 function read(...lines: readonly unknown[]): ReadSession {
-  const session = readLines("claude-code", jsonLines(...lines), `/h/.claude/projects/-p/${sessionId}.jsonl`);
+  const session = readUnits("claude-code", jsonLines(...lines), `/h/.claude/projects/-p/${sessionId}.jsonl`);
   expect(refusals(session)).toEqual([]);
   return session;
 }
@@ -238,8 +238,8 @@ describe("a session of Claude Code", () => {
       isSidechain: true,
       agentId: "ab12",
     });
-    const placed = readLines("claude-code", lines, `/h/.claude/projects/-p/${sessionId}/subagents/w/agent-ab12.jsonl`);
-    const beside = readLines("claude-code", lines, "/h/.claude/projects/-p/agent-ab12.jsonl");
+    const placed = readUnits("claude-code", lines, `/h/.claude/projects/-p/${sessionId}/subagents/w/agent-ab12.jsonl`);
+    const beside = readUnits("claude-code", lines, "/h/.claude/projects/-p/agent-ab12.jsonl");
     for (const session of [placed, beside]) {
       expect(talk(session)).toEqual(["user: Search.", "assistant: Found."]);
       expect(session.reader.spawnedBy).toBe(sessionId);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { corpusFiles } from "../corpus-files.ts";
-import { jsonLines, readLines, refusals, talk, type ReadSession } from "../read-units.ts";
+import { jsonLines, readUnits, refusals, talk, type ReadSession } from "../read-units.ts";
 import {
   call,
   event,
@@ -23,7 +23,7 @@ import {
 const path = `/h/.codex/sessions/2026/05/07/rollout-2026-05-07T18-27-42-${sessionId}.jsonl`;
 
 function read(...lines: readonly (Fields | readonly Fields[] | string)[]): ReadSession {
-  const session = readLines("codex", jsonLines(...lines.flat()), path);
+  const session = readUnits("codex", jsonLines(...lines.flat()), path);
   expect(refusals(session)).toEqual([]);
   return session;
 }
@@ -226,7 +226,7 @@ describe("a session of Codex", () => {
       const info = one.includes("total_token_usage") ? JSON.parse(one).payload.info : null;
       return info === null ? [] : [info.total_token_usage as Readonly<Record<string, number>>];
     });
-    const { input = 0, cacheRead = 0, output: written = 0, reasoning = 0 } = usageOf(readLines("codex", text, file));
+    const { input = 0, cacheRead = 0, output: written = 0, reasoning = 0 } = usageOf(readUnits("codex", text, file));
     const counted = {
       input_tokens: input + cacheRead,
       cached_input_tokens: cacheRead,

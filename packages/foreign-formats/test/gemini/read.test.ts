@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { renderGemini, type GeminiContent } from "@throughline/history/gemini";
 import { describe, expect, it } from "vitest";
 import { corpusFiles } from "../corpus-files.ts";
-import { jsonLines, readLines, refusals, talk, type ReadSession } from "../read-units.ts";
+import { jsonLines, readUnits, refusals, talk, type ReadSession } from "../read-units.ts";
 import { header, reply, sessionId, set, thought, toolCall, typed, type Fields } from "./lines.ts";
 import { sessions } from "./sessions.ts";
 
 const path = `/h/.gemini/tmp/project/chats/session-2026-05-07T18-00-9534b902.jsonl`;
 
 function read(...lines: readonly (Fields | string)[]): ReadSession {
-  const session = readLines("gemini", jsonLines(...lines), path);
+  const session = readUnits("gemini", jsonLines(...lines), path);
   expect(refusals(session)).toEqual([]);
   return session;
 }
@@ -102,12 +102,12 @@ describe("a session of Gemini CLI", () => {
       typed("u1", "Hi"),
       set({ summary: "Says hello" }),
     );
-    const { reader } = readLines("gemini", lines, `/h/.gemini/tmp/p/chats/${parent}/${sessionId}.jsonl`);
+    const { reader } = readUnits("gemini", lines, `/h/.gemini/tmp/p/chats/${parent}/${sessionId}.jsonl`);
     expect([reader.spawnedBy, reader.entry]).toEqual([
       parent,
       { cwd: "/home/u/project", title: "Says hello", titleBy: "import" },
     ]);
-    expect(readLines("gemini", lines, path).reader.spawnedBy).toBeNull();
+    expect(readUnits("gemini", lines, path).reader.spawnedBy).toBeNull();
   });
 
   it("keeps lines that nobody knows, and reads on after those that are broken", () => {
@@ -143,7 +143,7 @@ describe("a session of Gemini CLI", () => {
 
   it.skipIf(corpusFiles("gemini", ".jsonl").length === 0)("of the corpus is what the program resumes", () => {
     for (const file of corpusFiles("gemini", ".jsonl")) {
-      const session = readLines("gemini", readFileSync(file), file);
+      const session = readUnits("gemini", readFileSync(file), file);
       // By the program: 1 prompt, and 11 replies of which 10 have calls.
       expect(sent(session).map((content) => content.slice(0, content.indexOf(":")))).toEqual(
         Array.from({ length: 22 }, (_none, index) => (index % 2 === 0 ? "user" : "model")),

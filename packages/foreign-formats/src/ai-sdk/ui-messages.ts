@@ -1,0 +1,91 @@
+import { recordsFromMessages } from "@throughline/history/anthropic";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { attempt, plainMessage } from "../mapped-messages.ts";
+import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
+import { fieldsWithout, type RecordBody } from "../unit-records.ts";
+import { stepsOf, type UiStep } from "./ui-parts.ts";
+
+const knownFields: ReadonlySet<string> = new Set([
+  "id",
+  "role",
+  "parts",
+  "content",
+  "createdAt",
+  "toolInvocations",
+  "reasoning",
+  "experimental_attachments",
+]);
+
+/** Reads the messages that a program keeps for its user interface. */
+export class UiMessages implements MessageList {
+  readonly name = "ai-sdk";
+  sessionId: string | null = null;
+  readonly #entry = new Map<string, unknown>();
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(this.#entry);
+  }
+
+  frame({ id, title, createdAt }: JsonFields): ReadFrame {
+    if (typeof id === "string" && id !== "") this.sessionId ??= id;
+    if (typeof title === "string" && title.trim() !== "") {
+      this.#entry.set("title", title.trim());
+      this.#entry.set("titleBy", "import");
+    }
+    return { bodies: [], time: createdAt };
+  }
+
+  element(value: JsonFields): ReadElement {
+    const { id, role, metadata } = value;
+    const stated = isJsonFields(metadata) ? metadata : {};
+    const time = value["createdAt"] ?? stated["createdAt"];
+    const bodies = role === "assistant" ? reply(value, stated) : told(value);
+    const native = fieldsWithout(value, knownFields);
+    const [first, ...others] = bodies ?? [];
+    const more = Object.keys(native).length === 0 ? {} : { native };
+    const read = first === undefined ? [] : [{ ...first, ...more }, ...others];
+    return { bodies: read, isUnreadable: bodies === null && role !== undefined, id, time };
+  }
+}
+
+/** A message of a person, or instructions. */
+function told(value: JsonFields): readonly RecordBody[] | null {
+  const { role } = value;
+  if (role !== "user" && role !== "system" && role !== "developer") return null;
+  const blocks = stepsOf(value).flatMap(({ said }) => said);
+  const content = blocks.length === 0 ? "" : blocks;
+  const given = { role: role === "user" ? "user" : "system", content };
+  return attempt(() => recordsFromMessages([given]))?.map(({ message }) => bodyOf(plainMessage(message))) ?? null;
+}
+
+/** The steps of a reply: what the model said in each, and the results of the tools that it called. */
+function reply(value: JsonFields, metadata: JsonFields): readonly RecordBody[] | null {
+  const { model, provider } = metadata;
+  const author = {
+    ...(typeof model === "string" ? { model } : {}),
+    ...(typeof provider === "string" ? { provider } : {}),
+  };
+  const read = stepsOf(value).map((step) => stepBodies(step, author));
+  return read.includes(null) ? null : read.flatMap((bodies) => bodies ?? []);
+}
+
+function stepBodies({ said, results, isSigned }: UiStep, author: JsonFields): readonly RecordBody[] | null {
+  const given = [
+    ...(said.length === 0 ? [] : [{ role: "assistant", content: said }]),
+    ...(results.length === 0 ? [] : [{ role: "user", content: results }]),
+  ];
+  const drafts = attempt(() => recordsFromMessages(given, isSigned ? { ...author, provider: "anthropic" } : author));
+  return (
+    drafts?.map((draft) => {
+      const { api, provider, ...message } = plainMessage(draft.message);
+      if (message["role"] !== "assistant") return bodyOf(message);
+      // Messages do not say which model wrote them, but for what it signed.
+      const known = isSigned ? { api, provider } : author["provider"] === undefined ? {} : { provider };
+      return bodyOf({ ...message, ...known });
+    }) ?? null
+  );
+}
+
+function bodyOf(message: JsonFields): RecordBody {
+  return { type: "message", message };
+}

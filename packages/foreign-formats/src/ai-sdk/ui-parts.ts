@@ -1,0 +1,117 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+
+/** What a model said in one call of it, and what came of the tools that it called; in the form of Anthropic's blocks. */
+export interface UiStep {
+  readonly said: JsonFields[];
+  readonly results: JsonFields[];
+  /** Whether its thinking has a signature of Anthropic. */
+  isSigned: boolean;
+}
+
+/** The steps of a message. A part of a type that is none of these has no block, and stays in the message's source. */
+export function stepsOf(value: JsonFields): readonly UiStep[] {
+  const steps: UiStep[] = [newStep()];
+  for (const part of partsOf(value)) {
+    if (part["type"] === "step-start") steps.push(newStep());
+    else takePart(part, steps.at(-1) as UiStep);
+  }
+  return steps.filter(({ said, results }) => said.length + results.length > 0);
+}
+
+function newStep(): UiStep {
+  return { said: [], results: [], isSigned: false };
+}
+
+/** The parts of a message; of versions before 5 they are fields. */
+function partsOf(value: JsonFields): readonly JsonFields[] {
+  const { parts, content, toolInvocations: invocations, reasoning, experimental_attachments: attached } = value;
+  const files = listOf(attached).map((file) => ({ ...file, type: "file", mediaType: file["contentType"] }));
+  if (Array.isArray(parts)) return [...listOf(parts), ...files];
+  const calls = listOf(invocations).map((toolInvocation) => ({ type: "tool-invocation", toolInvocation }));
+  return [
+    ...(typeof reasoning === "string" ? [{ type: "reasoning", reasoning }] : []),
+    ...(typeof content === "string" ? [{ type: "text", text: content }] : listOf(content)),
+    ...calls,
+    ...files,
+  ];
+}
+
+function listOf(value: unknown): readonly JsonFields[] {
+  return Array.isArray(value) ? (value as readonly unknown[]).filter(isJsonFields) : [];
+}
+
+function takePart(part: JsonFields, step: UiStep): void {
+  const { type, text } = part;
+  if (type === "text") {
+    if (typeof text === "string" && text !== "") step.said.push({ type: "text", text });
+  } else if (type === "reasoning") takeReasoning(part, step);
+  else if (type === "file" || type === "image") takeFile(part, step);
+  else if (type === "tool-invocation") {
+    if (isJsonFields(part["toolInvocation"])) takeInvocation(part["toolInvocation"], step);
+  } else if (type === "dynamic-tool") takeTool(part, part["toolName"], step);
+  else if (typeof type === "string" && type.startsWith("tool-")) takeTool(part, type.slice("tool-".length), step);
+}
+
+function takeReasoning(part: JsonFields, step: UiStep): void {
+  const { text, reasoning, providerMetadata: metadata } = part;
+  const words = typeof text === "string" ? text : typeof reasoning === "string" ? reasoning : "";
+  const own = isJsonFields(metadata) && isJsonFields(metadata["anthropic"]) ? metadata["anthropic"] : {};
+  const { signature, redactedData } = own;
+  if (typeof redactedData === "string") {
+    step.said.push({ type: "redacted_thinking", data: redactedData });
+    step.isSigned = true;
+  } else if (typeof signature === "string") {
+    step.said.push({ type: "thinking", thinking: words, signature });
+    step.isSigned = true;
+  } else if (words !== "") step.said.push({ type: "thinking", thinking: words });
+}
+
+function takeFile({ url, data, mediaType, mimeType, filename, name }: JsonFields, step: UiStep): void {
+  const media = [mediaType, mimeType].find((one) => typeof one === "string") ?? "";
+  const kind = String(media).startsWith("image/") ? "image" : "document";
+  const address = typeof url === "string" ? url : typeof data === "string" ? `data:${media};base64,${data}` : null;
+  if (address === null) return;
+  const inside = /^data:([^,;]{1,200});base64,/.exec(address.slice(0, 250));
+  const source =
+    inside === null
+      ? { type: "url", url: address }
+      : { type: "base64", media_type: inside[1], data: address.slice(inside[0].length) };
+  const title = [filename, name].find((one) => typeof one === "string");
+  step.said.push({ type: kind, source, ...(kind === "image" || title === undefined ? {} : { title }) });
+}
+
+/** A call of versions before 5. */
+function takeInvocation({ state, toolCallId, toolName, args, result }: JsonFields, step: UiStep): void {
+  const part = { toolCallId, input: args, output: result };
+  const states: Readonly<Record<string, string>> = { call: "input-available", result: "output-available" };
+  takeTool({ ...part, state: states[String(state)] ?? "input-streaming" }, toolName, step);
+}
+
+/** The user did not allow it. */
+const deniedText = "The user denied this call: the tool has not run.";
+
+function takeTool(part: JsonFields, name: unknown, step: UiStep): void {
+  const { toolCallId: id, state, input, rawInput, output, errorText, approval } = part;
+  // A call whose input is still coming in is sent to nobody.
+  if (typeof id !== "string" || id === "" || typeof name !== "string" || name === "" || state === "input-streaming")
+    return;
+  const given = isJsonFields(input) ? input : {};
+  step.said.push({
+    type: "tool_use",
+    id,
+    name,
+    input: input === undefined && isJsonFields(rawInput) ? rawInput : given,
+  });
+  const result = (content: unknown, isError: boolean): JsonFields => ({
+    type: "tool_result",
+    tool_use_id: id,
+    content: typeof content === "string" ? content : (JSON.stringify(content) ?? ""),
+    ...(isError ? { is_error: true } : {}),
+  });
+  if (state === "output-available") step.results.push(result(output, false));
+  else if (state === "output-error") step.results.push(result(errorText, true));
+  else if (state === "output-denied") {
+    const reason = isJsonFields(approval) ? approval["reason"] : undefined;
+    step.results.push(result(typeof reason === "string" && reason !== "" ? reason : deniedText, true));
+  }
+}

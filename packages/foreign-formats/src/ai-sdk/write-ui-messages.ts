@@ -1,0 +1,163 @@
+import {
+  providerMappings,
+  type AssistantTurn,
+  type ProviderRules,
+  type ReplayResult,
+  type ReplaySource,
+  type ReplayTurn,
+  type ReplayUserBlock,
+} from "@throughline/history/internal";
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
+import { timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
+import { LossLog } from "../write-losses.ts";
+
+/** Writes what a model would be sent now as messages that `validateUIMessages` takes. */
+export const uiMessageWriter: FormatWriter = {
+  writesHistory: false,
+  *write(session, options) {
+    for (const message of new UiMessageList(session, options).all()) yield JSON.stringify(message);
+  },
+  frame: () => ({ head: "[", tail: "\n]\n" }),
+  sessionId: ({ sessionId }) => sessionId,
+  path: ({ sessionId }) => [`${sessionId}.json`],
+  resume: null,
+};
+
+const anyCharacter = /(?!)/g;
+const { rules: chatRules } = providerMappings.openai({});
+
+/** Nothing is sent to a provider: ids, names and links stay as they are. */
+const rules: ProviderRules = {
+  ...chatRules,
+  callIds: { forbidden: anyCharacter, maxLength: Number.MAX_SAFE_INTEGER },
+  toolNames: { forbidden: anyCharacter, maxLength: Number.MAX_SAFE_INTEGER },
+  imageLinks: true,
+  fileLinks: true,
+  trailingAssistant: () => "keep",
+};
+
+/** A reply with its steps, whose calls get their results. */
+interface OpenMessage {
+  readonly id: string;
+  readonly metadata: JsonFields;
+  readonly parts: JsonFields[];
+}
+
+class UiMessageList {
+  readonly #session: WrittenSession;
+  readonly #losses: LossLog;
+  readonly #conversation: WrittenConversation;
+  #open: OpenMessage | null = null;
+  /** Of the record that was written last; null before one states a time. */
+  #createdAt: string | null = null;
+  #madeCount = 0;
+
+  constructor(session: WrittenSession, { onLoss }: WriteOptions) {
+    this.#session = session;
+    // Thinking is shown, not sent: it stays, whoever wrote it.
+    this.#losses = new LossLog(onLoss, new Set(["thinking-removed"]));
+    this.#conversation = new WrittenConversation(session, rules, this.#losses);
+  }
+
+  *all(): Generator<JsonFields> {
+    for (const turn of this.#conversation.context()) yield* this.#turn(turn);
+    yield* this.#close();
+  }
+
+  *#turn(turn: ReplayTurn): Generator<JsonFields> {
+    const origin = this.#conversation.originOf(turn.recordId);
+    this.#createdAt = timeOf(origin?.stored, this.#createdAt ?? "") || null;
+    if (turn.role === "assistant") return this.#reply(turn, origin);
+    if (turn.role === "user") for (const result of turn.results) yield* this.#result(result);
+    if (turn.role === "user" && turn.blocks.length === 0) return;
+    yield* this.#close();
+    const role = origin?.message?.role;
+    if (turn.role === "user" && role !== undefined && role !== "user")
+      this.#losses.tell(
+        "changed",
+        role === "compactionSummary" ? "summary as user text" : `${role} as user text`,
+        origin,
+      );
+    const parts = turn.role === "system" ? [{ type: "text", text: turn.text }] : turn.blocks.flatMap(partOf);
+    yield this.#message(turn.recordId, turn.role, parts, {});
+  }
+
+  #reply(turn: AssistantTurn, origin: TurnOrigin | null): void {
+    const { model = null, provider = null } = origin?.message?.role === "assistant" ? origin.message : {};
+    const author = { ...(model === null ? {} : { model }), ...(provider === null ? {} : { provider }) };
+    const id = turn.recordId ?? this.#madeId();
+    const open = (this.#open ??= { id, metadata: this.#withTime(author), parts: [] });
+    open.parts.push({ type: "step-start" });
+    for (const { thinking, signature, redacted } of this.#conversation.thinkingOf(turn)) {
+      const own = redacted ? { redactedData: signature } : { signature };
+      const isSigned = signature !== null && provider === "anthropic";
+      if (!isSigned && signature !== null) this.#losses.tell("left-out", "signature of thinking", origin);
+      open.parts.push({
+        type: "reasoning",
+        text: thinking,
+        ...(isSigned ? { providerMetadata: { anthropic: own } } : {}),
+      });
+    }
+    for (const block of turn.blocks) {
+      if (block.type === "text") open.parts.push({ type: "text", text: block.text, state: "done" });
+      else if (block.type === "toolCall") {
+        const { id: toolCallId, name: toolName, arguments: input } = block;
+        open.parts.push({ type: "dynamic-tool", toolName, toolCallId, state: "input-available", input });
+      }
+    }
+  }
+
+  *#result(result: ReplayResult): Generator<JsonFields> {
+    const { callId, isError, content } = result;
+    const origin = this.#conversation.originOf(result.recordId);
+    const images = content.filter(({ type }) => type !== "text");
+    if (images.length > 0) this.#losses.tell("left-out", "image of a result", origin);
+    const text = content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+    const answered = isError ? { state: "output-error", errorText: text } : { state: "output-available", output: text };
+    const parts = this.#open?.parts ?? [];
+    const at = parts.findLastIndex(({ toolCallId }) => toolCallId === callId);
+    const part = parts[at];
+    if (part !== undefined) parts[at] = { ...part, ...answered };
+    else this.#losses.tell("left-out", "result of a call that is in the file", origin);
+    yield* [];
+  }
+
+  *#close(): Generator<JsonFields> {
+    const open = this.#open;
+    this.#open = null;
+    if (open !== null) yield this.#message(open.id, "assistant", open.parts, open.metadata);
+  }
+
+  #message(id: string | null, role: string, parts: readonly JsonFields[], metadata: JsonFields): JsonFields {
+    const stated = role === "assistant" ? metadata : this.#withTime(metadata);
+    return { id: id ?? this.#madeId(), role, ...(Object.keys(stated).length === 0 ? {} : { metadata: stated }), parts };
+  }
+
+  #withTime(metadata: JsonFields): JsonFields {
+    return this.#createdAt === null ? metadata : { createdAt: this.#createdAt, ...metadata };
+  }
+
+  #madeId(): string {
+    this.#madeCount += 1;
+    return `${this.#session.sessionId}-made-${this.#madeCount}`;
+  }
+}
+
+function partOf(block: ReplayUserBlock): readonly JsonFields[] {
+  if (block.type === "text") return [{ type: "text", text: block.text }];
+  if (block.type === "raw") return [];
+  const { source } = block;
+  const named = block.type === "file" && block.name !== null ? { filename: block.name } : {};
+  return [{ type: "file", mediaType: mediaTypeOf(source, block.type), url: urlOf(source), ...named }];
+}
+
+function urlOf(source: ReplaySource): string {
+  return source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`;
+}
+
+/** Of a link nobody knows the type before it is followed. */
+function mediaTypeOf(source: ReplaySource, kind: "image" | "file"): string {
+  if (source.type === "base64") return source.media_type;
+  return kind === "image" ? "image/*" : "application/pdf";
+}

@@ -1,0 +1,111 @@
+import type { Finding, RecordSource } from "@throughline/core";
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
+import type { ForeignFormatName } from "./names.ts";
+import { callsOf } from "./mapped-messages.ts";
+import { UnitRecords, type RecordBody } from "./unit-records.ts";
+
+/** What an element of a list of messages means. */
+export interface ReadElement {
+  /** In order; none: nothing that a model sees. */
+  readonly bodies: readonly RecordBody[];
+  /** Whether it is a message, and in no form that can be read. */
+  readonly isUnreadable: boolean;
+  /** Where the element states them. */
+  readonly id?: unknown;
+  readonly time?: unknown;
+}
+
+/** What stands before or behind the list, read. */
+export interface ReadFrame {
+  /** What of it belongs to the conversation, behind the list. */
+  readonly bodies: readonly RecordBody[];
+  readonly time?: unknown;
+}
+
+/** How a format keeps a conversation as a list of messages. */
+export interface MessageList {
+  readonly name: ForeignFormatName;
+  frame(fields: JsonFields, part: "head" | "tail"): ReadFrame;
+  element(value: JsonFields, place: UnitPlace): ReadElement;
+  /** The session's id, where the document states one. */
+  readonly sessionId: string | null;
+  /** What the document says of the session. */
+  readonly entry: Readonly<Record<string, unknown>>;
+}
+
+/** Creates a reader of a document that is a list of messages, or has one. */
+export function createListReader(list: MessageList, options: ForeignReaderOptions): ForeignReader {
+  return new ListReader(list, options);
+}
+
+class ListReader implements ForeignReader {
+  headId: string | null = null;
+  readonly spawnedBy = null;
+  readonly #list: MessageList;
+  readonly #records: UnitRecords;
+  /** The tools that were called, by the ids of the calls. */
+  readonly #toolNames = new Map<string, string>();
+  /** What stands before the list and belongs behind it. */
+  #bodiesOfHead: readonly RecordBody[] = [];
+
+  constructor(list: MessageList, options: ForeignReaderOptions) {
+    this.#list = list;
+    this.#records = new UnitRecords(list.name, options);
+  }
+
+  get findings(): readonly Finding[] {
+    return this.#records.log.findings;
+  }
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return this.#list.entry;
+  }
+
+  get sessionId(): string | null {
+    return this.#list.sessionId;
+  }
+
+  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+    const { part } = place;
+    if (part === "head" || part === "tail") return this.#frame(unit, place, part);
+    const { value, reason } = this.#records.parse(unit, place);
+    if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
+    const { bodies, isUnreadable, id: stated, time } = this.#list.element(value, place);
+    const id = this.#records.claim(stated, place);
+    const timestamp = this.#records.timestamp(time);
+    if (isUnreadable) this.#records.tellUnreadable("message", id, place);
+    if (bodies.length === 0)
+      return this.#records.side(value["role"] ?? "element", value, { id, timestamp, parentId: this.headId });
+    const opened = this.#records.open({ id, timestamp, headId: this.headId });
+    for (const body of bodies) opened.add(this.#named(body));
+    this.headId = opened.headId;
+    return opened.close();
+  }
+
+  finish(): readonly Finding[] {
+    this.#records.log.finish();
+    return this.findings;
+  }
+
+  #frame(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): ForeignUnit {
+    const fields = this.#records.frameFields(unit, place, part);
+    const { bodies, time } = this.#list.frame(fields, part);
+    const at = { id: this.#records.claim(undefined, place), timestamp: this.#records.timestamp(time) };
+    const opened = this.#records.open({ ...at, headId: this.headId });
+    opened.add(this.#records.frameBody(part, fields));
+    if (part === "head") this.#bodiesOfHead = bodies;
+    else for (const body of [...this.#bodiesOfHead, ...bodies]) opened.add(this.#named(body));
+    this.headId = opened.headId;
+    return opened.close();
+  }
+
+  /** Messages do not say of which tool a result is. */
+  #named(body: RecordBody): RecordBody {
+    const message = body["message"] as JsonFields | undefined;
+    for (const { id, name } of callsOf(message?.["content"])) this.#toolNames.set(id, name);
+    if (message?.["role"] !== "toolResult" || message["toolName"] !== undefined) return body;
+    const toolName = this.#toolNames.get(String(message["toolCallId"]));
+    return toolName === undefined ? body : { ...body, message: { ...message, toolName } };
+  }
+}

@@ -1,0 +1,29 @@
+import type { ProviderMapping, ReplayTurn } from "@throughline/history/internal";
+import type { WriteOptions, WrittenSession } from "./format-writer.ts";
+import { WrittenConversation } from "./write-conversation.ts";
+import { LossLog } from "./write-losses.ts";
+
+/** Gives the messages that a model would be sent now, in a provider's form; what they have no place for is reported. */
+export function* sentMessages<Message>(
+  session: WrittenSession,
+  { rules, turn: messagesOf }: ProviderMapping<Message>,
+  { onLoss }: WriteOptions,
+): Generator<Message> {
+  const losses = new LossLog(onLoss);
+  // What begins or ends a request is no part of the conversation.
+  const kept = { ...rules, trailingAssistant: () => "keep" as const };
+  const conversation = new WrittenConversation(session, kept, losses);
+  for (const turn of conversation.context()) {
+    reportRole(turn, conversation, losses);
+    yield* messagesOf(turn);
+  }
+  if (session.records.some(({ type }) => type === "message"))
+    losses.add({ what: "changed", kind: "messages without time and usage", recordId: null });
+}
+
+function reportRole(turn: ReplayTurn, conversation: WrittenConversation, losses: LossLog): void {
+  const origin = conversation.originOf(turn.recordId);
+  const role = origin?.message?.role;
+  if (turn.role !== "user" || role === undefined || role === "user" || role === "toolResult") return;
+  losses.tell("changed", role === "compactionSummary" ? "summary as user text" : `${role} as user text`, origin);
+}
