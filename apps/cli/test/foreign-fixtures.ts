@@ -130,6 +130,23 @@ const openAi: readonly object[] = [
   { novelty: 1, of: ["nobody", null] },
 ];
 
+const anthropic: readonly object[] = [
+  { role: "user", content: "What is in a.txt?" },
+  { role: "assistant", content: [{ type: "tool_use", id: "call_1", name: "read", input: { path: "a.txt" } }] },
+  { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: "hello" }] },
+  { role: "assistant", content: "It says hello." },
+  { novelty: 1, of: ["nobody", null] },
+];
+
+const shareGpt = {
+  conversations: [
+    { from: "human", value: "What is in a.txt?" },
+    { from: "function_call", value: '{"name":"read","arguments":{"path":"a.txt"}}' },
+    { from: "observation", value: "hello" },
+    { from: "gpt", value: "It says hello." },
+  ],
+};
+
 const uiMessages: readonly object[] = [
   { id: "u1", role: "user", parts: [{ type: "text", text: "What is in a.txt?" }] },
   {
@@ -166,4 +183,6 @@ export const foreignFixtures: readonly ForeignFixture[] = [
   },
   { format: "openai", path: "chats/one.json", stages: rewritten(openAi), isWritten: true },
   { format: "ai-sdk", path: "chats/two.json", stages: rewritten(uiMessages), isWritten: true },
+  { format: "anthropic", path: "chats/three.json", stages: rewritten(anthropic), isWritten: true },
+  { format: "sharegpt", path: "chats/four.json", stages: [JSON.stringify(shareGpt, null, 2)], isWritten: true },
 ];

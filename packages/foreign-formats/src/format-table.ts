@@ -1,14 +1,18 @@
 import { aiSdkFormat } from "./ai-sdk/format.ts";
+import { anthropicFormat } from "./anthropic/format.ts";
 import { claudeCodeFormat } from "./claude-code/format.ts";
 import { codexFormat } from "./codex/format.ts";
 import type { ForeignFormat, FormatSample } from "./foreign-format.ts";
 import { geminiFormat } from "./gemini/format.ts";
 import { openAiFormat } from "./openai/format.ts";
+import { shareGptFormat } from "./sharegpt/format.ts";
 import type { ForeignFormatName } from "./names.ts";
 
 /** Every format, the ones first that are met most. */
 export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new Map(
-  [claudeCodeFormat, codexFormat, geminiFormat, openAiFormat, aiSdkFormat].map((format) => [format.name, format]),
+  [claudeCodeFormat, codexFormat, geminiFormat, openAiFormat, aiSdkFormat, anthropicFormat, shareGptFormat].map(
+    (format) => [format.name, format],
+  ),
 );
 
 /** The format of a file by its beginning and its name; null when it is none of these. One that is certain goes first. */

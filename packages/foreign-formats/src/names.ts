@@ -1,8 +1,24 @@
 /** The formats of other programs, by the names that `import --from` takes, the ones first that are met most. */
-export const foreignFormatNames = ["claude-code", "codex", "gemini", "openai", "ai-sdk"] as const;
+export const foreignFormatNames = [
+  "claude-code",
+  "codex",
+  "gemini",
+  "openai",
+  "ai-sdk",
+  "anthropic",
+  "sharegpt",
+] as const;
 
 /** Those of them that `export --to` takes. */
-export const writableFormatNames = ["claude-code", "codex", "gemini", "openai", "ai-sdk"] as const;
+export const writableFormatNames = [
+  "claude-code",
+  "codex",
+  "gemini",
+  "openai",
+  "ai-sdk",
+  "anthropic",
+  "sharegpt",
+] as const;
 
 /** A format that is read. */
 export type ForeignFormatName = (typeof foreignFormatNames)[number];

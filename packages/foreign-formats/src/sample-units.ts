@@ -45,12 +45,16 @@ export function headFields(text: string): JsonFields {
 /** The fields of a document that stand behind its list; none where they cannot be read. */
 export function tailFields(text: string): JsonFields {
   const end = text.trim();
-  // The list may lie in objects of its own: what is behind these belongs to the outermost one.
-  for (const start of ['{"":[', '{"":{"":[', '{"":{"":{"":[']) {
-    const { "": _list, ...fields } = fieldsOf(`${start}${end}`);
+  for (const start of ['{"":[', '{"":{"":[', '{"":{"":{"":[', '{"":{"":{"":{"":[']) {
+    const fields = withInner(fieldsOf(`${start}${end}`));
     if (Object.keys(fields).length > 0) return fields;
   }
   return {};
+}
+
+/** The fields of an object and of those that the list lies in; the outer ones count. */
+function withInner({ "": inner, ...fields }: JsonFields): JsonFields {
+  return isJsonFields(inner) ? { ...withInner(inner), ...fields } : fields;
 }
 
 /** The brackets that close what a text leaves open. */

@@ -1,0 +1,44 @@
+import { providerMappings, type ProviderMapping, type ReplayTurn } from "@throughline/history/internal";
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { FormatWriter } from "../format-writer.ts";
+import { sentMessages } from "../message-texts.ts";
+
+const chat = providerMappings.openai({});
+
+const mapping: ProviderMapping<JsonFields> = {
+  rules: { ...chat.rules, imageTypes: new Set(), fileTypes: new Set(), imageLinks: false, carryThinking: () => null },
+  turn: turnsOf,
+  system: () => ({ field: null, first: [] }),
+};
+
+/** Writes what a model would be sent now, as a data set of one conversation. */
+export const shareGptWriter: FormatWriter = {
+  writesHistory: false,
+  *write(session, options) {
+    for (const turn of sentMessages(session, mapping, options)) yield JSON.stringify(turn);
+  },
+  frame: () => ({ head: '[{"conversations":[', tail: "\n]}]\n" }),
+  sessionId: ({ sessionId }) => sessionId,
+  path: ({ sessionId }) => [`${sessionId}.json`],
+  resume: null,
+};
+
+function turnsOf(turn: ReplayTurn): readonly JsonFields[] {
+  if (turn.role === "system") return [{ from: "system", value: turn.text }];
+  if (turn.role === "user") {
+    const results = turn.results.map(({ content }) => ({ from: "observation", value: textOf(content) }));
+    return turn.blocks.length === 0 ? results : [...results, { from: "human", value: textOf(turn.blocks) }];
+  }
+  const text = textOf(turn.blocks);
+  const calls = turn.blocks.flatMap((block) =>
+    block.type === "toolCall"
+      ? [{ from: "function_call", value: JSON.stringify({ name: block.name, arguments: block.arguments }) }]
+      : [],
+  );
+  return text === "" && calls.length > 0 ? calls : [{ from: "gpt", value: text }, ...calls];
+}
+
+function textOf(blocks: readonly { readonly type: string }[]): string {
+  const texts = blocks.flatMap((block) => (block.type === "text" && "text" in block ? [String(block.text)] : []));
+  return texts.join("\n\n");
+}
