@@ -1,13 +1,14 @@
 import type { ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import {
-  appendAll,
   factsOfOpened,
   fileError,
   isMissing,
+  nothingWritten,
   notAFile,
   openToRead,
   readRange,
+  takenBack,
   withFileErrors,
 } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
@@ -152,9 +153,21 @@ export class AppendFile {
     throw refused("STORE_READ_ONLY", `${quote(this.path)} cannot be written.`, { path: this.path });
   }
 
-  /** Writes all of it at the end of the file, which is at a place, or nothing. As `appendAll`. */
+  /** Writes all of it at the end of the file, which is at a place, or nothing; as `appendAll`, which is for any handle. */
   write(bytes: Uint8Array, endBytes: number): void {
-    appendAll(this.#options.files, this.handle, bytes, endBytes, this.path);
+    const { files } = this.#options;
+    const { handle, path } = this;
+    let written = 0;
+    try {
+      while (written < bytes.length) {
+        // A short write says nothing of its cause; the next attempt does.
+        const count = files.write(handle, bytes.subarray(written));
+        if (count === 0) throw nothingWritten();
+        written += count;
+      }
+    } catch (error) {
+      throw takenBack(files, handle, { bytes, written, sizeBefore: endBytes, path }, error);
+    }
   }
 
   /**
@@ -319,7 +332,7 @@ function flushAgain(files: Files, path: string, { identity, from }: DoubtfulByte
         if (bytes.length === 0) break;
         for (let written = 0; written < bytes.length;) {
           const count = files.writeAt(handle, bytes.subarray(written), position + written);
-          if (count === 0) throw Object.assign(new Error("nothing could be written"), { code: "EIO" });
+          if (count === 0) throw nothingWritten();
           written += count;
         }
         position += bytes.length;

@@ -4,7 +4,7 @@ import { ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { lostEnd, type LostEnd } from "./append-records.ts";
+import { lostEnd, type LostEnd } from "./lost-records.ts";
 import {
   afterCommit,
   appendAll,

@@ -38,17 +38,22 @@ export class DescriptorRoom {
    * way nobody gives one back, and the error is thrown; also when none has ended for as long as a lock is waited for.
    */
   async patiently<T>(work: () => Promise<T> | T, own: () => number = () => 1): Promise<T> {
-    const startedMs = monotonicMs();
-    for (;;) {
+    for (const startedMs = monotonicMs(); ;) {
       try {
         return await work();
       } catch (error) {
-        const waitedMs = monotonicMs() - Math.max(startedMs, this.#endedMs);
-        const isHopeless = this.#underWay <= own() || waitedMs > this.#timeoutMs;
-        if (!isOutOfDescriptors(error) || isApplied(error) || isHopeless) throw error;
+        if (!(await this.waitsAfter(error, startedMs, own()))) throw error;
       }
-      await this.#wait();
     }
+  }
+
+  /** Waits where work that began at a time is to be repeated, as `patiently` does. False at once where it is not. */
+  async waitsAfter(error: unknown, startedMs: number, own: number): Promise<boolean> {
+    const waitedMs = monotonicMs() - Math.max(startedMs, this.#endedMs);
+    const isHopeless = this.#underWay <= own || waitedMs > this.#timeoutMs;
+    if (!isOutOfDescriptors(error) || isApplied(error) || isHopeless) return false;
+    await this.#wait();
+    return true;
   }
 
   async #wait(): Promise<void> {

@@ -253,14 +253,12 @@ export class EntriesLog {
     return this.#file.isNamed && this.#unflushed.isOnDisk(sessionId, this.#file.flushedBytes);
   }
 
-  /** Whether a flush failed since `refreshHeld`: what the log says is not believed to be on the disk until then. */
-  get isInDoubt(): boolean {
-    return this.#file.isInDoubt;
-  }
-
-  /** As `isInDoubt`, also of what another process could not flush. */
-  get isMarked(): boolean {
-    return this.#file.isMarked;
+  /**
+   * Whether the line that says what the session is may stay off the disk though a later flush succeeds: a flush failed since
+   * `refreshHeld`, here or in another process.
+   */
+  isDoubtful(sessionId: string): boolean {
+    return this.#file.isInDoubt || (!this.isOnDisk(sessionId) && this.#file.isMarked);
   }
 
   /** Puts on the disk again what this process has not flushed itself. Under the entries lock. */
@@ -342,7 +340,7 @@ export class EntriesLog {
   }
 
   #assertBelieved(): void {
-    if (this.#file.isOpen && !this.isInDoubt) return;
+    if (this.#file.isOpen && !this.#file.isInDoubt) return;
     const path = this.#options.folder.entriesLog;
     throw fileError(new Error("the log was closed before it was flushed, or a flush of it failed"), path, "unknown");
   }

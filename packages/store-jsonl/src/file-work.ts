@@ -203,32 +203,45 @@ export function appendAll(files: Files, handle: number, bytes: Uint8Array, sizeB
       const count = files.write(handle, bytes.subarray(written));
       // A short write says nothing of its cause; the next attempt does.
       written += count;
-      if (count === 0) throw Object.assign(new Error("nothing could be written"), { code: "EIO" });
+      if (count === 0) throw nothingWritten();
     }
   } catch (error) {
-    try {
-      takeBack(files, handle, { bytes, written, sizeBefore });
-    } catch (truncateError) {
-      throw fileError(
-        new AggregateError([error, truncateError], "a write failed and could not be taken back"),
-        path,
-        "unknown",
-      );
-    }
-    throw fileError(error, path);
+    throw takenBack(files, handle, { bytes, written, sizeBefore, path }, error);
   }
 }
 
-/** Cuts off what a failed write has left. Not what is another's: a program may append to a transcript without our lock. */
-function takeBack(
-  files: Files,
-  handle: number,
-  { bytes, written, sizeBefore }: { readonly bytes: Uint8Array; readonly written: number; readonly sizeBefore: number },
-): void {
+/** A write that failed at the end of a file. */
+interface FailedWrite {
+  readonly bytes: Uint8Array;
+  /** How many of them the system has taken. */
+  readonly written: number;
+  readonly sizeBefore: number;
+  readonly path: string;
+}
+
+/** Cuts off what a failed write has left. The error of the write: its outcome is "unknown" where that is not possible. */
+export function takenBack(files: Files, handle: number, failed: FailedWrite, error: unknown): ThroughlineError {
+  const { path } = failed;
+  try {
+    takeBack(files, handle, failed);
+  } catch (truncateError) {
+    const both = new AggregateError([error, truncateError], "a write failed and could not be taken back");
+    return fileError(both, path, "unknown");
+  }
+  return fileError(error, path);
+}
+
+/** Not what is another's: a program may append to a transcript without our lock. */
+function takeBack(files: Files, handle: number, { bytes, written, sizeBefore }: FailedWrite): void {
   const left = readRange(files, handle, sizeBefore, files.factsOf(handle).sizeBytes);
   if (left.length === 0) return;
   if (Buffer.compare(left, bytes.subarray(0, left.length)) === 0) files.truncate(handle, sizeBefore);
   else if (written > 0) throw new Error("another program has written to the file meanwhile");
+}
+
+/** The error of a call that wrote nothing and gave no reason. */
+export function nothingWritten(): Error {
+  return Object.assign(new Error("nothing could be written"), { code: "EIO" });
 }
 
 /** So much is copied at once. */

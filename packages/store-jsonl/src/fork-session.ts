@@ -4,13 +4,13 @@ import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
-import type { FileFacts } from "./files.ts";
+import type { FileFacts, Files } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
-import { locateSession } from "./session-access.ts";
-import { assertCanBegin, type ChangeContext } from "./session-changes.ts";
+import { assertCanBegin } from "./session-changes.ts";
 import { removeAbandoned, transcriptNameOf } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
+import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
 import type { ForkSource } from "./store-envelope.ts";
 
 export interface ForkTarget {
@@ -27,19 +27,38 @@ export interface ForkTarget {
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, INPUT_INVALID, STORE_CORRUPT and those of new ids
  */
 export async function forkSession(scope: ChangeContext, ref: SessionRef, target: ForkTarget): Promise<SessionRow> {
-  const { agent } = scope;
+  const { agent, context } = scope;
+  const { files } = context;
   assertSessionId(target.sessionId);
-  for (;;) {
-    const origin = await locateSession(agent, ref, true);
-    assertFree(scope, target);
-    agent.prepareWriting();
-    removeAbandoned(scope.context.files, agent.folder.torn, scope.context.clock.nowMs());
-    const forked = await attempt(scope, origin, target).catch((error: unknown) => {
-      // Archived, reset, renamed or purged meanwhile its transcript is not gone: it is to be looked up again.
-      if (!hasErrorCode(error, "STORE_CORRUPT") || isAsItWas(agent, origin)) throw error;
-      return null;
+  let copy: FinishedCopy | null = null;
+  const find = async (): Promise<SessionRow> => {
+    for (;;) {
+      if (copy !== null) discard(files, copy);
+      copy = null;
+      const origin = await locateSession(agent, ref, true);
+      assertFree(scope, target);
+      agent.prepareWriting();
+      removeAbandoned(files, agent.folder.torn, context.clock.nowMs());
+      copy = await copyOrigin(scope, origin, target).catch((error: unknown) => {
+        // Archived, reset, renamed or purged meanwhile its transcript is not gone: it is to be looked up again.
+        if (!hasErrorCode(error, "STORE_CORRUPT") || isAsItWas(agent, origin)) throw error;
+        return null;
+      });
+      if (copy !== null) return origin;
+    }
+  };
+  const wants = { find, others: () => (copy === null ? [] : [copy.row]), needsEntries: () => true };
+  try {
+    return await underLocks(scope, ref, wants, (now) => {
+      if (copy === null || factsOf(scope, now)?.identity !== copy.identity) return "changed";
+      // A redaction puts the new file in place before it removes the copies: one of the new file may be among them.
+      if (files.facts(copy.temporary) === null) return "changed";
+      assertFree(scope, target);
+      commit(scope, copy.temporary, copy.row);
+      return copy.row;
     });
-    if (forked !== null) return forked;
+  } finally {
+    if (copy !== null) discard(files, copy);
   }
 }
 
@@ -48,10 +67,29 @@ function isAsItWas(agent: AgentSessionFiles, { sessionId, fileName, key, isArchi
   return now?.fileName === fileName && now.key === key && now.isArchived === isArchived;
 }
 
-/** Null when the origin became another file, or another session, meanwhile. */
-async function attempt(scope: ChangeContext, origin: SessionRow, target: ForkTarget): Promise<SessionRow | null> {
+/** The transcript of a fork under a name of its own, and what it is a copy of. */
+interface FinishedCopy {
+  readonly row: SessionRow;
+  readonly temporary: string;
+  /** Of the origin's transcript. */
+  readonly identity: string | undefined;
+  /** The same file, open: meanwhile no other gets its number, so that the same number means the same file. */
+  readonly pin: number | null;
+}
+
+function discard(files: Files, { pin, temporary }: Pick<FinishedCopy, "pin" | "temporary">): void {
+  if (pin !== null) files.close(pin);
+  files.remove(temporary);
+}
+
+function factsOf({ agent, context }: ChangeContext, row: SessionRow): FileFacts | null {
+  return context.files.facts(agent.folder.session(agent.fileNameOf(row)));
+}
+
+/** Null when the origin became another file meanwhile. */
+async function copyOrigin(scope: ChangeContext, origin: SessionRow, target: ForkTarget): Promise<FinishedCopy | null> {
   const { agent, context } = scope;
-  const { files, clock, locks, random } = context;
+  const { files, clock, random } = context;
   await agent.prepare(origin, true);
   const held = agent.holdExisting(origin, true);
   const { identity, modifiedNs } = held.file.facts ?? {};
@@ -66,34 +104,17 @@ async function attempt(scope: ChangeContext, origin: SessionRow, target: ForkTar
   // Beside what was set aside of the origin: it goes when that is redacted or purged.
   const original = transcriptNameOf(origin.fileName);
   const temporary = `${agent.folder.torn}/${original}.fork-${nowMs}-${random.uint32().toString(36)}`;
-  const owner = { ref: targetRef, sessionId };
-  const factsOf = (row: SessionRow): FileFacts | null => files.facts(agent.folder.session(agent.fileNameOf(row)));
-  // While it is open no other file gets its number, so that the same number means the same file.
-  const pin = openIfThere(files, held.path);
-  const ids = [origin.sessionId, sessionId];
+  const copy = { row, temporary, identity, pin: openIfThere(files, held.path) };
   try {
-    try {
-      await copyForFork(context, { from: held, toSeq: atSeq, owner, header, temporary });
-    } catch (error) {
-      // Redacted meanwhile: the lines were looked for where they stood in the file before it.
-      const now = factsOf(held.row);
-      if (now?.identity === identity && now?.modifiedNs === modifiedNs) throw error;
-      return null;
-    }
-    return await locks.hold(agent.place.locksFor(ids, [origin.fileName, row.fileName], true), () => {
-      agent.log.refreshHeld();
-      const now = agent.log.row(origin.sessionId);
-      if (now === null || now.isArchived !== origin.isArchived || now.key !== origin.key) return null;
-      if (factsOf(now)?.identity !== identity) return null;
-      // A redaction puts the new file in place before it removes the copies: one of the new file may be among them.
-      if (files.facts(temporary) === null) return null;
-      assertFree(scope, target);
-      commit(scope, temporary, row);
-      return row;
-    });
-  } finally {
-    if (pin !== null) files.close(pin);
-    files.remove(temporary);
+    const owner = { ref: targetRef, sessionId };
+    await copyForFork(context, { from: held, toSeq: atSeq, owner, header, temporary });
+    return copy;
+  } catch (error) {
+    discard(files, copy);
+    // Redacted meanwhile: the lines were looked for where they stood in the file before it.
+    const now = factsOf(scope, held.row);
+    if (now?.identity === identity && now?.modifiedNs === modifiedNs) throw error;
+    return null;
   }
 }
 

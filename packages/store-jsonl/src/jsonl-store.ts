@@ -16,7 +16,7 @@ import {
 import { agentsFolder, namespacesIn, oddFolderFinding, type AgentAddress } from "./agent-folder.ts";
 import { holdAgentLock } from "./agent-lock.ts";
 import { AgentSessionFiles } from "./agent-session-files.ts";
-import { AppendQueues } from "./append-queues.ts";
+import { AppendQueues } from "./append-queue.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { entriesMark } from "./entries-mark.ts";
 import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
@@ -27,12 +27,12 @@ import { forkSession } from "./fork-session.ts";
 import { createPartials } from "./partials-facet.ts";
 import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
-import { saveSession, withRow } from "./session-access.ts";
-import { archiveSession, moveSession, purgeSession, type ChangeContext } from "./session-changes.ts";
+import { archiveSession, moveSession, purgeSession, saveSession } from "./session-changes.ts";
 import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
+import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
 import { createWatches, type Watches, watchKey, watchSession } from "./watch-session.ts";
 
 /**
@@ -79,7 +79,10 @@ class JsonlStore implements core.SessionStore {
       for (const agent of this.#agents.values()) agent.makeRoom();
     });
     this.#derived = new DerivedFiles(this.#context);
-    this.#queues = new AppendQueues(this.#context);
+    this.#queues = new AppendQueues({
+      context: this.#context,
+      announce: (agent, sessionId) => this.#derived.announce(agent, sessionId),
+    });
     const { limits } = this.capabilities;
     const { begin } = this.#life;
     const track = <T>(work: () => Promise<T>): Promise<T> => this.#track(work, true);
@@ -107,10 +110,7 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       const { ids, clock } = this.#context;
       const request = prepareAppend(drafts, options, { capabilities: this.capabilities, ids, clock });
-      const hasRecords = request.prepared.length > 0;
-      const { result, events, flushed } = await this.#queues.append(agent, ref, request, (row) => {
-        if (hasRecords) this.#derived.announce(agent, row.sessionId);
-      });
+      const { result, events, flushed } = await this.#queues.of(agent, ref).append(request);
       if (flushed !== null) await flushed;
       if (result.replayed) return rules.withStored(this, ref, { ...result, durability: request.durability }, options);
       for (const event of events) this.#context.emit(event);
@@ -366,8 +366,10 @@ class JsonlStore implements core.SessionStore {
       // What another program changed under the key the session has now cannot be told afterwards.
       if (agent.exists) await agent.foreign.takeView();
       const scope = this.#scope(agent, "disk");
-      const held = (row: SessionRow): T => work(scope, agent.hold(row)?.row ?? row);
-      const result = await withRow(scope, ref, { changesEntries: true, isArchivedToo }, held);
+      const wants = { find: () => locateSession(agent, ref, isArchivedToo), needsEntries: () => true };
+      const { result } = await underLocks(scope, ref, wants, (row) => ({
+        result: work(scope, agent.hold(row)?.row ?? row),
+      }));
       await agent.log.flushed();
       this.#derived.schedule(agent);
       return { agent, result };

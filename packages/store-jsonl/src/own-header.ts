@@ -1,5 +1,9 @@
 import { attachEnvelope } from "@throughline/openclaw-format";
+import type { AgentFolder } from "./agent-folder.ts";
+import { appendAll, withFileErrors } from "./file-work.ts";
+import type { FlushedNames } from "./flushed-names.ts";
 import type { SessionRow } from "./session-row.ts";
+import type { StoreContext } from "./store-context.ts";
 import type { ForkSource, StoreEnvelope } from "./store-envelope.ts";
 
 /** What the header of a fork says beside. */
@@ -22,4 +26,29 @@ export function ownHeaderLine(
   const { forkedFrom, origins, parentSession } = fork;
   const envelope: StoreEnvelope = { seq: 0, forkedFrom, origins };
   return attachEnvelope(JSON.stringify({ ...header, parentSession }), envelope);
+}
+
+/** Makes the file of a session with its header and nothing behind it. File and name are on the disk then. */
+export function writeNewFile(
+  { files, workingDirectoryOf }: Pick<StoreContext, "files" | "workingDirectoryOf">,
+  { folder, names }: { readonly folder: AgentFolder; readonly names: FlushedNames },
+  row: SessionRow,
+): void {
+  const path = folder.session(row.fileName);
+  const header = ownHeaderLine(row, workingDirectoryOf(row));
+  withFileErrors(path, () => {
+    const handle = files.open(path, "create");
+    let identity: string;
+    try {
+      appendAll(files, handle, Buffer.from(`${header}\n`), 0, path);
+      files.flushNow(handle);
+      ({ identity } = files.factsOf(handle));
+    } catch (error) {
+      files.remove(path);
+      throw error;
+    } finally {
+      files.close(handle);
+    }
+    names.flush(path, identity);
+  });
 }

@@ -1,7 +1,7 @@
 import type { PartialReply, PartialsFacet, SessionRef, StoreLimits } from "@throughline/core";
 import { assertFence, assertPartialFits, isPartialOf, preparePartial } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { locateSession } from "./session-access.ts";
+import { locateSession } from "./under-locks.ts";
 
 export interface PartialsContext {
   readonly limits: StoreLimits;

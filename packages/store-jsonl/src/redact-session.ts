@@ -1,14 +1,13 @@
 import type { RedactOptions, RedactResult, SessionRef, SharedRecords } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { replaceLost } from "./append-records.ts";
+import { replaceLost } from "./lost-records.ts";
 import { afterCommit } from "./file-work.ts";
 import type { HeldSession } from "./held-session.ts";
 import { removeFields } from "./remove-fields.ts";
 import { redactTranscript } from "./redact-transcript.ts";
-import { locateSession } from "./session-access.ts";
-import type { ChangeContext } from "./session-changes.ts";
 import type { SessionRow } from "./session-row.ts";
+import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
 
 /** A session that has records in common with another, and up to which seq. */
 interface Relative {
@@ -31,57 +30,49 @@ export async function sharersOf(
 
 /** Redacts records in a session and in every other that shares them: forks are copies, and each has its own. */
 export async function redactSession(
-  { agent, context }: ChangeContext,
+  scope: ChangeContext,
   ref: SessionRef,
   ids: readonly string[],
   options: RedactOptions,
 ): Promise<RedactResult> {
+  const { agent, context } = scope;
   const { entryFields = [] } = options;
-  for (;;) {
+  let rows: readonly SessionRow[] = [];
+  const find = async (): Promise<SessionRow> => {
     const row = await locateSession(agent, ref, true);
-    const relatives = relativesOf(agent, row);
-    agent.prepareWriting();
-    const rows = [row, ...relatives.map((relative) => relative.row)];
+    rows = [row, ...relativesOf(agent, row).map((relative) => relative.row)];
     // Before the locks are taken, so that nobody waits while long files are read.
     for (const each of rows) {
       await agent.prepare(each, true);
       agent.hold(each, true);
     }
-    const locks = agent.place.locksFor(
-      rows.map(({ sessionId }) => sessionId),
-      rows.map(({ fileName }) => fileName),
-      entryFields.length > 0,
+    return row;
+  };
+  const wants = { find, others: () => rows.slice(1), needsEntries: () => entryFields.length > 0, isWhole: true };
+  return underLocks(scope, ref, wants, (now) => {
+    const present = relativesOf(agent, now);
+    // A fork that was made while this waited is not locked.
+    if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return "changed";
+    const held = replaceLost(context, agent, agent.holdExisting(now, true));
+    assertRecords(held, ids);
+    for (const each of [now, ...present.map((one) => one.row)])
+      agent.partials.remove(each.sessionId, { isFlushed: true });
+    // Before their transcripts are written anew: a field may have been set there alone.
+    const before =
+      entryFields.length === 0 ? [] : [held.row, ...present.flatMap((one) => agent.hold(one.row, true)?.row ?? [])];
+    const result = redactTranscript(context, agent, held, ids, options);
+    afterCommit(held.path, () =>
+      redactIn(present, result.seqs, (relative, seqs) => {
+        const found = agent.hold(relative, true);
+        if (found === null) return;
+        const theirs = replaceLost(context, agent, found);
+        const shared = ids.filter((id) => seqs.includes(theirs.transcript.seqById.get(id) ?? 0));
+        redactTranscript(context, agent, theirs, shared, options);
+      }),
     );
-    const done = await context.locks.hold(locks, () => {
-      if (entryFields.length > 0) agent.log.refreshHeld();
-      else agent.log.refresh();
-      const now = agent.log.find(ref.key, ref.archiveId);
-      if (now === null || now.sessionId !== row.sessionId) return null;
-      const present = relativesOf(agent, now);
-      // A fork that was made while this waited is not locked.
-      if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return null;
-      const held = replaceLost(context, agent, agent.holdExisting(now, true));
-      assertRecords(held, ids);
-      for (const each of [now, ...present.map((one) => one.row)])
-        agent.partials.remove(each.sessionId, { isFlushed: true });
-      // Before their transcripts are written anew: a field may have been set there alone.
-      const before =
-        entryFields.length === 0 ? [] : [held.row, ...present.flatMap((one) => agent.hold(one.row, true)?.row ?? [])];
-      const result = redactTranscript(context, agent, held, ids, options);
-      afterCommit(held.path, () =>
-        redactIn(present, result.seqs, (relative, seqs) => {
-          const found = agent.hold(relative, true);
-          if (found === null) return;
-          const theirs = replaceLost(context, agent, found);
-          const shared = ids.filter((id) => seqs.includes(theirs.transcript.seqById.get(id) ?? 0));
-          redactTranscript(context, agent, theirs, shared, options);
-        }),
-      );
-      if (entryFields.length > 0) afterCommit(held.path, () => removeFields(agent, context, before, entryFields));
-      return result;
-    });
-    if (done !== null) return done;
-  }
+    if (entryFields.length > 0) afterCommit(held.path, () => removeFields(agent, context, before, entryFields));
+    return result;
+  });
 }
 
 /** @throws {ThroughlineError} RECORD_NOT_FOUND, and then nothing is redacted or removed */

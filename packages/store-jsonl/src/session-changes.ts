@@ -1,31 +1,26 @@
 import {
   createFinding,
-  type Durability,
   type MoveAction,
   patchEntry,
   type SessionEntry,
+  type SessionState,
+  type ThroughlineError,
   sessionRef,
   type SessionRef,
 } from "@throughline/core";
 import { assertKeyFits, nextUpdatedAtMs } from "@throughline/core/internal";
-import { assertSessionId, quote, refused } from "@throughline/core/store";
+import { assertSessionId, quote, refused, sessionNotFound } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { ownHeaderLine } from "./own-header.ts";
-import { afterCommit, appendAll, fileError, flushFolder, withFileErrors } from "./file-work.ts";
+import { writeNewFile } from "./own-header.ts";
+import { afterCommit, fileError, flushFolder, withFileErrors } from "./file-work.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
-import { withoutSealedChange } from "./sealed-entry.ts";
+import { entryOf, withoutSealedChange } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { finishPurge, activeFileName } from "./finish-purge.ts";
-
-/** What a change needs to know; every function here runs under the locks of its sessions and of the entries. */
-export interface ChangeContext {
-  readonly context: StoreContext;
-  readonly agent: AgentSessionFiles;
-  readonly durability: Durability;
-}
+import { archivedError, underLocks, type ChangeContext } from "./under-locks.ts";
 
 /** The entry of a session that stays: a new revision. */
 export function saveEntry({ context, agent }: ChangeContext, row: SessionRow, entry: SessionEntry): SessionRow {
@@ -57,17 +52,18 @@ export function createSession(
     ...(beganAtMs === null ? {} : { broughtAtMs: nowMs }),
     updatedAtMs: typeof entry.updatedAt === "number" ? 0 : nowMs,
     isArchived: false,
-    ...(scope.durability === "disk" ? {} : { isUnflushed: true as const }),
   };
   const row = withEntry(context, ref, blank, entry);
   const archived = current === null ? null : archivedRow(scope, current, "reset");
-  writeNewFile(scope, agent.folder.session(fileName), row);
+  writeNewFile(context, agent, row);
   try {
     agent.log.write({ op: archived === null ? "save" : "reset", rows: archived === null ? [row] : [row, archived] });
   } catch (error) {
     context.files.remove(agent.folder.session(fileName));
     throw error;
   }
+  // On the disk whatever was asked: what is acknowledged in the session later hangs on it. An archived file is renamed after it.
+  if (scope.durability !== "disk" && archived === null) agent.log.flushNow();
   context.emit({ name: "session-created", ref: agent.refOf(row), sessionId });
   if (archived !== null) finishArchiving(scope, archived);
   return row;
@@ -214,28 +210,40 @@ function renameFile({ context, agent, durability }: ChangeContext, row: SessionR
   }
 }
 
-/** The file of a session with its header and nothing behind it. */
-export function writeNewFile({ context, agent, durability }: ChangeContext, path: string, row: SessionRow): void {
-  const header = ownHeaderLine(row, context.workingDirectoryOf(row));
-  const { files } = context;
-  withFileErrors(path, () => {
-    const handle = files.open(path, "create");
-    let identity: string;
-    try {
-      appendAll(files, handle, Buffer.from(`${header}\n`), 0, path);
-      if (durability === "disk") files.flushNow(handle);
-      ({ identity } = files.factsOf(handle));
-    } catch (error) {
-      files.remove(path);
-      throw error;
-    } finally {
-      files.close(handle);
-    }
-    if (durability === "disk") agent.names.flush(path, identity);
+/**
+ * Saves the entry if it is still at the revision: a new session, a reset, or the same session's next revision. Gives the
+ * session as this left it: when the locks are let go of it may be appended to, or purged. `beganAtMs`: of one that comes from
+ * elsewhere.
+ */
+export async function saveSession(
+  scope: ChangeContext,
+  ref: SessionRef,
+  entry: SessionEntry,
+  { ifRevision, beganAtMs }: { readonly ifRevision: number | null; readonly beganAtMs: number | null },
+): Promise<SessionState> {
+  const { context, agent } = scope;
+  if (ref.archiveId !== undefined) throw (await agent.locate(ref)) === null ? sessionNotFound(ref) : archivedError(ref);
+  const find = async (): Promise<SessionRow | null> => {
+    const current = await agent.locate(ref);
+    if (current === null && ifRevision !== null) throw revisionConflict(null);
+    if (current === null) makeAgentFolder(context.files, context.root, ref);
+    return current;
+  };
+  const wants = { find, others: () => [entry], needsEntries: () => true };
+  return underLocks(scope, ref, wants, (now) => {
+    const held = now === null ? null : agent.hold(now);
+    // Records whose flush failed come first: an entry on the disk would say that they are there.
+    if (scope.durability === "disk") held?.file.settleDoubt();
+    const row = held?.row ?? now;
+    // Whose changes cannot be decoded is at a revision that nobody knows.
+    if (row !== null) entryOf(row);
+    if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);
+    const isOfSession = row?.sessionId === entry.sessionId;
+    const next = isOfSession ? saveEntry(scope, row, entry) : createSession(scope, ref, entry, row, beganAtMs);
+    return afterCommit(agent.folder.agent, () => agent.state(next));
   });
 }
 
-/** Makes the agent's folders, for the first session in them. */
-export function prepareAgentFolder({ files, root }: StoreContext, ref: SessionRef): void {
-  makeAgentFolder(files, root, ref);
+function revisionConflict(revision: number | null): ThroughlineError {
+  return refused("REVISION_CONFLICT", `The entry is at revision ${revision}.`, { revision });
 }

@@ -68,6 +68,17 @@ interface Shared {
 // One connection a lock file and process, whichever store handles use it: they wait in line instead of spinning.
 const sharedByPort = new WeakMap<LockPort, Map<string, Shared>>();
 
+function sharedAt(port: LockPort, path: string): Shared {
+  const sharedByPath = sharedByPort.get(port) ?? new Map<string, Shared>();
+  sharedByPort.set(port, sharedByPath);
+  const known = sharedByPath.get(path);
+  if (known !== undefined) return known;
+  const file = { file: null, isTaken: false, isHeld: false };
+  const shared: Shared = { ...file, path, port, users: 0, line: [], busySinceMs: null };
+  sharedByPath.set(path, shared);
+  return shared;
+}
+
 /** Each agent has seventeen, and a process may have hundreds of agents: those used last stay open. */
 const maxOpen = 256;
 /** Those that are open, of all handles of the process; once there are many, the one used longest ago comes first. */
@@ -115,22 +126,7 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
     const realFolder = inFolder(options, path, () => withFileErrors(path, () => files.realPath(folder)));
     const realPath = realFolder + path.slice(folder.length);
     const port = isOpenclaws(path) ? openclawLocks : options.port;
-    const sharedByPath = sharedByPort.get(port) ?? new Map<string, Shared>();
-    sharedByPort.set(port, sharedByPath);
-    let shared = sharedByPath.get(realPath);
-    if (shared === undefined) {
-      shared = {
-        file: null,
-        path: realPath,
-        port,
-        users: 0,
-        isTaken: false,
-        isHeld: false,
-        line: [],
-        busySinceMs: null,
-      };
-      sharedByPath.set(realPath, shared);
-    }
+    const shared = sharedAt(port, realPath);
     shared.users++;
     mine.set(path, shared);
     return shared;
@@ -150,8 +146,13 @@ export function createSessionLocks(options: SessionLocksOptions): SessionLocks {
           taken.push(one);
         }
         // Mostly nobody holds them, and nothing need be waited for.
-        const first = attempt(shared, work, wait);
-        return first.busy === null ? first.value : await keepTrying(shared, work, wait, first.busy);
+        for (let naps = 0, busy = lockAll(shared, wait); busy !== null; busy = lockAll(shared, wait))
+          await rest(busy, naps++, wait);
+        try {
+          return work();
+        } finally {
+          unlockAll([...shared]);
+        }
       } finally {
         for (const one of taken) passOn(one);
       }
@@ -195,22 +196,22 @@ interface Wait extends SessionLocksOptions {
   readonly startMs: number;
 }
 
-type Attempt<T> = { readonly busy: null; readonly value: T } | { readonly busy: Shared };
-
-/** Runs the work if all the locks are free now; else returns the one that is not. */
-function attempt<T>(shared: readonly Shared[], work: () => T, wait: Wait): Attempt<T> {
+/** Takes all the locks if they are free now. Else none, and the one that is not free is given. */
+function lockAll(shared: readonly Shared[], wait: Wait): Shared | null {
   if (wait.signal?.aborted === true) throw lockAborted(wait.signal);
   const held: Shared[] = [];
+  let isDone = false;
   try {
     for (const one of shared) {
-      if (!tryLock(one, wait)) return { busy: one };
+      if (!tryLock(one, wait)) return one;
       held.push(one);
       one.isHeld = true;
       one.busySinceMs = null;
     }
-    return { busy: null, value: work() };
+    isDone = true;
+    return null;
   } finally {
-    unlockAll(held);
+    if (!isDone) unlockAll(held);
   }
 }
 
@@ -226,23 +227,18 @@ function unlockAll(held: Shared[]): void {
   }
 }
 
-async function keepTrying<T>(shared: readonly Shared[], work: () => T, wait: Wait, first: Shared): Promise<T> {
-  let busy = first;
-  for (let naps = 0; ;) {
-    const nowMs = monotonicMs();
-    busy.busySinceMs ??= nowMs;
-    // Not the whole wait: in a long line of this process the lock may have changed hands until a moment ago. And not
-    // from here on: behind a holder that is stuck each of a line is refused at its own deadline, not one after another.
-    const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
-    if (waitedMs > wait.timeoutMs) throw lockedError(busy.path, waitedMs, wait.files);
-    // Most holders are done within a write: a short pause is cheaper than giving the processor away.
-    if (naps++ < maxNaps) pauseShortly();
-    else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
-    wait.meanwhile?.();
-    const next = attempt(shared, work, wait);
-    if (next.busy === null) return next.value;
-    ({ busy } = next);
-  }
+/** Pauses before the next try. `naps`: how many there were. @throws {ThroughlineError} STORE_LOCKED at the deadline */
+async function rest(busy: Shared, naps: number, wait: Wait): Promise<void> {
+  const nowMs = monotonicMs();
+  busy.busySinceMs ??= nowMs;
+  // Not the whole wait: in a long line of this process the lock may have changed hands until a moment ago. And not
+  // from here on: behind a holder that is stuck each of a line is refused at its own deadline, not one after another.
+  const waitedMs = nowMs - Math.max(wait.startMs, busy.busySinceMs);
+  if (waitedMs > wait.timeoutMs) throw lockedError(busy.path, waitedMs, wait.files);
+  // Most holders are done within a write: a short pause is cheaper than giving the processor away.
+  if (naps < maxNaps) pauseShortly();
+  else await systemClock.sleep(1 + wait.random.uint32() / 2 ** 32);
+  wait.meanwhile?.();
 }
 
 /**

@@ -182,7 +182,12 @@ export class TranscriptFile {
     const { files } = this.#options;
     const transcript = this.#writable();
     const bytes = Buffer.from(staged.text);
-    this.#orForget(() => this.#file.write(bytes, staged.from));
+    try {
+      this.#file.write(bytes, staged.from);
+    } catch (error) {
+      this.forget();
+      throw error;
+    }
     return afterCommit(path, () => {
       const facts = files.factsOf(this.#file.handle);
       const to = transcript.endBytes;

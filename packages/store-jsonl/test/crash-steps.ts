@@ -26,16 +26,14 @@ export function lifeOfHastySessions(): readonly Step[] {
   return [
     {
       name: "save at process durability",
-      files: ["s1"],
-      isVolatile: true,
+      files: ["s1", "entries"],
       run: (store) => store.save(main, { sessionId: "s1", label: "one", sendPolicy: "deny" }, hasty),
     },
     { name: "append at disk", files: ["s1", "entries"], run: (store) => store.append(main, [draft("hello")]) },
     { name: "append again", files: ["s1"], run: (store) => store.append(main, [draft("two")], { entry: { x: 1 } }) },
     {
       name: "save another at process durability",
-      files: ["s2"],
-      isVolatile: true,
+      files: ["s2", "entries"],
       run: (store) => store.save(other, { sessionId: "s2", label: "two" }, hasty),
     },
     {
@@ -46,8 +44,7 @@ export function lifeOfHastySessions(): readonly Step[] {
     { name: "append after it", files: ["s2"], run: (store) => store.append(other, [draft("o1")]) },
     {
       name: "reset at process durability",
-      files: ["s1", "s3"],
-      isVolatile: true,
+      files: ["s1", "s3", "entries"],
       run: (store) => store.save(main, { sessionId: "s3", label: "three" }, { ...hasty, ifRevision: 2 }),
     },
     {
@@ -67,8 +64,7 @@ export function lifeOfHastySessions(): readonly Step[] {
     { name: "append to the fork", files: ["f1"], run: (store) => store.append(forked, [draft("own")]) },
     {
       name: "save at process durability to import",
-      files: ["s4"],
-      isVolatile: true,
+      files: ["s4", "entries"],
       run: (store) => store.save(imported, { sessionId: "s4", label: "from elsewhere" }, hasty),
     },
     {
@@ -78,8 +74,7 @@ export function lifeOfHastySessions(): readonly Step[] {
     },
     {
       name: "save a third at process durability",
-      files: ["s5"],
-      isVolatile: true,
+      files: ["s5", "entries"],
       run: (store) => store.save(renamed, { sessionId: "s5" }, hasty),
     },
     { name: "archive it", files: ["s5", "entries"], run: (store) => store.move(renamed, { kind: "archive" }) },

@@ -1,0 +1,85 @@
+import { prepareDrafts, linkRecords, throughlineDraft } from "@throughline/core/internal";
+import { quote, refused } from "@throughline/core/store";
+import { strangeTranscript } from "@throughline/openclaw-format/internal";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
+import { copyBytes } from "./file-work.ts";
+import type { HeldSession } from "./held-session.ts";
+import { ownHeaderLine } from "./own-header.ts";
+import type { SessionRow } from "./session-row.ts";
+import type { StoreContext } from "./store-context.ts";
+import { encodeStoredLine, type EncodedLine } from "./stored-line.ts";
+import { assertIsTorn } from "./torn-tail.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** The header that the first line of an empty file needs before it. */
+export function headerBefore({ workingDirectoryOf }: StoreContext, { endBytes }: Transcript, row: SessionRow): string {
+  return endBytes === 0 ? `${ownHeaderLine(row, workingDirectoryOf(row))}\n` : "";
+}
+
+/** At most this many lost records at the end of a transcript get a placeholder; more is damage that a person must look at. */
+const maxLost = 10_000;
+
+/** A record for the place of each acknowledged one that the transcript has lost at its end. @throws {ThroughlineError} STORE_CORRUPT for more than 10,000 */
+function lostLines({ codec, ids, clock, limits }: StoreContext, held: HeldSession): readonly EncodedLine[] {
+  const { transcript, path, owner } = held;
+  const { lostCount, head } = transcript;
+  if (lostCount > maxLost)
+    throw refused("STORE_CORRUPT", `The last ${lostCount} acknowledged records of ${quote(path)} are missing.`, {
+      path,
+      lostCount,
+    });
+  const draft = throughlineDraft("unparsed", { reason: "lost" });
+  const drafts = Array.from({ length: lostCount }, () => draft);
+  const at = clock.nowMs();
+  return linkRecords(prepareDrafts(drafts, { ids, clock, limits }), head.headId).map((item, index) =>
+    encodeStoredLine(item, { seq: head.lastSeq + index + 1, at }, codec, owner),
+  );
+}
+
+/** What follows a transcript in a copy of it. */
+export interface LostEnd {
+  /** The transcript's size. */
+  readonly fromBytes: number;
+  readonly text: string;
+}
+
+/** What keeps the end of an acknowledged append in a copy, where nothing else proves it; null where nothing is lost. */
+export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | null {
+  const { transcript } = held;
+  if ((transcript.lostCount <= 0 && !transcript.endsInHalf) || endsInReturns(held)) return null;
+  const before = transcript.isOpenEnded ? "\n" : headerBefore(context, transcript, held.row);
+  const lines = lostLines(context, held).map(({ line }) => `${line}\n`);
+  return { fromBytes: transcript.endBytes, text: before + lines.join("") };
+}
+
+/**
+ * Writes these records, so that no seq is given twice and a rewrite of the file keeps the rest of the append. To be
+ * done before any other write. Under the session's lock. Returns the session as it is then.
+ * @throws {ThroughlineError} STORE_CORRUPT also for lines whose ends were made carriage returns: nothing is written
+ * behind them
+ */
+export function replaceLost(context: StoreContext, agent: AgentSessionFiles, held: HeldSession): HeldSession {
+  if (held.transcript.endsInHalf)
+    assertIsTorn(held.path, lastLine(held), held.transcript.startOf(held.transcript.head.lastSeq));
+  if (held.transcript.lostCount <= 0) return held;
+  const { transcript, file, path, owner } = agent.hold(held.row, true) ?? held;
+  const { headId } = transcript.head;
+  file.repairTail(path, owner);
+  const lines = lostLines(context, { ...held, transcript });
+  transcript.lostCount = 0;
+  file.stage(path, owner, headerBefore(context, transcript, held.row), lines);
+  // What was saved behind a lost record may name it as the head.
+  if (transcript.head.headId !== null && !transcript.seqById.has(transcript.head.headId))
+    transcript.head = { ...transcript.head, headId };
+  file.commit(path);
+  return agent.holdStaged(held);
+}
+
+function endsInReturns(held: HeldSession): boolean {
+  return held.transcript.endsInHalf && strangeTranscript(lastLine(held))?.endsInReturns === true;
+}
+
+function lastLine({ transcript, file, path }: HeldSession): Uint8Array {
+  const from = transcript.startOf(transcript.head.lastSeq);
+  return file.readBytes(path, from, Math.min(transcript.endBytes, from + copyBytes));
+}
