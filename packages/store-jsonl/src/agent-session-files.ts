@@ -1,17 +1,12 @@
 import { refused } from "@throughline/core/store";
 import { createFinding, type Finding, type SessionRef, type SessionState } from "@throughline/core";
-import {
-  agentFolder,
-  agentFolderExists,
-  makeAgentFolder,
-  type AgentAddress,
-  type AgentFolder,
-} from "./agent-folder.ts";
+import { agentFolder, agentFolderExists, makeAgentFolder } from "./agent-folder.ts";
+import type { AgentAddress, AgentFolder } from "./agent-folder.ts";
 import { AgentPlace } from "./agent-place.ts";
 import { ownHead, type HeldSession } from "./held-session.ts";
 import { EntriesLog } from "./entries-log.ts";
 import { flushFolders, withFileErrors } from "./file-work.ts";
-import { ForeignChanges } from "./foreign-changes.ts";
+import type { Coexistence } from "./coexistence.ts";
 import type { FileFacts } from "./files.ts";
 import { FlushedNames } from "./flushed-names.ts";
 import { OpenTranscripts } from "./open-transcripts.ts";
@@ -33,6 +28,13 @@ import { TranscriptFindings, unreadableFinding } from "./transcript-findings.ts"
 import { UnflushedMarks } from "./unflushed-marks.ts";
 import { WarmLines } from "./warm-lines.ts";
 
+export interface AgentOptions {
+  /** The entries log lacks a patch of a transcript, and can be written. */
+  readonly onDebt: () => void;
+  /** What other programs do there. `said`: findings that were reported, by file and place. */
+  readonly coexistence: (agent: AgentSessionFiles, said: Set<string>) => Coexistence;
+}
+
 /** The sessions of one agent, as one store handle sees them. */
 export class AgentSessionFiles {
   readonly folder: AgentFolder;
@@ -40,7 +42,7 @@ export class AgentSessionFiles {
   readonly log: EntriesLog;
   readonly view: SessionsView;
   readonly index: SessionIndex;
-  readonly foreign: ForeignChanges;
+  readonly foreign: Coexistence;
   readonly redo: EntryRedo;
   readonly partials: PartialFiles;
   /** Of the transcripts. */
@@ -59,8 +61,7 @@ export class AgentSessionFiles {
   readonly #archivedNames: ArchivedNames;
   #isPrepared = false;
 
-  /** `onDebt`: the entries log lacks a patch of a transcript, and can be written. */
-  constructor(context: StoreContext, { namespace, agentId }: AgentAddress, onDebt: () => void) {
+  constructor(context: StoreContext, { namespace, agentId }: AgentAddress, { onDebt, coexistence }: AgentOptions) {
     this.#context = context;
     this.address = { namespace, agentId };
     this.folder = agentFolder(context.root, this.address);
@@ -119,7 +120,7 @@ export class AgentSessionFiles {
       onFinding,
       writer: `${random.uint32().toString(36)}${random.uint32().toString(36)}`,
     });
-    this.foreign = new ForeignChanges(context, this, this.#said);
+    this.foreign = coexistence(this, this.#said);
   }
 
   get exists(): boolean {

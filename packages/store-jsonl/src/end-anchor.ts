@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { ageMsOf, readRange } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
-import { pauseShortly } from "./short-pause.ts";
+import { pauseShortly } from "./slices.ts";
 
 const sizeBytes = 256;
 

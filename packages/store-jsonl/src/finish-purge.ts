@@ -1,11 +1,11 @@
 import { flushFolder } from "./file-work.ts";
-import type { AgentState } from "./agent-state.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** What comes after the commit of a purge, also of one that another process did not live to finish. Under the same locks. */
 export function finishPurge(
-  { context, agent }: { readonly context: StoreContext; readonly agent: AgentState },
+  { context, agent }: { readonly context: StoreContext; readonly agent: AgentSessionFiles },
   removed: readonly string[],
   rows: readonly SessionRow[] = [],
 ): void {

@@ -1,7 +1,8 @@
 import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
 import { adoptSessions, denySuspects, type AdoptionContext } from "./adopt-sessions.ts";
-import type { AgentState } from "./agent-state.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
+import type { Coexistence } from "./coexistence.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ageMsOf, fileError, flushFolder, timeGrainMs, withFileErrors } from "./file-work.ts";
 import { archivedFrom } from "./recover-entries.ts";
@@ -17,9 +18,9 @@ const finishWaitMs = 100;
 const lookMs = 1000;
 
 /** What other programs do in an agent's folder, and how it becomes changes of its sessions. */
-export class ForeignChanges {
+export class ForeignChanges implements Coexistence {
   readonly #context: StoreContext;
-  readonly #agent: AgentState;
+  readonly #agent: AgentSessionFiles;
   /** What was taken over of what others write, for the index to keep. */
   readonly #notes: Map<string, string> = new Map();
   /** Something was taken over that the index does not know of. */
@@ -35,7 +36,7 @@ export class ForeignChanges {
   /** Findings, by file and place: nobody wants to hear the same at every look. */
   readonly #said: Set<string>;
 
-  constructor(context: StoreContext, agent: AgentState, said: Set<string>) {
+  constructor(context: StoreContext, agent: AgentSessionFiles, said: Set<string>) {
     this.#context = context;
     this.#agent = agent;
     this.#said = said;

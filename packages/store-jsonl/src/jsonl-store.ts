@@ -23,6 +23,7 @@ import { afterCommit, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
 import { contextOf, jsonlStoreTable, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
+import { ForeignChanges } from "./foreign-changes.ts";
 import { forkSession } from "./fork-session.ts";
 import { createPartials } from "./partials-facet.ts";
 import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
@@ -311,7 +312,10 @@ class JsonlStore implements core.SessionStore {
     const key = `${address.namespace}/${address.agentId}`;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
-    const agent: AgentSessionFiles = new AgentSessionFiles(this.#context, address, () => this.#derived.schedule(agent));
+    const agent: AgentSessionFiles = new AgentSessionFiles(this.#context, address, {
+      onDebt: () => this.#derived.schedule(agent),
+      coexistence: (files, said) => new ForeignChanges(this.#context, files, said),
+    });
     this.#agents.set(key, agent);
     return agent;
   }

@@ -1,7 +1,6 @@
 import { prepareDrafts, linkRecords, throughlineDraft } from "@throughline/core/internal";
 import { quote, refused } from "@throughline/core/store";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
-import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { copyBytes } from "./file-work.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ownHeaderLine } from "./own-header.ts";
@@ -14,6 +13,12 @@ import type { Transcript } from "./transcript.ts";
 /** The header that the first line of an empty file needs before it. */
 export function headerBefore({ workingDirectoryOf }: StoreContext, { endBytes }: Transcript, row: SessionRow): string {
   return endBytes === 0 ? `${ownHeaderLine(row, workingDirectoryOf(row))}\n` : "";
+}
+
+/** The sessions of an agent, as far as one that is held is looked at again. */
+interface HeldSessions {
+  hold(row: SessionRow, isWhole: boolean): HeldSession | null;
+  holdStaged(held: HeldSession): HeldSession;
 }
 
 /** At most this many lost records at the end of a transcript get a placeholder; more is damage that a person must look at. */
@@ -58,7 +63,7 @@ export function lostEnd(context: StoreContext, held: HeldSession): LostEnd | nul
  * @throws {ThroughlineError} STORE_CORRUPT also for lines whose ends were made carriage returns: nothing is written
  * behind them
  */
-export function replaceLost(context: StoreContext, agent: AgentSessionFiles, held: HeldSession): HeldSession {
+export function replaceLost(context: StoreContext, agent: HeldSessions, held: HeldSession): HeldSession {
   if (held.transcript.endsInHalf)
     assertIsTorn(held.path, lastLine(held), held.transcript.startOf(held.transcript.head.lastSeq));
   if (held.transcript.lostCount <= 0) return held;

@@ -1,6 +1,6 @@
 import { nextUpdatedAtMs, ownEntry } from "@throughline/core/internal";
 import { DeepJson } from "./json-members.ts";
-import { isSame } from "./read-view.ts";
+import { isSame } from "./sessions-json.ts";
 import { entryOf, readableEntry, withoutSealedChange } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 

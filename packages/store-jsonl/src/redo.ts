@@ -1,9 +1,8 @@
 import type { SessionRef } from "@throughline/core";
 import { patchEntry } from "@throughline/core";
 import { type PayloadCoder } from "@throughline/core/store";
-import type { EntriesLog } from "./entries-log.ts";
 import { entryOf, SealedChange, unlessSealed, withoutSealedChange } from "./sealed-entry.ts";
-import { decodePatch, type SessionRow } from "./session-row.ts";
+import { decodePatch, type RowChange, type SessionRow } from "./session-row.ts";
 import type { EntryPatch } from "./store-envelope.ts";
 
 /** The part of a transcript that changes the entry of its session. */
@@ -17,6 +16,12 @@ interface KeptFold {
   readonly patches: readonly EntryPatch[];
   readonly count: number;
   readonly folded: SessionRow;
+}
+
+/** The entries log, as far as a debt is paid to it. */
+interface PaidLog {
+  row(sessionId: string): SessionRow | null;
+  write(change: RowChange): void;
 }
 
 export interface EntryRedoOptions {
@@ -76,7 +81,7 @@ export class EntryRedo {
    * Pays the debt of a session: writes the folded row to the entries log unless the log has it. Under the locks of the session
    * and of the entries. True when a line was written: it must be flushed before anything that depends on it is acknowledged.
    */
-  pay(log: EntriesLog, folded: SessionRow): boolean {
+  pay(log: PaidLog, folded: SessionRow): boolean {
     const row = log.row(folded.sessionId);
     const isOwed = row !== null && folded.revision > row.revision;
     if (isOwed) log.write({ op: "catch-up", rows: [withoutSealedChange(folded)] });

@@ -4,7 +4,7 @@ import { quote } from "@throughline/core/store";
 import { folderOf, isMissing, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { describeLockHolder, describeProcess } from "./lock-holder.ts";
-import { pauseShortly } from "./short-pause.ts";
+import { pauseShortly } from "./slices.ts";
 import { openclawLocks, ownerOf, unknownOwnerGraceMs } from "./openclaw-lock.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
 

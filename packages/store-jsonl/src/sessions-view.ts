@@ -13,11 +13,10 @@ import {
 } from "./keep-damaged-view.ts";
 import { DeepJson } from "./json-members.ts";
 import { fieldsOf, idIn, mergeForeign, restoredRow, viewOf } from "./merge-entry.ts";
-import { crcOfBase, readView, type ReadView } from "./read-view.ts";
+import { crcOfBase, readView, viewText, type ReadView } from "./sessions-json.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { readableEntry } from "./sealed-entry.ts";
 import { createSlices, type Slices } from "./slices.ts";
-import { viewText } from "./view-text.ts";
 
 export interface SessionsViewOptions {
   readonly files: Files;

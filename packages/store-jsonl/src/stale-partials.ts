@@ -1,6 +1,6 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import type { AgentState } from "./agent-state.ts";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { PartialFile } from "./partial-files.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -10,7 +10,7 @@ import type { StoreContext } from "./store-context.ts";
  */
 export async function removeOrphanedPartials(
   context: StoreContext,
-  agent: AgentState,
+  agent: AgentSessionFiles,
   signal: AbortSignal,
 ): Promise<void> {
   if (orphanedPartials(agent).length === 0) return;
@@ -26,7 +26,7 @@ export async function removeOrphanedPartials(
 }
 
 /** Removes every partial whose session or turn is gone. @yields a finding for each file */
-export async function* repairPartials(context: StoreContext, agent: AgentState): AsyncGenerator<Finding> {
+export async function* repairPartials(context: StoreContext, agent: AgentSessionFiles): AsyncGenerator<Finding> {
   for (const { file, finding } of stalePartials(agent)) {
     const { sessionId, fence } = file;
     const paths = [agent.folder.entriesLock, agent.folder.sessionLock(sessionId)];
@@ -43,7 +43,7 @@ export async function* repairPartials(context: StoreContext, agent: AgentState):
 
 /** The partials whose session or turn is gone, and the finding for each. */
 export function* stalePartials(
-  agent: AgentState,
+  agent: AgentSessionFiles,
 ): Generator<{ readonly file: PartialFile; readonly finding: Finding }> {
   // Before the log: a session is there before its partial.
   const files = agent.partials.owners();
@@ -61,13 +61,13 @@ export function* stalePartials(
   }
 }
 
-function orphanedPartials(agent: AgentState): readonly PartialFile[] {
+function orphanedPartials(agent: AgentSessionFiles): readonly PartialFile[] {
   const files = agent.partials.owners();
   if (files.length > 0) agent.log.refresh();
   return files.filter(({ sessionId }) => agent.log.row(sessionId)?.isArchived !== false);
 }
 
-function staleBecause(agent: AgentState, { sessionId, fence }: PartialFile): string | null {
+function staleBecause(agent: AgentSessionFiles, { sessionId, fence }: PartialFile): string | null {
   const row = agent.log.row(sessionId);
   if (row === null) return `there is no session ${quote(sessionId)}`;
   if (row.isArchived) return `session ${quote(sessionId)} is archived`;

@@ -2,8 +2,8 @@ import { crc32 } from "node:zlib";
 import type { AgentFolder } from "./agent-folder.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { jsonMembers } from "./json-members.ts";
-import { salvageEntries } from "./salvage-entries.ts";
+import { DeepJson, jsonMembers } from "./json-members.ts";
+import type { Slices } from "./slices.ts";
 import { parseObject } from "./stored-line.ts";
 
 /** sessions.json as it is, and what this store wrote there last. */
@@ -123,4 +123,85 @@ function* readEntries(bytes: Uint8Array | null): Generator<undefined, ReadonlyMa
 
 export function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+const lineFeed = 0x0a;
+
+/**
+ * The readable entries of a damaged sessions.json: those before the damage, and those behind it on lines of their own,
+ * as OpenClaw and this store write them. A value that may be cut off does not count.
+ */
+function* salvageEntries(bytes: Uint8Array): Generator<undefined, ReadonlyMap<string, unknown>> {
+  const entries = new Map<string, unknown>();
+  const take = (member: Uint8Array): void => {
+    try {
+      for (const [key, value] of jsonMembers(member))
+        if (typeof value === "object" && value !== null && !Array.isArray(value) && !entries.has(key))
+          entries.set(key, value);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+  };
+  take(bytes);
+  for (const member of membersByLines(bytes)) {
+    take(member);
+    yield;
+  }
+  return entries;
+}
+
+const maxStartBytes = 2048;
+
+/** Each member of the outermost object that begins and ends with lines of two spaces, as an object of its own. */
+function* membersByLines(bytes: Uint8Array): Generator<Uint8Array> {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let start = -1;
+  for (let at = 0; at < text.length;) {
+    const end = text.indexOf(lineFeed, at);
+    const behind = end === -1 ? text.length : end;
+    // A line of an entry may be as long as a skills snapshot; those that matter here are short.
+    const line = behind - at > maxStartBytes ? "" : text.toString("utf8", at, behind);
+    if (line.startsWith('  "') && line.endsWith('": {')) start = at;
+    else if (start !== -1 && (line === "  }" || line === "  },")) {
+      yield Buffer.concat([Buffer.from("{"), text.subarray(start, at), Buffer.from("}}")]);
+      start = -1;
+    }
+    at = behind + 1;
+  }
+}
+
+/** What is to be written, in parts. */
+export interface ViewText {
+  readonly parts: readonly Uint8Array[];
+  readonly crc: number;
+}
+
+/** By own properties: a key like `__proto__` is a key like any other. */
+export async function viewText(entries: ReadonlyMap<string, unknown>, slices: Slices): Promise<ViewText> {
+  const parts: Uint8Array[] = [];
+  let crc = 0;
+  const add = (text: string): void => {
+    const bytes = Buffer.from(text);
+    crc = crc32(bytes, crc);
+    parts.push(bytes);
+  };
+  let text = "";
+  let count = 0;
+  for (const [key, entry] of entries) {
+    text += `${count++ === 0 ? "{\n" : ",\n"}${memberText(key, entry)}`;
+    // A pause that is not due costs nothing, and entries may be large.
+    await slices.next();
+    if (text.length < partLength) continue;
+    add(text);
+    text = "";
+  }
+  add(count === 0 ? "{}\n" : `${text}\n}\n`);
+  return { parts, crc };
+}
+
+const partLength = 64 * 1024;
+
+function memberText(key: string, entry: unknown): string {
+  if (entry instanceof DeepJson) return `  ${JSON.stringify(key)}: ${entry.text}`;
+  return JSON.stringify(Object.fromEntries([[key, entry]]), null, 2).slice(2, -2);
 }
