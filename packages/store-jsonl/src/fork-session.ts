@@ -33,8 +33,10 @@ export async function forkSession(scope: ChangeContext, ref: SessionRef, target:
   let copy: FinishedCopy | null = null;
   const find = async (): Promise<SessionRow> => {
     for (;;) {
-      if (copy !== null) discard(files, copy);
+      const outdated = copy;
+      // Before it is discarded: should that fail, it is not discarded once more.
       copy = null;
+      if (outdated !== null) discard(files, outdated);
       const origin = await locateSession(agent, ref, true);
       assertFree(scope, target);
       agent.prepareWriting();

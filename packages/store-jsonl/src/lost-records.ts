@@ -15,7 +15,7 @@ export function headerBefore({ workingDirectoryOf }: StoreContext, { endBytes }:
   return endBytes === 0 ? `${ownHeaderLine(row, workingDirectoryOf(row))}\n` : "";
 }
 
-/** The sessions of an agent, as far as one that is held is looked at again. */
+/** What a session that is held is looked at again with. */
 interface HeldSessions {
   hold(row: SessionRow, isWhole: boolean): HeldSession | null;
   holdStaged(held: HeldSession): HeldSession;

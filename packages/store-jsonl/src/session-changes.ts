@@ -23,14 +23,14 @@ import { finishPurge, activeFileName } from "./finish-purge.ts";
 import { archivedError, underLocks, type ChangeContext } from "./under-locks.ts";
 
 /** The entry of a session that stays: a new revision. */
-export function saveEntry({ context, agent }: ChangeContext, row: SessionRow, entry: SessionEntry): SessionRow {
+function saveEntry({ context, agent }: ChangeContext, row: SessionRow, entry: SessionEntry): SessionRow {
   const next = withEntry(context, agent.refOf(row), row, entry);
   agent.log.write({ op: "save", rows: [next] });
   return next;
 }
 
 /** A new session under the key; the one that had it is archived in the same commit. */
-export function createSession(
+function createSession(
   scope: ChangeContext,
   ref: SessionRef,
   entry: SessionEntry,

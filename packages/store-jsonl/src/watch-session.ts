@@ -41,7 +41,7 @@ const mostFiles = 500;
 const mostFilesReported = 100;
 
 /** The transcript of a session that somebody follows, as it was before it was read. */
-export interface Followed {
+interface Followed {
   path: string;
   facts: FileFacts | null;
   /** Its size and time do not tell all: it is looked at again whatever they are. */
