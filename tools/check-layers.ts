@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join, matchesGlob, posix } from "node:path";
 import process from "node:process";
-import { findCircles } from "./file-circles.ts";
+import { countLevels, findCircles } from "./file-circles.ts";
 import { findFiles, findPackages, repositoryRoot } from "./find-files.ts";
 import {
   allowedEntries,
@@ -9,6 +9,7 @@ import {
   importAllowances,
   layerOf,
   layerTable,
+  levelLimits,
   limits,
   longFiles,
   matchesName,
@@ -158,7 +159,7 @@ function checkWorld(files: ReadonlyMap<string, SourceFacts>): Violation[] {
   );
 }
 
-/** Files that import each other, types included: what they share belongs in a file of its own. */
+/** Files that import each other, types included: what they share belongs in a file of its own. And towers of files. */
 function checkCircles(files: ReadonlyMap<string, SourceFacts>): Violation[] {
   const edges = new Map(
     [...files].map(([path, facts]) => {
@@ -166,8 +167,17 @@ function checkCircles(files: ReadonlyMap<string, SourceFacts>): Violation[] {
       return [path, inside.map(({ name }) => posix.join(posix.dirname(path), name))] as const;
     }),
   );
-  return findCircles(edges).map(([first, ...others]) => {
-    return `${first}:1 imports itself${others.length === 0 ? "" : ` by way of ${others.join(", ")}`}`;
+  const circles = findCircles(edges);
+  if (circles.length > 0)
+    return circles.map(([first, ...others]) => {
+      return `${first}:1 imports itself${others.length === 0 ? "" : ` by way of ${others.join(", ")}`}`;
+    });
+  return levelLimits.flatMap(({ name, levels }) => {
+    const folder = `packages/${name}/src/`;
+    const found = countLevels(new Map([...edges].filter(([path]) => path.startsWith(folder))));
+    return found <= levels
+      ? []
+      : [`packages/${name}:1 ${found} levels of files that import the next; at most ${levels}`];
   });
 }
 

@@ -43,3 +43,17 @@ export function findCircles(edges: ReadonlyMap<string, readonly string[]>): read
   }
   return circles;
 }
+
+/** The most nodes on one way through a graph without circles, the first of which leads to the last. */
+export function countLevels(edges: ReadonlyMap<string, readonly string[]>): number {
+  const known = new Map<string, number>();
+  const levelOf = (node: string): number => {
+    const found = known.get(node);
+    if (found !== undefined) return found;
+    const below = (edges.get(node) ?? []).filter((target) => edges.has(target)).map(levelOf);
+    const level = 1 + Math.max(0, ...below);
+    known.set(node, level);
+    return level;
+  };
+  return Math.max(0, ...[...edges.keys()].map(levelOf));
+}

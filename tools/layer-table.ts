@@ -154,6 +154,14 @@ export interface LongFile {
 
 export const longFiles: readonly LongFile[] = [];
 
+/**
+ * How many levels of files a package may have, one importing the next, types included. For packages that were towers: a reader
+ * of a file at the top has all below it to know.
+ */
+export const levelLimits: readonly { readonly name: string; readonly levels: number }[] = [
+  { name: "store-jsonl", levels: 14 },
+];
+
 /** Hard limits of every package. */
 export const limits: {
   readonly fileLines: number;

@@ -166,6 +166,21 @@ describe("what a source file may do", () => {
     expect(complaints("history", types)).toEqual([]);
   });
 
+  it("counts the levels of files, types included, where a package was a tower", () => {
+    const found = (levels: number): string[] => {
+      const files = Array.from({ length: levels }, (_, at) => [
+        `packages/store-jsonl/src/a${at}.ts`,
+        at === 0
+          ? "export type A0 = string;"
+          : `import type { A${at - 1} } from "./a${at - 1}.ts";\nexport type A${at} = A${at - 1};`,
+      ]);
+      const manifests = { "packages/store-jsonl/package.json": manifest("store-jsonl") };
+      return checkLayers(temporaryTree({ ...manifests, ...Object.fromEntries(files) }));
+    };
+    expect(found(14)).toEqual([]);
+    expect(found(15)).toEqual(["packages/store-jsonl:1 15 levels of files that import the next; at most 14"]);
+  });
+
   it("lets a file be longer for a reason that is written down, and no longer than it needs", () => {
     const path = "packages/history/src/long.ts";
     const found = (lines: number): string[] => {
