@@ -147,6 +147,47 @@ const shareGpt = {
   ],
 };
 
+const opencodeInfo = { id: "ses_1", directory: "/home/u/project", title: "A file" };
+
+const opencode: readonly object[] = [
+  { info: { id: "msg_1", role: "user", time: { created: 1 } }, parts: [{ type: "text", text: "What is in a.txt?" }] },
+  {
+    info: { id: "msg_2", role: "assistant", time: { created: 2, completed: 3 }, modelID: "m", providerID: "p" },
+    parts: [
+      {
+        type: "tool",
+        tool: "read",
+        callID: "call_1",
+        state: { status: "completed", input: { path: "a.txt" }, output: "hello" },
+      },
+    ],
+  },
+  {
+    info: { id: "msg_3", role: "assistant", time: { created: 3, completed: 4 }, modelID: "m", providerID: "p" },
+    parts: [{ type: "text", text: "It says hello." }],
+  },
+  { novelty: 1, of: ["nobody", null] },
+];
+
+const agentItems: readonly object[] = [
+  { type: "message", role: "user", content: "What is in a.txt?" },
+  { type: "function_call", callId: "call_1", name: "read", arguments: '{"path":"a.txt"}', status: "completed" },
+  {
+    type: "function_call_result",
+    callId: "call_1",
+    name: "read",
+    status: "completed",
+    output: { type: "text", text: "hello" },
+  },
+  {
+    type: "message",
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text: "It says hello." }],
+  },
+  { novelty: 1, of: ["nobody", null] },
+];
+
 const uiMessages: readonly object[] = [
   { id: "u1", role: "user", parts: [{ type: "text", text: "What is in a.txt?" }] },
   {
@@ -183,6 +224,15 @@ export const foreignFixtures: readonly ForeignFixture[] = [
   },
   { format: "openai", path: "chats/one.json", stages: rewritten(openAi), isWritten: true },
   { format: "ai-sdk", path: "chats/two.json", stages: rewritten(uiMessages), isWritten: true },
+  {
+    format: "opencode",
+    path: "chats/five.json",
+    stages: [opencode.slice(0, 2), opencode].map((messages) =>
+      JSON.stringify({ info: opencodeInfo, messages }, null, 2),
+    ),
+    isWritten: true,
+  },
+  { format: "openai-agents", path: "chats/six.json", stages: rewritten(agentItems), isWritten: true },
   { format: "anthropic", path: "chats/three.json", stages: rewritten(anthropic), isWritten: true },
   { format: "sharegpt", path: "chats/four.json", stages: [JSON.stringify(shareGpt, null, 2)], isWritten: true },
 ];

@@ -1,6 +1,7 @@
 import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import type { UnparsedReason } from "@throughline/openclaw-format/internal";
 import type { DocumentPart, ListPlace } from "./document-units.ts";
+import type { FormatDatabase } from "./format-database.ts";
 import type { FormatWriter } from "./format-writer.ts";
 import type { ForeignFormatName } from "./names.ts";
 
@@ -16,6 +17,8 @@ export interface ForeignFormat {
   /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
   detect(sample: FormatSample): FormatMatch | null;
   createReader(options: ForeignReaderOptions): ForeignReader;
+  /** A database that the program keeps its sessions in; its rows are units as lines are. Absent: it keeps none. */
+  readonly database?: FormatDatabase;
   /** A file that the program keeps beside its sessions. Absent: it keeps none that says something of them. */
   readonly companion?: FormatCompanion;
   /** Absent where sessions can only be read. */

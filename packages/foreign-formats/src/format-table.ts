@@ -4,15 +4,27 @@ import { claudeCodeFormat } from "./claude-code/format.ts";
 import { codexFormat } from "./codex/format.ts";
 import type { ForeignFormat, FormatSample } from "./foreign-format.ts";
 import { geminiFormat } from "./gemini/format.ts";
+import { langgraphFormat } from "./langgraph/format.ts";
 import { openAiFormat } from "./openai/format.ts";
+import { openAiAgentsFormat } from "./openai-agents/format.ts";
+import { opencodeFormat } from "./opencode/format.ts";
 import { shareGptFormat } from "./sharegpt/format.ts";
 import type { ForeignFormatName } from "./names.ts";
 
 /** Every format, the ones first that are met most. */
 export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new Map(
-  [claudeCodeFormat, codexFormat, geminiFormat, openAiFormat, aiSdkFormat, anthropicFormat, shareGptFormat].map(
-    (format) => [format.name, format],
-  ),
+  [
+    claudeCodeFormat,
+    codexFormat,
+    geminiFormat,
+    openAiFormat,
+    aiSdkFormat,
+    opencodeFormat,
+    openAiAgentsFormat,
+    langgraphFormat,
+    anthropicFormat,
+    shareGptFormat,
+  ].map((format) => [format.name, format]),
 );
 
 /** The format of a file by its beginning and its name; null when it is none of these. One that is certain goes first. */

@@ -13,6 +13,7 @@ export type {
   FormatSample,
   UnitPlace,
 } from "./foreign-format.ts";
+export type { DatabaseFields, DatabaseSession, FormatDatabase, RowQueries } from "./format-database.ts";
 export { isUuid } from "./made-ids.ts";
 export type { ForeignFormatName, WritableFormatName } from "./names.ts";
 export type { FormatLoss, FormatWriter, PlacedSession, WriteOptions, WrittenSession } from "./format-writer.ts";

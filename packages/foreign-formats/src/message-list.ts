@@ -14,6 +14,8 @@ export interface ReadElement {
   /** Where the element states them. */
   readonly id?: unknown;
   readonly time?: unknown;
+  /** Whether the program has taken the message back: it is kept, and the conversation continues from before it. */
+  readonly isHidden?: boolean;
 }
 
 /** What stands before or behind the list, read. */
@@ -30,6 +32,8 @@ export interface MessageList {
   element(value: JsonFields, place: UnitPlace): ReadElement;
   /** The session's id, where the document states one. */
   readonly sessionId: string | null;
+  /** The session that spawned this one. Absent: the format does not say. */
+  readonly spawnedBy?: string | null;
   /** What the document says of the session. */
   readonly entry: Readonly<Record<string, unknown>>;
 }
@@ -41,7 +45,8 @@ export function createListReader(list: MessageList, options: ForeignReaderOption
 
 class ListReader implements ForeignReader {
   headId: string | null = null;
-  readonly spawnedBy = null;
+  /** The last record of what was taken back, on which the next one of that hangs. */
+  #hiddenId: string | null = null;
   readonly #list: MessageList;
   readonly #records: UnitRecords;
   /** The tools that were called, by the ids of the calls. */
@@ -66,20 +71,26 @@ class ListReader implements ForeignReader {
     return this.#list.sessionId;
   }
 
+  get spawnedBy(): string | null {
+    return this.#list.spawnedBy ?? null;
+  }
+
   push(unit: RecordSource, place: UnitPlace): ForeignUnit {
     const { part } = place;
     if (part === "head" || part === "tail") return this.#frame(unit, place, part);
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
-    const { bodies, isUnreadable, id: stated, time } = this.#list.element(value, place);
+    const { bodies, isUnreadable, id: stated, time, isHidden = false } = this.#list.element(value, place);
     const id = this.#records.claim(stated, place);
     const timestamp = this.#records.timestamp(time);
     if (isUnreadable) this.#records.tellUnreadable("message", id, place);
     if (bodies.length === 0)
       return this.#records.side(value["role"] ?? "element", value, { id, timestamp, parentId: this.headId });
-    const opened = this.#records.open({ id, timestamp, headId: this.headId });
+    const before = isHidden ? (this.#hiddenId ?? this.headId) : this.headId;
+    const opened = this.#records.open({ id, timestamp, headId: before });
     for (const body of bodies) opened.add(this.#named(body));
-    this.headId = opened.headId;
+    if (isHidden) this.#hiddenId = opened.headId;
+    else this.headId = opened.headId;
     return opened.close();
   }
 

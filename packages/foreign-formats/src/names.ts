@@ -5,6 +5,9 @@ export const foreignFormatNames = [
   "gemini",
   "openai",
   "ai-sdk",
+  "opencode",
+  "openai-agents",
+  "langgraph",
   "anthropic",
   "sharegpt",
 ] as const;
@@ -16,6 +19,8 @@ export const writableFormatNames = [
   "gemini",
   "openai",
   "ai-sdk",
+  "opencode",
+  "openai-agents",
   "anthropic",
   "sharegpt",
 ] as const;

@@ -41,6 +41,11 @@ export class WrittenConversation {
   readonly #messages = new Map<string, NeutralMessage>();
   readonly #stored: ReadonlyMap<string, StoredRecord>;
   readonly #written = new Set<string>();
+  /** The context that was rendered last, and where its messages stand. */
+  #inOrder: readonly NeutralMessage[] = [];
+  #places: ReadonlyMap<string, number> = new Map();
+  /** Records whose thinking was given. */
+  readonly #shown = new Set<string>();
 
   constructor(session: WrittenSession, rules: ProviderRules, losses: LossLog) {
     this.#session = session;
@@ -83,15 +88,24 @@ export class WrittenConversation {
 
   /** The thinking of a reply as the log has it, also where no provider would take it back. */
   thinkingOf({ recordId, lastRecordId }: AssistantTurn): readonly NeutralThinking[] {
+    const messages = this.#inOrder;
+    const last = this.#placeOf(lastRecordId);
+    let first = this.#placeOf(recordId);
+    // A part that is thinking alone has no turn: it belongs to the next part of its reply.
+    while (first > 0 && isSameReply(messages[first - 1], messages[first])) first -= 1;
     const found: NeutralThinking[] = [];
-    let isInside = false;
-    for (const [id, message] of this.#messages) {
-      isInside ||= id === recordId;
-      if (!isInside) continue;
+    for (const message of first < 0 ? [] : messages.slice(first, last + 1)) {
+      this.#shown.add(message.recordId);
       for (const block of message.content) if (block.type === "thinking") found.push(block);
-      if (id === lastRecordId) break;
     }
     return found;
+  }
+
+  /** The records of the context whose thinking came with no turn. */
+  unshownThinking(): readonly string[] {
+    return this.#inOrder.flatMap(({ recordId, content }) =>
+      content.some(({ type }) => type === "thinking") && !this.#shown.has(recordId) ? [recordId] : [],
+    );
   }
 
   /** The turns that the context of a compaction begins with, behind its summary. */
@@ -99,9 +113,15 @@ export class WrittenConversation {
     return this.#rendered(compactionId);
   }
 
+  #placeOf(recordId: string | null): number {
+    return recordId === null ? -1 : (this.#places.get(recordId) ?? -1);
+  }
+
   #rendered(headId: string, hasSummary = false): readonly ReplayTurn[] {
     const context = buildContext(this.#session.records, { headId });
     for (const message of context.messages) this.#messages.set(message.recordId, message);
+    this.#inOrder = context.messages;
+    this.#places = new Map(context.messages.map(({ recordId }, place) => [recordId, place]));
     const messages = context.messages.filter(({ role }) => hasSummary || role !== "compactionSummary");
     const mapping: ProviderMapping<ReplayTurn> = {
       rules: this.#rules,
@@ -162,6 +182,11 @@ export class WrittenConversation {
 
 function isBoundary({ type, side, record }: StoredRecord): boolean {
   return !side && (type === "compaction" || type === "reset") && findRecordProblem(record) === null;
+}
+
+function isSameReply(one: NeutralMessage | undefined, other: NeutralMessage | undefined): boolean {
+  if (one?.role !== "assistant" || other?.role !== "assistant") return false;
+  return one.responseId !== null && one.responseId === other.responseId;
 }
 
 /** The records before a compaction that its context begins with. */

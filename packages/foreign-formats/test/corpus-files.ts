@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { foreignFormatNames, type ForeignFormatName } from "@throughline/foreign-formats/names";
 
 const root = process.env["THROUGHLINE_CORPUS"];
 /** Folders of the corpus that have another name than the format. */
@@ -19,4 +20,14 @@ export function corpusFiles(name: string, ending: string): readonly string[] {
     .filter((file) => file.endsWith(ending))
     .toSorted()
     .map((file) => join(folder, file));
+}
+
+/** Every folder of the corpus, with the format whose files it holds; null where that is not read. */
+export function corpusFolders(): readonly (readonly [folder: string, format: ForeignFormatName | null])[] {
+  const foreign = root === undefined ? "" : join(root, "foreign");
+  if (!existsSync(foreign)) return [];
+  return readdirSync(foreign, { withFileTypes: true }).flatMap((entry) => {
+    const format = foreignFormatNames.find((name) => (folders[name] ?? name) === entry.name) ?? null;
+    return entry.isDirectory() ? [[join(foreign, entry.name), format] as const] : [];
+  });
 }

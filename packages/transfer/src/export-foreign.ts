@@ -80,23 +80,29 @@ function* wholeText(writer: FormatWriter, session: WrittenSession, options: Expo
   yield tail;
 }
 
-/** Whether the session is a document that has been added to, in a format that writes files of lines. */
+/**
+ * Whether there is no file that could be continued. The session's units are rows of a database then. Or it is a document with
+ * further messages, in a format that writes files of lines.
+ */
 async function cannotContinue(
   store: SessionStore,
   ref: SessionRef,
-  { name, writer }: ForeignFormat,
+  { name, writer, database }: ForeignFormat,
   options: ExportOptions,
 ): Promise<boolean> {
-  if (writer === undefined || writer.frame !== undefined) return false;
+  if (writer === undefined || (writer.frame !== undefined && database === undefined)) return false;
   let isDocument = false;
   for await (const page of store.read(ref, signalOf(options))) {
     for (const { record, side } of page.records) {
       const isOfFormat = record["sourceFormat"] === name;
+      const isRow = isOfFormat && !isDocument && record["documentPart"] !== "head" && database !== undefined;
+      if (isRow) return true;
       isDocument ||= isOfFormat && record["documentPart"] === "head";
-      if (isDocument && !isOfFormat && !side && throughlineKind(record) !== "redaction") return true;
+      if (writer.frame === undefined && isDocument && !isOfFormat && !side && throughlineKind(record) !== "redaction")
+        return true;
     }
     // The head of a document is its first record.
-    if (!isDocument) return false;
+    if (!isDocument || writer.frame !== undefined) return false;
   }
   return false;
 }

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isAgentId } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
-import { foreignFormats } from "@throughline/foreign-formats";
+import { foreignFormats, type ForeignFormatName } from "@throughline/foreign-formats";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
 import { classifySessionFile } from "@throughline/openclaw-format";
@@ -35,6 +35,12 @@ interface Search {
 
 /** Formats of databases: a transcript cannot be one, whatever was asked for. */
 const databaseFormats: ReadonlySet<string> = new Set(["openclaw-sqlite", "goclaw"]);
+
+/** Whether a format has databases, or files that are none. */
+function mayBeKind(from: ImportFormat, isDatabase: boolean): boolean {
+  if (databaseFormats.has(from)) return isDatabase;
+  return !isDatabase || foreignFormats.get(from as ForeignFormatName)?.database !== undefined;
+}
 
 function otherKind(path: string, from: string): ThroughlineError {
   return new ThroughlineError("INPUT_INVALID", `${quote(path)} is nothing that ${quote(from)} names.`, {
@@ -109,7 +115,7 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
   if (survey === null) {
     const isDatabase = await isDatabaseFile(path);
     const { from } = search;
-    if (from !== "auto" && isDatabase !== databaseFormats.has(from)) throw otherKind(path, from);
+    if (from !== "auto" && !mayBeKind(from, isDatabase)) throw otherKind(path, from);
     if (!isDatabase) return yield* loneFile(path, search);
     for await (const found of databaseFile(path)) {
       if (found.kind === "transcript" && isOtherKind(from, found.format)) throw otherKind(path, from);

@@ -5,7 +5,9 @@ import { joinPath } from "@throughline/openclaw-format/internal";
 import type { CompanionFiles } from "./companion-files.ts";
 import type { FolderSurvey } from "./folder-survey.ts";
 import { guarded, type FoundSource } from "./found-source.ts";
+import { databaseFile } from "./database-file.ts";
 import { openPart, partsOf } from "./file-parts.ts";
+import { isDatabaseFile } from "./node/foreign-database.ts";
 import { eachSourceName, openSource, type SourceFile } from "./node/source-files.ts";
 import { createUnitSplitter } from "./source-units.ts";
 import { placeOf, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
@@ -154,6 +156,7 @@ export async function* foreignFolder(
 }
 
 async function* placedFile(path: string, companions: CompanionFiles): AsyncGenerator<FoundSource> {
+  if (await isDatabaseFile(path)) return yield* databaseFile(path);
   const beginning = await foreignBeginning(path);
   if (beginning === null) {
     const what = JSON.stringify(path);

@@ -39,7 +39,7 @@ export class UiMessages implements MessageList {
     const { id, role, metadata } = value;
     const stated = isJsonFields(metadata) ? metadata : {};
     const time = value["createdAt"] ?? stated["createdAt"];
-    const bodies = role === "assistant" ? reply(value, stated) : told(value);
+    const bodies = role === "assistant" ? replyBodies(value, stated) : toldBodies(value);
     const native = fieldsWithout(value, knownFields);
     const [first, ...others] = bodies ?? [];
     const more = Object.keys(native).length === 0 ? {} : { native };
@@ -48,8 +48,8 @@ export class UiMessages implements MessageList {
   }
 }
 
-/** A message of a person, or instructions. */
-function told(value: JsonFields): readonly RecordBody[] | null {
+/** A message of a person, or instructions; null where it cannot be read. */
+export function toldBodies(value: JsonFields): readonly RecordBody[] | null {
   const { role } = value;
   if (role !== "user" && role !== "system" && role !== "developer") return null;
   const blocks = stepsOf(value).flatMap(({ said }) => said);
@@ -58,8 +58,8 @@ function told(value: JsonFields): readonly RecordBody[] | null {
   return attempt(() => recordsFromMessages([given]))?.map(({ message }) => bodyOf(plainMessage(message))) ?? null;
 }
 
-/** The steps of a reply: what the model said in each, and the results of the tools that it called. */
-function reply(value: JsonFields, metadata: JsonFields): readonly RecordBody[] | null {
+/** The steps of a reply: what the model said in each, and the results of the tools that it called. Null as above. */
+export function replyBodies(value: JsonFields, metadata: JsonFields): readonly RecordBody[] | null {
   const { model, provider } = metadata;
   const author = {
     ...(typeof model === "string" ? { model } : {}),

@@ -16,13 +16,18 @@ import { LossLog } from "../write-losses.ts";
 export const uiMessageWriter: FormatWriter = {
   writesHistory: false,
   *write(session, options) {
-    for (const message of new UiMessageList(session, options).all()) yield JSON.stringify(message);
+    for (const message of uiMessagesOf(session, options)) yield JSON.stringify(message);
   },
   frame: () => ({ head: "[", tail: "\n]\n" }),
   sessionId: ({ sessionId }) => sessionId,
   path: ({ sessionId }) => [`${sessionId}.json`],
   resume: null,
 };
+
+/** Gives the messages of what a model would be sent now. */
+export function uiMessagesOf(session: WrittenSession, options: WriteOptions): Generator<JsonFields> {
+  return new UiMessageList(session, options).all();
+}
 
 const anyCharacter = /(?!)/g;
 const { rules: chatRules } = providerMappings.openai({});
@@ -56,13 +61,16 @@ class UiMessageList {
   constructor(session: WrittenSession, { onLoss }: WriteOptions) {
     this.#session = session;
     // Thinking is shown, not sent: it stays, whoever wrote it.
-    this.#losses = new LossLog(onLoss, new Set(["thinking-removed"]));
+    this.#losses = new LossLog(onLoss, new Set(["thinking-removed", "empty-message-removed"]));
     this.#conversation = new WrittenConversation(session, rules, this.#losses);
   }
 
   *all(): Generator<JsonFields> {
     for (const turn of this.#conversation.context()) yield* this.#turn(turn);
     yield* this.#close();
+    if (this.#session.writtenSeq !== undefined) return;
+    for (const recordId of this.#conversation.unshownThinking())
+      this.#losses.add({ what: "left-out", kind: "thinking", recordId });
   }
 
   *#turn(turn: ReplayTurn): Generator<JsonFields> {

@@ -1,0 +1,89 @@
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
+
+/** The tables of LangGraph's SQLite checkpointer. A thread is a session. */
+export const langgraphDatabase: FormatDatabase = {
+  tables: {
+    checkpoints: ["thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "type", "checkpoint"],
+    writes: ["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "value"],
+  },
+  *sessions(database) {
+    const sql = "SELECT DISTINCT thread_id AS id FROM checkpoints ORDER BY 1";
+    for (const { id } of database.iterate(sql)) yield threadOf(database, String(id));
+  },
+};
+
+function threadOf(database: RowQueries, sessionId: string): DatabaseSession {
+  return { sessionId, entry: {}, spawnedBy: null, lines: () => checkpointLines(database, sessionId) };
+}
+
+/**
+ * A checkpoint holds everything that the thread knows. Its line has only what its parent has not: further messages, and values
+ * of channels that changed. Where the messages do not begin with those of the parent, it has all of them.
+ */
+function* checkpointLines(database: RowQueries, threadId: string): Generator<string> {
+  const sql =
+    "SELECT checkpoint_ns AS ns, checkpoint_id AS id, parent_checkpoint_id AS parent, type, checkpoint, metadata " +
+    "FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id, checkpoint_ns";
+  // Forks of any of them may come.
+  const known = new Map<string, KnownCheckpoint>();
+  for (const { ns, id, parent, type, checkpoint: column, metadata } of database.iterate(sql, threadId)) {
+    const place = { ns, id, parent };
+    const checkpoint = type === "json" ? objectIn(column) : null;
+    if (checkpoint === null) {
+      yield JSON.stringify({ ...place, type, unread: true });
+      continue;
+    }
+    const { channel_values: values, ...facts } = checkpoint;
+    const { messages, ...channels } = isJsonFields(values) ? values : {};
+    const list = Array.isArray(messages) ? (messages as readonly unknown[]) : [];
+    const before = known.get(`${String(ns)} ${String(parent)}`);
+    const count = before?.messageCount ?? 0;
+    const isContinued = before === undefined || hashOf(list.slice(0, count)) === before.messageHash;
+    const hashes = new Map(Object.entries(channels).map(([name, value]) => [name, hashOf(value)]));
+    known.set(`${String(ns)} ${String(id)}`, {
+      messageCount: list.length,
+      messageHash: hashOf(list),
+      channels: hashes,
+    });
+    const changed = Object.entries(channels).filter(([name]) => hashes.get(name) !== before?.channels.get(name));
+    yield JSON.stringify({
+      ...place,
+      ...facts,
+      ...(isContinued ? {} : { replaces: true }),
+      messages: isContinued ? list.slice(count) : list,
+      channels: Object.fromEntries(changed),
+      metadata: objectIn(metadata) ?? {},
+    });
+  }
+}
+
+/** What a later checkpoint is compared with. */
+interface KnownCheckpoint {
+  readonly messageCount: number;
+  readonly messageHash: string;
+  readonly channels: ReadonlyMap<string, string>;
+}
+
+function hashOf(value: unknown): string {
+  return createHash("sha256")
+    .update(JSON.stringify(value) ?? "")
+    .digest("base64url");
+}
+
+function objectIn(column: unknown): JsonFields | null {
+  const value = jsonIn(column);
+  return isJsonFields(value) ? value : null;
+}
+
+function jsonIn(column: unknown): unknown {
+  const text = typeof column === "string" ? column : column instanceof Uint8Array ? Buffer.from(column).toString() : "";
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Another serializer, or a row that is not whole: its checkpoint is told of as one that cannot be read.
+    return null;
+  }
+}

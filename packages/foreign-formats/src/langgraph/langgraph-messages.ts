@@ -1,0 +1,86 @@
+import type { Usage } from "@throughline/core";
+import { recordsFromMessages } from "@throughline/history/openai";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { attempt, plainMessage } from "../mapped-messages.ts";
+import type { RecordBody } from "../unit-records.ts";
+
+const roles: ReadonlyMap<unknown, string> = new Map([
+  ["HumanMessage", "user"],
+  ["AIMessage", "assistant"],
+  ["AIMessageChunk", "assistant"],
+  ["SystemMessage", "system"],
+  ["ToolMessage", "tool"],
+  ["human", "user"],
+  ["ai", "assistant"],
+  ["system", "system"],
+  ["tool", "tool"],
+]);
+
+/** Reads a message of LangChain as data; nothing is ever constructed of it. */
+export function readMessage(message: unknown): readonly RecordBody[] {
+  const { role, fields } = messageIn(message);
+  if (role === undefined) return [];
+  const given = chatMessage(role, fields);
+  const { response_metadata: facts } = fields;
+  const model = isJsonFields(facts) ? (facts["model_name"] ?? facts["model"]) : null;
+  const author = typeof model === "string" && model !== "" ? { model } : {};
+  const drafts = attempt(() => recordsFromMessages([given], author)) ?? [];
+  return drafts.map((draft) => bodyOf(plainMessage(draft.message), fields));
+}
+
+/** `{lc, type: "constructor", id: [..., class], kwargs}`, or the plain form with a `type` or a role. */
+function messageIn(message: unknown): { readonly role: string | undefined; readonly fields: JsonFields } {
+  if (!isJsonFields(message)) return { role: undefined, fields: {} };
+  const { type, id, kwargs, data } = message;
+  if (type === "constructor" && isJsonFields(kwargs))
+    return { role: roles.get(Array.isArray(id) ? id.at(-1) : null), fields: kwargs };
+  return { role: roles.get(type ?? message["role"]), fields: isJsonFields(data) ? data : message };
+}
+
+function chatMessage(role: string, fields: JsonFields): JsonFields {
+  const { content, tool_calls: calls, tool_call_id: callId } = fields;
+  if (role === "tool") return { role, tool_call_id: callId, content: partsOf(content) };
+  if (role !== "assistant") return { role, content: partsOf(content) };
+  const listed = Array.isArray(calls) ? (calls as readonly unknown[]).filter(isJsonFields) : [];
+  const made = listed.map(({ id, name, args }) => ({
+    id,
+    type: "function",
+    function: { name, arguments: JSON.stringify(args ?? {}) },
+  }));
+  return { role, content: partsOf(content), ...(made.length === 0 ? {} : { tool_calls: made }) };
+}
+
+/** Calls stand beside the content too: there they are not read again. */
+const calledTypes: ReadonlySet<unknown> = new Set(["tool_use", "tool_call", "functionCall"]);
+
+function partsOf(content: unknown): unknown {
+  if (!Array.isArray(content)) return content ?? "";
+  return (content as readonly unknown[])
+    .map((part) => (typeof part === "string" ? { type: "text", text: part } : part))
+    .filter((part) => isJsonFields(part) && !calledTypes.has(part["type"]));
+}
+
+function bodyOf(message: JsonFields, { id, name, status, usage_metadata: counts }: JsonFields): RecordBody {
+  const { api: _api, provider: _provider, ...plain } = message;
+  const native = { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { name }) };
+  const usage = plain["role"] === "assistant" ? usageOf(counts) : null;
+  const isFailed = plain["role"] === "toolResult" && status === "error";
+  return {
+    type: "message",
+    native,
+    message: { ...plain, ...(usage === null ? {} : { usage }), ...(isFailed ? { isError: true } : {}) },
+  };
+}
+
+/** The input includes what was cached. */
+function usageOf(counts: unknown): Usage | null {
+  if (!isJsonFields(counts)) return null;
+  const details = isJsonFields(counts["input_token_details"]) ? counts["input_token_details"] : {};
+  const count = (value: unknown): number =>
+    typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+  const [cacheRead, cacheWrite] = [count(details["cache_read"]), count(details["cache_creation"])];
+  const input = Math.max(0, count(counts["input_tokens"]) - cacheRead - cacheWrite);
+  const output = count(counts["output_tokens"]);
+  const totalTokens = input + output + cacheRead + cacheWrite;
+  return totalTokens === 0 ? null : { input, output, cacheRead, cacheWrite, totalTokens };
+}

@@ -1,0 +1,27 @@
+import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
+
+/** What `SQLiteSession` of the Python SDK writes, under the names its tables have when nobody gives others. */
+export const agentDatabase: FormatDatabase = {
+  tables: { agent_sessions: ["session_id"], agent_messages: ["id", "session_id", "message_data"] },
+  *sessions(database) {
+    const sql = "SELECT session_id AS id FROM agent_sessions UNION SELECT session_id FROM agent_messages ORDER BY 1";
+    for (const { id } of database.iterate(sql)) yield sessionOf(database, String(id));
+  },
+};
+
+function sessionOf(database: RowQueries, sessionId: string): DatabaseSession {
+  const created = database.columns("agent_messages").has("created_at") ? "created_at" : "NULL AS created_at";
+  const sql = `SELECT id, message_data, ${created} FROM agent_messages WHERE session_id = ? ORDER BY id`;
+  return {
+    sessionId,
+    entry: {},
+    spawnedBy: null,
+    *lines() {
+      for (const { id, message_data: data, created_at: at } of database.iterate(sql, sessionId)) {
+        // SQLite's times are in UTC and do not say so.
+        const time = typeof at === "string" ? `${at.replace(" ", "T")}Z` : at;
+        yield JSON.stringify({ row: id, created_at: time, message_data: String(data) });
+      }
+    },
+  };
+}

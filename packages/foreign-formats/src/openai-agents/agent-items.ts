@@ -1,0 +1,121 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { readItem } from "../codex/codex-items.ts";
+import type { UnitPlace } from "../foreign-format.ts";
+import { partOf } from "../mapped-messages.ts";
+import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
+import { fieldsWithout, type RecordBody } from "../unit-records.ts";
+
+/** Reads the items of a session: those of the JavaScript SDK, and those of the Python SDK, which are the API's own. */
+export class AgentItems implements MessageList {
+  readonly name = "openai-agents";
+  sessionId: string | null = null;
+  readonly entry = {};
+  /** The reply that is open: reasoning, message and calls between two results are one. */
+  #replyId: string | null = null;
+
+  frame({ session_id: snake, sessionId: camel }: JsonFields): ReadFrame {
+    const id = [snake, camel].find((one) => typeof one === "string" && one !== "");
+    if (typeof id === "string") this.sessionId ??= id;
+    return { bodies: [] };
+  }
+
+  element(value: JsonFields, place: UnitPlace): ReadElement {
+    const { message_data: text, created_at: time } = value;
+    const item = typeof text === "string" ? parsed(text) : value;
+    if (item === null) return { bodies: [], isUnreadable: true, time };
+    const given = asResponseItem(item);
+    const { kind, body } = readItem(given, { provider: "openai", model: modelOf(item) });
+    if (kind !== "reply") this.#replyId = null;
+    if (body === null) {
+      const isMessage = typeof given["role"] === "string" || given["type"] === "message";
+      return { bodies: [], isUnreadable: isMessage, time };
+    }
+    const placed = kind === "reply" ? this.#inReply(body, place) : body;
+    const native = nativeOf(item);
+    const more = Object.keys(native).length === 0 ? {} : { native: { ...(body["native"] as JsonFields), ...native } };
+    return { bodies: [{ ...placed, ...more }], isUnreadable: false, time, id: item["id"] };
+  }
+
+  #inReply(body: RecordBody, { line }: UnitPlace): RecordBody {
+    const isFurtherPart = this.#replyId !== null;
+    this.#replyId ??= `reply-${line}`;
+    return partOf(body, this.#replyId, isFurtherPart);
+  }
+}
+
+/** Fields of an item that its record has in another form. */
+const knownFields: ReadonlySet<string> = new Set([
+  "type",
+  "id",
+  "role",
+  "content",
+  "callId",
+  "call_id",
+  "name",
+  "arguments",
+  "output",
+  "summary",
+  "status",
+]);
+
+function nativeOf(item: JsonFields): JsonFields {
+  return fieldsWithout(item, knownFields);
+}
+
+function modelOf({ providerData }: JsonFields): string | null {
+  const model = isJsonFields(providerData) ? providerData["model"] : null;
+  return typeof model === "string" && model !== "" ? model : null;
+}
+
+/** An item as the Responses API has it. */
+export function asResponseItem(item: JsonFields): JsonFields {
+  const { type, callId, output, providerData, ...rest } = item;
+  switch (type) {
+    case "function_call":
+      return callId === undefined ? item : { ...rest, type, call_id: callId };
+    case "function_call_result":
+      return { ...rest, type: "function_call_output", call_id: callId, output: outputOf(output) };
+    case "reasoning":
+      return reasoningOf(item, isJsonFields(providerData) ? providerData : {});
+    default:
+      return item;
+  }
+}
+
+/** What a tool gave: a text, an object with it, or parts. */
+function outputOf(output: unknown): unknown {
+  if (isJsonFields(output) && output["type"] === "text") return output["text"];
+  if (!Array.isArray(output)) return isJsonFields(output) ? [partOfOutput(output)] : output;
+  return (output as readonly unknown[]).map((part) => (isJsonFields(part) ? partOfOutput(part) : part));
+}
+
+function partOfOutput(part: JsonFields): JsonFields {
+  const { type, text, image } = part;
+  if (type === "text") return { type: "input_text", text };
+  return type === "image" && typeof image === "string" ? { type: "input_image", image_url: image } : part;
+}
+
+function reasoningOf(item: JsonFields, providerData: JsonFields): JsonFields {
+  const { content, summary, id } = item;
+  const encrypted = providerData["encrypted_content"] ?? item["encrypted_content"];
+  const words = Array.isArray(summary) ? summary : Array.isArray(content) ? content : [];
+  const texts = (words as readonly unknown[]).flatMap((part) =>
+    isJsonFields(part) && typeof part["text"] === "string" ? [{ type: "summary_text", text: part["text"] }] : [],
+  );
+  return {
+    type: "reasoning",
+    summary: texts,
+    ...(id === undefined ? {} : { id }),
+    ...(typeof encrypted === "string" ? { encrypted_content: encrypted } : {}),
+  };
+}
+
+function parsed(text: string): JsonFields | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonFields(value) ? value : null;
+  } catch {
+    // The SDK skips a row that is broken.
+    return null;
+  }
+}

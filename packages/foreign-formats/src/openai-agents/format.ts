@@ -1,0 +1,57 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
+import { createListReader } from "../message-list.ts";
+import { firstConversation, messageLayout } from "../message-samples.ts";
+import { agentDatabase } from "./agent-database.ts";
+import { AgentItems } from "./agent-items.ts";
+import { agentItemWriter } from "./write-agent-items.ts";
+
+const lists = [[], ["items"], ["history"]];
+
+/** Sessions of OpenAI's Agents SDK: lists of items, and the database of its Python version. */
+export const openAiAgentsFormat: ForeignFormat = {
+  name: "openai-agents",
+  program: "OpenAI Agents SDK",
+  layout: (sample) => messageLayout(sample, lists),
+  places: [],
+  database: agentDatabase,
+  detect: (sample) => {
+    const document = firstConversation(sample, lists);
+    if (document === null) return null;
+    const matches = document.elements.map(matchOf);
+    // What has neither a type nor a role may come in later versions.
+    const isOther = document.elements.some(({ role }, at) => role !== undefined && matches[at] === null);
+    return matches[0] !== null && !isOther && matches.includes("certain") ? "certain" : null;
+  },
+  createReader: (options) => createListReader(new AgentItems(), options),
+  writer: agentItemWriter,
+};
+
+const itemTypes: ReadonlySet<unknown> = new Set([
+  "function_call",
+  "function_call_result",
+  "function_call_output",
+  "reasoning",
+]);
+
+/** A message may stand without a type; what distinguishes the list is an item that is none, or a message of the API's own form. */
+function matchOf({
+  type,
+  role,
+  content,
+  callId,
+  call_id: snakeId,
+  timestamp,
+  payload,
+}: JsonFields): FormatMatch | null {
+  if (timestamp !== undefined || payload !== undefined) return null;
+  if (itemTypes.has(type)) return type === "reasoning" || typeof (callId ?? snakeId) === "string" ? "certain" : null;
+  if (typeof role !== "string" || (type !== undefined && type !== "message"))
+    return type === undefined ? null : "likely";
+  if (typeof content === "string") return type === "message" ? "certain" : "likely";
+  if (!Array.isArray(content)) return null;
+  const isOwn = (content as readonly unknown[]).every(
+    (part) => isJsonFields(part) && /^(?:input|output)_|^refusal$/.test(String(part["type"])),
+  );
+  return isOwn ? "certain" : null;
+}

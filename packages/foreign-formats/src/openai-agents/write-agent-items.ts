@@ -1,0 +1,77 @@
+import { providerMappings, type ProviderMapping } from "@throughline/history/internal";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { FormatWriter } from "../format-writer.ts";
+import { sentMessages } from "../message-texts.ts";
+
+// Its messages are plain JSON, whose interfaces have no index signature.
+const responses = providerMappings["openai-responses"]({}) as unknown as ProviderMapping<JsonFields>;
+
+/** Writes what a model would be sent now, as the items that a session of the JavaScript SDK holds. */
+export const agentItemWriter: FormatWriter = {
+  writesHistory: false,
+  *write(session, options) {
+    const names = new Map<unknown, unknown>();
+    for (const item of sentMessages(session, responses, options)) {
+      if (item["type"] === "function_call") names.set(item["call_id"], item["name"]);
+      yield JSON.stringify(agentItem(item, names));
+    }
+  },
+  frame: () => ({ head: "[", tail: "\n]\n" }),
+  sessionId: ({ sessionId }) => sessionId,
+  path: ({ sessionId }) => [`${sessionId}.json`],
+  resume: null,
+};
+
+/** An item of the Responses API as the SDK keeps it. */
+function agentItem(item: JsonFields, names: ReadonlyMap<unknown, unknown>): JsonFields {
+  const { type, role, content, call_id: callId, output, summary, encrypted_content: encrypted, id, ...rest } = item;
+  const stated = id === undefined ? {} : { id };
+  switch (type) {
+    case "function_call":
+      return { type, ...stated, callId, status: "completed", ...rest };
+    case "function_call_output": {
+      const name = names.get(callId) ?? "unknown";
+      return { type: "function_call_result", name, callId, status: "completed", output: resultOf(output) };
+    }
+    case "reasoning": {
+      const providerData = encrypted === undefined ? {} : { providerData: { encrypted_content: encrypted } };
+      const texts = Array.isArray(summary) ? (summary as readonly unknown[]).filter(isJsonFields) : [];
+      return { type, ...stated, content: texts.map(({ text }) => ({ type: "input_text", text })), ...providerData };
+    }
+    default:
+      return messageOf({ ...stated, role, content });
+  }
+}
+
+function messageOf({ id, role, content }: JsonFields): JsonFields {
+  const kind = role === "assistant" ? "output_text" : "input_text";
+  const parts = typeof content === "string" ? [{ type: kind, text: content }] : content;
+  const stated = id === undefined ? {} : { id };
+  if (role === "assistant") return { type: "message", ...stated, role, status: "completed", content: parts };
+  if (role === "system" || role === "developer") return { type: "message", role: "system", content: textOf(parts) };
+  return { type: "message", role, content: (parts as readonly JsonFields[]).map(inputPart) };
+}
+
+function inputPart(part: JsonFields): JsonFields {
+  const { type, image_url: url, file_data: data, filename } = part;
+  if (type === "input_image") return { type, image: url };
+  if (type === "input_file") return { type, file: data, ...(filename === undefined ? {} : { filename }) };
+  return part;
+}
+
+function textOf(parts: unknown): string {
+  if (!Array.isArray(parts)) return String(parts);
+  return (parts as readonly JsonFields[]).map(({ text }) => (typeof text === "string" ? text : "")).join("\n");
+}
+
+function resultOf(output: unknown): unknown {
+  return Array.isArray(output)
+    ? (output as readonly JsonFields[]).map(outputPart)
+    : { type: "text", text: String(output) };
+}
+
+function outputPart(part: JsonFields): JsonFields {
+  const { type, text, image_url: url } = part;
+  if (type === "input_text") return { type: "input_text", text };
+  return type === "input_image" ? { type, image: url } : part;
+}

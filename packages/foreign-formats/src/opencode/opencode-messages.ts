@@ -1,0 +1,178 @@
+import type { Usage } from "@throughline/core";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { replyBodies, toldBodies } from "../ai-sdk/ui-messages.ts";
+import type { UnitPlace } from "../foreign-format.ts";
+import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
+import { fieldsWithout, type RecordBody } from "../unit-records.ts";
+
+/** Reads the messages of a session, each with its parts. */
+export class OpencodeMessages implements MessageList {
+  readonly name = "opencode";
+  sessionId: string | null = null;
+  spawnedBy: string | null = null;
+  readonly #entry = new Map<string, unknown>();
+  /** The message that is taken back, with all that follow it; and the part that this begins with. */
+  #revert: { readonly messageId: string; readonly partId: string | null } | null = null;
+  #isReverted = false;
+  /** The messages so far, as a compaction may keep them from one on. */
+  readonly #recordIds = new Map<string, string>();
+  /** What the compaction that is under way keeps; undefined while none is. */
+  #keptFrom: string | null | undefined = undefined;
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(this.#entry);
+  }
+
+  frame({ info }: JsonFields): ReadFrame {
+    if (!isJsonFields(info)) return { bodies: [] };
+    const { id, title, directory, parentID: parentId, revert, time } = info;
+    if (typeof id === "string" && id !== "") this.sessionId ??= id;
+    if (typeof parentId === "string" && parentId !== "") this.spawnedBy ??= parentId;
+    if (typeof directory === "string" && directory !== "") this.#entry.set("cwd", directory);
+    if (typeof title === "string" && title.trim() !== "") {
+      this.#entry.set("title", title.trim());
+      this.#entry.set("titleBy", "import");
+    }
+    if (isJsonFields(revert) && typeof revert["messageID"] === "string") {
+      const { messageID: messageId, partID: partId } = revert;
+      this.#revert = { messageId, partId: typeof partId === "string" ? partId : null };
+    }
+    return { bodies: [], time: isJsonFields(time) ? time["created"] : undefined };
+  }
+
+  element(value: JsonFields, place: UnitPlace): ReadElement {
+    const { info, parts: listed } = value;
+    if (!isJsonFields(info)) return { bodies: [], isUnreadable: false };
+    const { id, role } = info;
+    const time = isJsonFields(info["time"]) ? info["time"]["created"] : undefined;
+    const given = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isJsonFields) : [];
+    const { parts, isHidden } = this.#shown(given, String(id), value["reverted"] === true);
+    const bodies = this.#bodies(info, parts, place);
+    const isUnreadable = bodies === null && (role === "user" || role === "assistant");
+    if (typeof id === "string") this.#recordIds.set(id, id);
+    return { bodies: bodies ?? [], isUnreadable, id, time, isHidden };
+  }
+
+  /** Of a message that is taken back in part, the parts before that stay. */
+  #shown(
+    parts: readonly JsonFields[],
+    messageId: string,
+    isReverted: boolean,
+  ): { readonly parts: readonly JsonFields[]; readonly isHidden: boolean } {
+    if (this.#isReverted || isReverted) return { parts, isHidden: true };
+    if (this.#revert?.messageId !== messageId) return { parts, isHidden: false };
+    this.#isReverted = true;
+    const { partId } = this.#revert;
+    const at = partId === null ? 0 : parts.findIndex((part) => part["id"] === partId);
+    return at <= 0 ? { parts, isHidden: true } : { parts: parts.slice(0, at), isHidden: false };
+  }
+
+  #bodies(info: JsonFields, parts: readonly JsonFields[], { line }: UnitPlace): readonly RecordBody[] | null {
+    const native = nativeOf(info);
+    const compaction = parts.find(({ type }) => type === "compaction");
+    if (info["role"] === "user" && compaction !== undefined) {
+      const from = compaction["tail_start_id"];
+      this.#keptFrom = typeof from === "string" ? (this.#recordIds.get(from) ?? null) : null;
+      return [];
+    }
+    if (info["role"] === "user") return firstWith(toldBodies({ role: "user", parts: parts.flatMap(uiPart) }), native);
+    if (info["role"] !== "assistant") return null;
+    const usage = usageOf(info["tokens"]);
+    if (info["summary"] === true && this.#keptFrom !== undefined) return this.#summary(info, parts, usage, line);
+    const { modelID: model, providerID: provider } = info;
+    const bodies = replyBodies({ parts: parts.flatMap(uiPart) }, { model, provider });
+    if (bodies === null) return null;
+    return firstWith(bodies.length === 0 ? [] : ended(counted(bodies, usage), info["error"]), native);
+  }
+
+  #summary(info: JsonFields, parts: readonly JsonFields[], usage: Usage | null, line: number): readonly RecordBody[] {
+    const kept = this.#keptFrom;
+    this.#keptFrom = undefined;
+    const texts = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
+    const summary = texts.join("\n\n");
+    // A summary that failed compacts nothing.
+    if (summary === "" || isJsonFields(info["error"])) return [];
+    const own = typeof info["id"] === "string" ? info["id"] : `${line}`;
+    const counts = usage === null ? {} : { usage };
+    const details = { source: "opencode", ...counts };
+    return [
+      { type: "compaction", summary, firstKeptEntryId: kept ?? own, tokensBefore: 0, details, native: nativeOf(info) },
+    ];
+  }
+}
+
+const knownFields: ReadonlySet<string> = new Set(["id", "sessionID", "role", "time", "tokens"]);
+
+function nativeOf(info: JsonFields): JsonFields {
+  return fieldsWithout(info, knownFields);
+}
+
+function firstWith(bodies: readonly RecordBody[] | null, native: JsonFields): readonly RecordBody[] | null {
+  const [first, ...others] = bodies ?? [];
+  return first === undefined ? bodies : [{ ...first, native }, ...others];
+}
+
+/** The usage of all calls of a message stands in its first reply. */
+function counted(bodies: readonly RecordBody[], usage: Usage | null): readonly RecordBody[] {
+  const at = bodies.findIndex(({ message }) => (message as JsonFields | undefined)?.["role"] === "assistant");
+  if (usage === null || at < 0) return bodies;
+  return bodies.map((body, index) =>
+    index === at ? { ...body, message: { ...(body["message"] as JsonFields), usage } } : body,
+  );
+}
+
+/** A message that ended in an error: the program leaves it out, but for what came before somebody stopped it. */
+function ended(bodies: readonly RecordBody[], error: unknown): readonly RecordBody[] {
+  if (!isJsonFields(error) || error["name"] === "MessageAbortedError") return bodies;
+  const data = isJsonFields(error["data"]) ? error["data"] : {};
+  const errorMessage = typeof data["message"] === "string" ? data["message"] : String(error["name"]);
+  return bodies.map((body) => {
+    const message = body["message"] as JsonFields;
+    return message["role"] === "assistant"
+      ? { ...body, message: { ...message, stopReason: "error", errorMessage } }
+      : body;
+  });
+}
+
+/** What stands in a context for an output that was cleared. */
+const clearedOutput = "[Old tool result content cleared]";
+
+/** A part as the AI SDK has it, which the program makes of it. */
+function uiPart(part: JsonFields): readonly JsonFields[] {
+  const { type, ignored, mime, tool, callID, state, metadata } = part;
+  if (type === "text") return ignored === true ? [] : [part];
+  if (type === "reasoning") return [{ ...part, providerMetadata: metadata }];
+  if (type === "file") return [{ ...part, mediaType: mime }];
+  if (type === "step-start") return [part];
+  if (type !== "tool" || !isJsonFields(state)) return [];
+  const { status, input, output, error, time } = state;
+  const isCleared = isJsonFields(time) && time["compacted"] !== undefined;
+  const states: Readonly<Record<string, string>> = { completed: "output-available", error: "output-error" };
+  return [
+    {
+      type: `tool-${String(tool)}`,
+      toolCallId: callID,
+      state: states[String(status)] ?? "input-available",
+      input,
+      output: isCleared ? clearedOutput : output,
+      errorText: error,
+    },
+  ];
+}
+
+/** The program counts reasoning beside the output. */
+function usageOf(tokens: unknown): Usage | null {
+  if (!isJsonFields(tokens)) return null;
+  const cache = isJsonFields(tokens["cache"]) ? tokens["cache"] : {};
+  const [input, said, reasoning] = [countOf(tokens["input"]), countOf(tokens["output"]), countOf(tokens["reasoning"])];
+  const [cacheRead, cacheWrite] = [countOf(cache["read"]), countOf(cache["write"])];
+  const output = said + reasoning;
+  const totalTokens = input + output + cacheRead + cacheWrite;
+  if (totalTokens === 0) return null;
+  const usage = { input, output, cacheRead, cacheWrite, totalTokens };
+  return reasoning === 0 ? usage : { ...usage, reasoning };
+}
+
+function countOf(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}

@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { uiMessagesOf } from "../ai-sdk/write-ui-messages.ts";
+import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
+
+/** The version whose documents these are. */
+const writtenVersion = "1.18.33";
+
+/** Writes what a model would be sent now, as `opencode export` writes a session. */
+export const opencodeWriter: FormatWriter = {
+  writesHistory: false,
+  *write(session, options) {
+    for (const message of new OpencodeDocument(session, options).all()) yield JSON.stringify(message);
+  },
+  frame: (session) => ({ head: `{"info":${JSON.stringify(infoOf(session))},"messages":[`, tail: "\n]}\n" }),
+  sessionId: ({ sessionId, createdAtMs }) => idOf("ses", createdAtMs, 0, sessionId),
+  path: ({ sessionId }) => [`${sessionId}.json`],
+  resume: null,
+};
+
+function infoOf({ sessionId, cwd, label, title, createdAtMs }: WrittenSession): JsonFields {
+  return {
+    id: sessionId,
+    slug: sessionId.slice(-8).toLowerCase(),
+    projectID: "global",
+    directory: cwd,
+    title: label ?? title ?? "Imported session",
+    version: writtenVersion,
+    time: { created: createdAtMs, updated: createdAtMs },
+  };
+}
+
+/** An id as the program makes them: they sort by time, and then by number. */
+function idOf(prefix: string, atMs: number, count: number, text: string): string {
+  const time = (BigInt(Math.max(0, Math.trunc(atMs))) * 4096n + BigInt(count % 4096)).toString(16);
+  const letters = createHash("sha256").update(text).digest("hex").slice(0, 14);
+  return `${prefix}_${time.padStart(12, "0").slice(-12)}${letters}`;
+}
+
+class OpencodeDocument {
+  readonly #session: WrittenSession;
+  readonly #options: WriteOptions;
+  #atMs: number;
+  #count = 0;
+  #promptId = "";
+
+  constructor(session: WrittenSession, options: WriteOptions) {
+    this.#session = session;
+    this.#options = options;
+    this.#atMs = session.createdAtMs;
+  }
+
+  *all(): Generator<JsonFields> {
+    for (const { role, metadata, parts } of uiMessagesOf(this.#session, this.#options)) {
+      const stated = isJsonFields(metadata) ? metadata : {};
+      const createdMs = Date.parse(String(stated["createdAt"]));
+      if (Number.isFinite(createdMs)) this.#atMs = Math.max(this.#atMs, createdMs);
+      const given = parts as readonly JsonFields[];
+      if (role === "assistant") yield* this.#replies(given, stated);
+      else yield this.#prompt(given, role === "user");
+    }
+  }
+
+  #prompt(parts: readonly JsonFields[], isTyped: boolean): JsonFields {
+    const id = (this.#promptId = this.#id("msg"));
+    const model = { providerID: "unknown", modelID: "unknown" };
+    const info = { ...this.#place(id), role: "user", time: { created: this.#atMs }, agent: "build", model };
+    return { info, parts: parts.flatMap((part) => this.#part(part, id, isTyped ? {} : { synthetic: true })) };
+  }
+
+  /** A message for each call of the model. */
+  *#replies(parts: readonly JsonFields[], { model, provider }: JsonFields): Generator<JsonFields> {
+    const steps: JsonFields[][] = [];
+    for (const part of parts) {
+      if (part["type"] === "step-start" || steps.length === 0) steps.push([]);
+      steps.at(-1)?.push(part);
+    }
+    for (const step of steps) {
+      const id = this.#id("msg");
+      const isCalling = step.some(({ type }) => type === "dynamic-tool");
+      const { cwd } = this.#session;
+      const info = {
+        ...this.#place(id),
+        parentID: this.#promptId,
+        role: "assistant",
+        mode: "build",
+        agent: "build",
+        path: { cwd, root: "/" },
+        cost: 0,
+        tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+        modelID: typeof model === "string" ? model : "unknown",
+        providerID: typeof provider === "string" ? provider : "unknown",
+        time: { created: this.#atMs, completed: this.#atMs },
+        finish: isCalling ? "tool-calls" : "stop",
+      };
+      yield { info, parts: step.flatMap((part) => this.#part(part, id, {})) };
+    }
+  }
+
+  #part(part: JsonFields, messageID: string, more: JsonFields): readonly JsonFields[] {
+    const place = { ...this.#place(this.#id("prt")), messageID };
+    const time = { start: this.#atMs, end: this.#atMs };
+    const { type, text, toolName, toolCallId, state, input, output, errorText, mediaType, url, filename } = part;
+    const metadata = part["providerMetadata"];
+    switch (type) {
+      case "step-start":
+        return [{ ...place, type }];
+      case "text":
+        return [{ ...place, type, text, ...more }];
+      case "reasoning":
+        return [{ ...place, type, text, time, ...(metadata === undefined ? {} : { metadata }) }];
+      case "file":
+        return [{ ...place, type, mime: mediaType, url, ...(filename === undefined ? {} : { filename }) }];
+      case "dynamic-tool": {
+        const answered =
+          state === "output-available"
+            ? { status: "completed", input, output, title: "", metadata: {}, time }
+            : { status: "error", input, error: errorText ?? "", time };
+        return [{ ...place, type: "tool", tool: toolName, callID: toolCallId, state: answered }];
+      }
+      default:
+        return [];
+    }
+  }
+
+  #place(id: string): JsonFields {
+    return { id, sessionID: this.#session.sessionId };
+  }
+
+  #id(prefix: string): string {
+    this.#count += 1;
+    // More of one millisecond would begin anew.
+    if (this.#count % 4096 === 0) this.#atMs += 1;
+    return idOf(prefix, this.#atMs, this.#count, `${this.#session.sessionId} ${this.#count}`);
+  }
+}

@@ -1,0 +1,20 @@
+import { foreignFormats, type ForeignFormatName, type FormatLoss } from "@throughline/foreign-formats";
+import type { ReadSession } from "./read-units.ts";
+
+/** A session as a format writes it. */
+export interface WrittenText {
+  readonly text: string;
+  /** What was reported, in the order of the report. */
+  readonly losses: readonly string[];
+}
+
+/** Writes a session that was read as a document of another format. */
+export function writtenDocument(name: ForeignFormatName, { records, headId }: ReadSession): WrittenText {
+  const writer = foreignFormats.get(name)?.writer;
+  if (writer?.frame === undefined) throw new Error(`${name} writes no documents`);
+  const session = { records, headId, sessionId: "s1", cwd: "/home/u", label: null, title: null, createdAtMs: 1000 };
+  const losses: FormatLoss[] = [];
+  const { head, tail } = writer.frame(session);
+  const elements = [...writer.write(session, { onLoss: (loss) => losses.push(loss) })];
+  return { text: `${head}${elements.join(",\n")}${tail}`, losses: losses.map(({ what, kind }) => `${what} ${kind}`) };
+}

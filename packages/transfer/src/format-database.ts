@@ -1,0 +1,42 @@
+import { foreignFormats, type ForeignFormat } from "@throughline/foreign-formats";
+import { databaseSource } from "./database-session.ts";
+import { guarded, type FoundSource } from "./found-source.ts";
+import type { ForeignDatabase } from "./node/foreign-database.ts";
+
+/** The format that keeps its sessions in such a database; null for any other database. */
+export function formatOfDatabase(database: ForeignDatabase): ForeignFormat | null {
+  for (const format of foreignFormats.values()) {
+    const tables = Object.entries(format.database?.tables ?? {});
+    const hasAll = tables.every(([table, names]) => {
+      const columns = database.columns(table);
+      return names.every((name) => columns.has(name));
+    });
+    if (tables.length > 0 && hasAll) return format;
+  }
+  return null;
+}
+
+/** The sessions of a database of another program. A row, or several that belong together, is a line. */
+export async function* formatDatabase(database: ForeignDatabase, format: ForeignFormat): AsyncGenerator<FoundSource> {
+  for (const session of format.database?.sessions(database) ?? []) {
+    const { sessionId, entry, spawnedBy, lines } = session;
+    const source = databaseSource({
+      databasePath: database.path,
+      format: format.name,
+      agentId: null,
+      key: null,
+      sessionId,
+      entry,
+      lines,
+      isArchived: false,
+      archivedAtMs: null,
+      findings: [],
+    });
+    const found = { ...source, foreign: format, ...(spawnedBy === null ? {} : { spawnedBy }) };
+    yield* guarded(source.path, one(found));
+  }
+}
+
+async function* one(source: FoundSource): AsyncGenerator<FoundSource> {
+  yield source;
+}
