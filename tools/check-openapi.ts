@@ -26,7 +26,10 @@ if (import.meta.main) {
     if (isWrite) writeFileSync(full, text);
     return !isSame(path, readFileSync(full, "utf8"), text);
   });
-  for (const [path] of different) process.stdout.write(`${path} differs from the schemas; run --write\n`);
+  for (const [path] of different)
+    process.stdout.write(
+      `${path} differs from the schemas; run: node --conditions=@throughline/source tools/check-openapi.ts --write\n`,
+    );
   process.stdout.write(`openapi: ${different.length === 0 ? "as the schemas have it" : "out of date"}\n`);
   process.exitCode = different.length === 0 ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-import type { ContextGauge, ContextSize } from "./context-gauge.ts";
+import type { ContextGauge, ContextSize } from "@throughline/server/context-size";
 import { grouped } from "./counted.ts";
 import { ageText, timeText } from "./time-text.ts";
 

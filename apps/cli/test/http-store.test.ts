@@ -275,3 +275,60 @@ describe("the token of server.json", () => {
     expect((await overHttp(["sessions", "--json"], "", far)).code).toBe(1);
   });
 });
+
+describe("import with a token of one namespace", () => {
+  const tenant = (more: Partial<TokenRights> = {}): Promise<string> =>
+    server.tokens
+      .create({ ...everything, namespace: "tenant", scopes: ["read", "write"], ...more }, "tenant")
+      .then(({ text }) => text);
+  const args = ["import", "s1.jsonl", "--namespace", "tenant", "--json"];
+
+  it("knows what was imported, also after a purge", async () => {
+    const secret = await tenant();
+    const first = await overHttp(args, "", secret);
+    expect([first.code, objects(first.stdout)[0]]).toMatchObject([0, { sources: [{ state: "imported" }] }]);
+    const { sources } = objects(first.stdout)[0] as { readonly sources: readonly { readonly key: string }[] };
+    const remover = await tenant({ scopes: ["read", "write", "delete"] });
+    const removed = await overHttp(
+      ["delete", sources[0]?.key ?? "", "--purge", "--yes", "--namespace", "tenant"],
+      "",
+      remover,
+    );
+    expect(removed.code).toBe(0);
+    // The notes of the import outlive the session.
+    const again = await overHttp(args, "", secret);
+    expect(objects(again.stdout)[0]).toMatchObject({ sources: [{ state: "skipped" }] });
+  });
+
+  it("reaches nothing else beside its namespace", async () => {
+    const secret = await tenant();
+    const ask = async (path: string, namespace: string, init: RequestInit = {}): Promise<number> => {
+      const headers = {
+        authorization: `Bearer ${secret}`,
+        "throughline-namespace": namespace,
+        "content-type": "application/json",
+      };
+      return (await fetch(`${server.url}/api/v1${path}`, { ...init, headers })).status;
+    };
+    const notes = "prefix=agent:main:imports:&agent=main";
+    expect(await ask(`/sessions?${notes}`, "tenant.imports")).toBe(200);
+    expect(await ask(`/sessions?${notes}`, "other.imports")).toBe(403);
+    expect(await ask("/sessions", "tenant.imports")).toBe(403);
+    expect(await ask("/sessions?prefix=agent:main:&agent=main", "tenant.imports")).toBe(403);
+    expect(await ask("/stats", "tenant.imports")).toBe(403);
+    expect(await ask("/search?q=x", "tenant.imports")).toBe(403);
+    expect(await ask("/sessions/notes", "tenant.imports")).toBe(404);
+    expect(await ask("/sessions/notes", "tenant.imports", { method: "PUT", body: "{}" })).toBe(403);
+    const one = "/sessions/agent:main:imports:x";
+    expect(await ask(`${one}/rename`, "tenant.imports", { method: "POST", body: '{"key":"free"}' })).toBe(403);
+    expect(await ask(`${one}/events`, "tenant.imports")).toBe(403);
+    const entry = { method: "PUT", body: '{"sessionId":"x"}' };
+    expect(await ask("/sessions/notes/entry", "tenant.imports", entry)).toBe(404);
+  });
+
+  it("of some agents imports without these notes", async () => {
+    const secret = await tenant({ agents: ["main"] });
+    const run = await overHttp([...args, "--key", "agent:main:cli:direct:mine"], "", secret);
+    expect([run.code, objects(run.stdout)[0]]).toMatchObject([0, { sources: [{ state: "imported" }] }]);
+  });
+});

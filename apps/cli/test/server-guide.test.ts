@@ -17,7 +17,7 @@ it.skipIf(!hasPython)("the Python of the guide has a whole turn with a server", 
   await expect.poll(() => stdout, { timeout: 30_000 }).toContain("\n");
   const env = cleanEnvironment(directory.path);
   const run = spawnSync("python3", ["-"], { input: program, env, encoding: "utf8" });
-  expect([run.stderr, run.stdout]).toEqual(["", "1 user\n2 assistant\n"]);
+  expect([run.stderr, run.stdout]).toEqual(["", "2 user\n3 assistant\n"]);
   child.kill("SIGTERM");
   await new Promise((resolve) => child.on("close", resolve));
   directory.remove();

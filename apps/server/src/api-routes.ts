@@ -1,9 +1,13 @@
 import { openApiDocument, type JsonObject } from "./http/openapi-document.ts";
 import type { RouteDefinition } from "./http/route.ts";
 import { adminRoutes } from "./routes/admin-routes.ts";
+import { callRoutes } from "./routes/call-routes.ts";
+import { contextRoutes } from "./routes/context-routes.ts";
 import { documentRoutes } from "./routes/document-routes.ts";
 import { eventRoutes } from "./routes/event-routes.ts";
 import { lifeCycleRoutes } from "./routes/life-cycle-routes.ts";
+import { messageRoutes } from "./routes/message-routes.ts";
+import { outlineRoutes } from "./routes/outline-routes.ts";
 import { partialRoutes } from "./routes/partial-routes.ts";
 import { readingRoutes } from "./routes/reading-routes.ts";
 import { recordRoutes } from "./routes/record-routes.ts";
@@ -11,6 +15,8 @@ import { rewindRoutes } from "./routes/rewind-routes.ts";
 import { searchRoutes } from "./routes/search-routes.ts";
 import { sessionRoutes } from "./routes/session-routes.ts";
 import { storeRoutes } from "./routes/store-routes.ts";
+import { summaryRoutes } from "./routes/summary-routes.ts";
+import { transferRoutes } from "./routes/transfer-routes.ts";
 import { turnRoutes } from "./routes/turn-routes.ts";
 import { version } from "./version.ts";
 
@@ -19,8 +25,14 @@ export const apiRoutes: readonly RouteDefinition[] = [
   ...storeRoutes,
   ...sessionRoutes,
   ...recordRoutes,
+  ...messageRoutes,
   ...turnRoutes,
+  ...contextRoutes,
+  ...callRoutes,
+  ...summaryRoutes,
   ...readingRoutes,
+  ...outlineRoutes,
+  ...transferRoutes,
   ...lifeCycleRoutes,
   ...rewindRoutes,
   ...partialRoutes,

@@ -19,6 +19,7 @@ import { createRateLimits } from "./security/rate-limits.ts";
 import { createTokenStore, type TokenStore } from "./security/token-store.ts";
 import type { ServerContext } from "./server-context.ts";
 import { defaultLimits, type ServerOptions } from "./server-options.ts";
+import { createSummaries } from "./summaries.ts";
 import { version as ownVersion } from "./version.ts";
 
 /** A server that listens. */
@@ -61,6 +62,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     nowMs: monotonicMs,
     onFailure: (error) => log.failed("The store cannot be reached.", error),
   });
+  const summaries = createSummaries(store, clock, options.summaries);
   let document: string | null = null;
   const context: ServerContext = {
     store,
@@ -68,6 +70,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     streams,
     tokens,
     audit: createAuditLog(store, nowMs),
+    summaries,
     document: () => (document ??= JSON.stringify(apiDocument())),
     drain: () => drain(),
     version: options.version ?? ownVersion,
@@ -132,6 +135,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     streams.close();
     hub.close();
     metrics.close();
+    await summaries.checkpointer.close();
     try {
       await options.onStopping?.(tokens);
     } finally {

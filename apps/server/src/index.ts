@@ -8,3 +8,4 @@ export { createTokenStore, isValidToken } from "./security/token-store.ts";
 export type { TokenInfo, TokenRights, TokenStore } from "./security/token-store.ts";
 export { scopes } from "./security/scopes.ts";
 export type { Scope } from "./security/scopes.ts";
+export type { SummaryOptions } from "./summaries.ts";

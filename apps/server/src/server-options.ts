@@ -1,6 +1,7 @@
 import type { DestinationStream } from "pino";
 import type { Clock, SessionEventListener, SessionStore } from "@throughline/core";
 import type { LogLevel } from "./operations/request-log.ts";
+import type { SummaryOptions } from "./summaries.ts";
 import type { TokenStore } from "./security/token-store.ts";
 
 export interface ServerLimits {
@@ -59,6 +60,8 @@ export interface ServerOptions {
   readonly drainDelayMs?: number;
   /** Called when requests have ended, before the store is closed. */
   readonly onStopping?: (tokens: TokenStore) => Promise<void>;
+  /** Who writes summaries and checkpoints. @default rules, without a model */
+  readonly summaries?: SummaryOptions;
   /** @default the system's clock */
   readonly clock?: Clock;
   /** What the server calls itself. @default the version of this package */

@@ -110,7 +110,8 @@ describe("a turn", () => {
       head: { turn: null },
     });
     const { body } = await serving.ask("GET", `/sessions/${key}`);
-    expect(body).toMatchObject({ label: "Talk", head: { fence: 1, turn: null, lastSeq: 3 } });
+    // With the marks where the turn begins and ends.
+    expect(body).toMatchObject({ label: "Talk", messageCount: 3, head: { fence: 1, turn: null, lastSeq: 5 } });
   });
 
   it("is refused while another runs, names that one, and is waited for", async () => {
@@ -141,7 +142,7 @@ describe("a turn", () => {
       await serving.ask("POST", `/sessions/${key}/turns`, { body, headers }),
     ];
     expect([second.status, second.body["fence"], second.body["replayed"]]).toEqual([201, first.body["fence"], true]);
-    expect((await serving.ask("GET", `/sessions/${key}/records`)).body["count"]).toBe(1);
+    expect((await serving.ask("GET", `/sessions/${key}/records?role=user`)).body["count"]).toBe(1);
   });
 });
 
@@ -316,6 +317,15 @@ describe("the rest of the routes", () => {
     const calls = await serving.ask("GET", `/sessions/${key}/calls`);
     const [shown] = calls.body["items"] as readonly { readonly callId: string }[];
     await serving.ask("GET", `/sessions/${key}/calls/${shown?.callId ?? ""}`);
+    for (const below of [`calls/${shown?.callId ?? ""}/request`, "outline", "export", "findings"])
+      await serving.ask("GET", `/sessions/${key}/${below}`);
+    for (const below of ["compact", "checkpoint"])
+      await serving.ask("POST", `/sessions/${key}/${below}`, { body: { dryRun: true } });
+    const messages = [{ role: "user", content: "x" }];
+    await serving.ask("POST", `/sessions/${key}/messages?api=openai`, {
+      body: { messages },
+      headers: { "throughline-fence": "1" },
+    });
     const { sessionId } = (await serving.ask("GET", `/sessions/${key}`)).body;
     const place = { v: 1, sessionId, turnId: "t", fence: 1, step: 1, attempt: 0, afterSeq: 1 };
     const partial = { ...place, provider: null, api: null, model: null, text: "so far", updatedMs: 1 };

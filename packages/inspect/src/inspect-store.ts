@@ -77,7 +77,8 @@ function unreadable(error: ThroughlineError, key: string | null): Finding {
   return createFinding(error.code === "STORE_CORRUPT" ? "STORE_DAMAGED" : "FILE_UNREADABLE", error.message, place);
 }
 
-async function inspectSession(
+/** What is odd in one session. A session that cannot be read is a finding. @throws {ThroughlineError} ABORTED */
+export async function inspectSession(
   store: SessionStore,
   { ref, head }: SessionState,
   signal: AbortSignal | undefined,

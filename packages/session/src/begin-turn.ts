@@ -1,14 +1,31 @@
 import { createHash } from "node:crypto";
-import { hasErrorCode, type AppendResult, type Clock, type OpenTurn, type RecordDraft } from "@throughline/core";
+import {
+  hasErrorCode,
+  type AppendOptions,
+  type AppendResult,
+  type Clock,
+  type OpenTurn,
+  type RecordDraft,
+  type SessionHead,
+} from "@throughline/core";
 import type { InterruptedTurn } from "./turn-outcome.ts";
 import type { Emit } from "./session-event.ts";
 
 import { turnMarkDraft, type TurnMark } from "./turn-mark.ts";
 import type { TurnOwners } from "./turn-owners.ts";
-import type { WindowLog } from "./window-log.ts";
+import type { WindowTurn } from "./window-facts.ts";
+
+/** What beginning a turn needs of a session: a window log, or its head alone. */
+export interface TurnPlace {
+  readonly head: SessionHead;
+  /** `turn`: the newest turn as far as it is known. */
+  readonly facts: { readonly turn: WindowTurn | null };
+  append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult>;
+  catchUp(): Promise<void>;
+}
 
 export interface BeginOptions {
-  readonly log: WindowLog;
+  readonly log: TurnPlace;
   readonly clock: Clock;
   readonly owners: TurnOwners;
   /** Turns of this process that ended without being closed, by their ids. */
@@ -21,6 +38,8 @@ export interface BeginOptions {
   readonly idempotencyKey: string | null;
   readonly signal: AbortSignal | undefined;
   readonly emit: Emit | null;
+  /** The head that the caller wants to find; another one is refused. @default whatever head there is */
+  readonly expect?: { readonly head: string | null };
 }
 
 export type Beginning =
@@ -41,6 +60,7 @@ export async function beginTurn(options: BeginOptions): Promise<Beginning> {
       return await open(options);
     } catch (error) {
       if (!hasErrorCode(error, "SESSION_BUSY", "TURN_FENCED", "APPEND_CONFLICT") || tries >= maxTries) throw error;
+      if (options.expect !== undefined && hasErrorCode(error, "APPEND_CONFLICT")) throw error;
       await log.catchUp();
       const turn = log.head.turn;
       const isRunning = hasErrorCode(error, "SESSION_BUSY") && (turn === null || !isGone(turn, options));
@@ -57,15 +77,17 @@ async function open(options: BeginOptions): Promise<Beginning> {
   const held = idempotencyKey === null ? { owner, leaseUntilMs, fence } : {};
   const mark: TurnMark = { turnId, state: "open", ...held, ...(resumes === null ? {} : { resumes }) };
   const left = log.head.turn;
+  const interruptedTurn = left === null ? null : readInterruptedTurn(log, left);
   const marks = [...(left === null || idempotencyKey !== null ? [] : [endMark(left)]), turnMarkDraft(mark)];
   const result = await log.append([...marks, ...options.drafts()], {
     turn: { action: "open", turnId, owner, leaseUntilMs, fence },
     ...(signal === undefined ? {} : { signal }),
-    expect: { head: log.head.headId },
+    expect: options.expect ?? { head: log.head.headId },
     ...(idempotencyKey === null ? {} : { idempotencyKey: storeKey(idempotencyKey) }),
   });
   if (result.replayed && !isOpenedBy(result, { turnId, owner, leaseUntilMs, fence }))
     return { kind: "replayed", result };
+  if (interruptedTurn !== null) options.emit?.({ name: "turn.interrupted", interruptedTurn });
   return { kind: "begun", fence, result };
 }
 
@@ -90,9 +112,10 @@ async function closeGone(options: BeginOptions): Promise<void> {
   if (turn === null) return;
   const isOver = turn.leaseUntilMs <= clock.nowMs();
   if (!isOver && !isGone(turn, options)) return;
+  // The opening itself ends a turn whose lease is over, unless it must be the same at every try.
+  if (isOver && idempotencyKey === null) return;
   const interruptedTurn = readInterruptedTurn(log, turn);
-  if (!isOver || idempotencyKey !== null)
-    await log.append([endMark(turn)], { turn: { action: "close", fence: turn.fence } });
+  await log.append([endMark(turn)], { turn: { action: "close", fence: turn.fence } });
   emit?.({ name: "turn.interrupted", interruptedTurn });
 }
 
@@ -104,7 +127,7 @@ export function isGone(
   return abandoned.has(turnId) || owners.stateOf(owner) === "gone";
 }
 
-export function readInterruptedTurn(log: WindowLog, { turnId, owner }: OpenTurn): InterruptedTurn {
+export function readInterruptedTurn(log: Pick<TurnPlace, "facts">, { turnId, owner }: OpenTurn): InterruptedTurn {
   const known = log.facts.turn?.mark.turnId === turnId ? log.facts.turn : null;
   return { turnId, owner, sinceMs: known?.sinceMs ?? null, text: known?.text ?? null };
 }

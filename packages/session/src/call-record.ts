@@ -125,6 +125,11 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whoever may append may write a record of a call. */
+function isSeq(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
+
 /** A record of a call: the call, or the further part of one. */
 export type CallPart =
   | { readonly part: 1; readonly call: CallFacts; readonly hasMore: boolean }
@@ -152,7 +157,7 @@ export function readCallPart(record: SessionRecord): CallPart | null {
   const thinkingOut = Array.isArray(data["thinkingOut"]) ? (data["thinkingOut"] as unknown as ThinkingRange) : null;
   if (data["part"] === 2) return { part: 2, turnId, step, attempt, changes, thinkingOut, splice };
   const { provider, model, toSeq, outcome } = data;
-  if (typeof provider !== "string" || typeof model !== "string" || typeof toSeq !== "number") return null;
+  if (typeof provider !== "string" || typeof model !== "string" || !isSeq(toSeq)) return null;
   const call: CallFacts = {
     turnId,
     step,
@@ -160,7 +165,7 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     provider,
     api: textOr(data["api"], provider),
     model,
-    fromSeq: numberOr(data["fromSeq"], 1),
+    fromSeq: isSeq(data["fromSeq"]) ? data["fromSeq"] : 1,
     toSeq,
     headId: textOr(data["headId"], null),
     summaryId: textOr(data["summaryId"], null),

@@ -1,6 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { throughlineKind, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
-import type { SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import type { RecordHead, SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
 import { explainCalls } from "./explain-calls.ts";
 import type { ExplainedCall } from "./explain-calls.ts";
 
@@ -62,6 +63,59 @@ export async function readCalls(
   const results = await resultsOf(store, ref, calls, readOptions);
   const all = [...results, ...neededFor(calls, kept)].toSorted((one, other) => one.seq - other.seq);
   return { shown: chosen(explainCalls(all), query), hasCalls };
+}
+
+/** One call, and the records that its request is rebuilt from. */
+export interface FoundCall {
+  readonly call: ExplainedCall;
+  /** From its first record on, up to the last that states something of the call. */
+  readonly records: readonly StoredRecord[];
+}
+
+/**
+ * Reads one call: the records that it was given, its own record, and what follows of it. Nothing before or behind them is
+ * read. Null where the record is not that of a call.
+ *
+ * @param head the record that `callId` of an `ExplainedCall` names
+ * @throws {ThroughlineError} ABORTED, and what the store throws
+ */
+export async function readCall(
+  store: SessionStore,
+  ref: SessionRef,
+  { seq, id }: Pick<RecordHead, "seq" | "id">,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<FoundCall | null> {
+  const own: StoredRecord[] = [];
+  for await (const { records } of store.read(ref, { ...options, afterSeq: seq - 1, limit: 1 })) own.push(...records);
+  const [first] = own;
+  const part = first === undefined ? null : readCallPart(first.record);
+  if (first?.id !== id || part?.part !== 1) return null;
+  const before: StoredRecord[] = [];
+  const given = { ...options, afterSeq: Math.max(0, part.call.fromSeq - 1), beforeSeq: seq };
+  for await (const { records } of store.read(ref, given)) before.push(...records);
+  if (part.hasMore) own.push(...(await furtherParts(store, ref, part.call, { ...options, afterSeq: seq })));
+  const records = [...before, ...own];
+  const call = explainCalls(records).find(({ callId }) => callId === id);
+  return call === undefined ? null : { call, records };
+}
+
+/** The further parts of a call stand before the next call. */
+async function furtherParts(
+  store: SessionStore,
+  ref: SessionRef,
+  call: CallFacts,
+  options: { readonly afterSeq: number; readonly signal?: AbortSignal },
+): Promise<readonly StoredRecord[]> {
+  const found: StoredRecord[] = [];
+  for await (const { records } of store.read(ref, options)) {
+    for (const stored of records) {
+      const next = readCallPart(stored.record);
+      if (next === null) continue;
+      if (next.part === 1 || !isSameCall(next, call)) return found;
+      found.push(stored);
+    }
+  }
+  return found;
 }
 
 function turnOf({ data }: SessionRecord): unknown {

@@ -11,6 +11,7 @@ export interface TurnMark {
   readonly state: TurnMarkState;
   /**
    * Of an open mark: as it was given to the store. Absent with an idempotency key, which needs the same record again.
+   * `fence` is also that of the mark that ends a turn held by a lease alone.
    */
   readonly owner?: string;
   readonly leaseUntilMs?: number;

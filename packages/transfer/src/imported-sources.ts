@@ -27,9 +27,9 @@ export interface ImportedSources {
   finish(): Promise<void>;
 }
 
-const keyStart = "agent:main:imports:";
-const runStart = `${keyStart}running:`;
-const marksStart = `${keyStart}sources:`;
+export const marksKeyStart = "agent:main:imports:";
+const runStart = `${marksKeyStart}running:`;
+const marksStart = `${marksKeyStart}sources:`;
 /** Of one entry: about twenty kilobytes. */
 const mostMarks = 1000;
 const pageSessions = 200;
@@ -66,10 +66,10 @@ class StoredMarks implements ImportedSources {
 
   async isInDoubt(): Promise<boolean> {
     try {
-      const [first] = await this.#page(keyStart, 1);
+      const [first] = await this.#page(marksKeyStart, 1);
       return first === undefined || first.ref.key.startsWith(runStart);
     } catch (error) {
-      if (!hasErrorCode(error, "KEY_AGENT_MISMATCH")) throw error;
+      if (!hasErrorCode(error, "KEY_AGENT_MISMATCH", "FORBIDDEN")) throw error;
       // A store that ends at an agent or a namespace: what was purged from it cannot be known.
       this.#isOutOfReach = true;
       return false;

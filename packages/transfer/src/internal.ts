@@ -8,6 +8,7 @@ export { isOwnPlace } from "./foreign/own-place.ts";
 export { sqliteFileOf } from "./foreign/sqlite-file.ts";
 export type { SqliteFile } from "./foreign/sqlite-file.ts";
 export { receiptOf } from "./import-receipt.ts";
+export { marksKeyStart, marksNamespace } from "./imported-sources.ts";
 export type { ImportResult } from "./import-results.ts";
 export { writeNewFile } from "./node/target-files.ts";
 export { readDrafts } from "./read-drafts.ts";

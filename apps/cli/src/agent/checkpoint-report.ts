@@ -2,7 +2,7 @@ import type { ListedCheckpoint } from "@throughline/checkpoint";
 import type { NoCheckpointReason } from "@throughline/checkpoint/internal";
 import type { Output } from "../output.ts";
 import { timeText } from "../time-text.ts";
-import type { SessionNames } from "./compaction-report.ts";
+import type { SessionNames } from "@throughline/server/compaction-json";
 
 /** A checkpoint as `--json` shows it. */
 export function checkpointObject(

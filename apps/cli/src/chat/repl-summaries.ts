@@ -1,5 +1,6 @@
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { compactionReports, compactionRow, compactionText } from "../agent/compaction-report.ts";
+import { compactionRow } from "@throughline/server/compaction-json";
+import { compactionReports, compactionText } from "../agent/compaction-report.ts";
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { causeText } from "./event-note.ts";
 import type { ReplContext } from "./repl-context.ts";

@@ -1,6 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
-import { compactionReports, compactionRow, compactionText, plannedRow, seqOf } from "../agent/compaction-report.ts";
-import type { CompactionRow } from "../agent/compaction-report.ts";
+import { compactionRow, plannedCompaction } from "@throughline/server/compaction-json";
+import type { CompactionRow } from "@throughline/server/compaction-json";
+import { compactionReports, compactionText } from "../agent/compaction-report.ts";
 import { inSession } from "../agent/in-session.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 
@@ -15,22 +16,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     if (isDryRun) {
       const plan = await session.planCompaction({ signal });
       if (plan.kind === "nothing") messages = plan.messages;
-      row =
-        plan.kind === "nothing"
-          ? plannedRow(names, {
-              state: "nothing",
-              reason: plan.reason,
-              tokensBefore: plan.tokens,
-              firstKeptSeq: null,
-              messagesRemoved: null,
-            })
-          : plannedRow(names, {
-              state: "planned",
-              reason: null,
-              tokensBefore: plan.tokensBefore,
-              messagesRemoved: plan.removedMessages,
-              firstKeptSeq: await seqOf(store, ref, plan.firstKeptId),
-            });
+      row = await plannedCompaction(store, ref, names, plan);
     } else {
       output.progress(`compacting ${session.key}`);
       const result = await session.compact({ signal });

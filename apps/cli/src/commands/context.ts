@@ -4,7 +4,7 @@ import { buildContext, historyTargets, limitContext } from "@throughline/history
 import type { Context, TargetName } from "@throughline/history";
 import { readHistoryCut } from "@throughline/session";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { measureContext, namedModel } from "../context-gauge.ts";
+import { measureContext, namedModel } from "@throughline/server/context-size";
 import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";

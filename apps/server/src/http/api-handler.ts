@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasErrorCode, parseSessionKey, sessionRef, type SessionRef } from "@throughline/core";
 import { z } from "zod";
 import { refused, sessionNotFound } from "@throughline/core/store";
-import { createView, type View } from "../security/view.ts";
+import { createView, scopeIn, type View } from "../security/view.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import type { ServerContext } from "../server-context.ts";
 import type { HeaderMap } from "./answer.ts";
@@ -75,7 +75,7 @@ export async function handleApi(
 /** A refused call of /admin is somebody who tries doors. */
 async function requireScope(context: ServerContext, view: View, route: RouteDefinition, id: string): Promise<void> {
   try {
-    view.require(route.scope);
+    view.require(scopeIn(view, route));
   } catch (error) {
     if (route.scope === "admin") {
       const { token, namespace } = view;

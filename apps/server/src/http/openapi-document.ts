@@ -100,11 +100,13 @@ function operationOf(route: RouteDefinition, components: Record<string, unknown>
         }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(answers).map(([status, { description: what, schema, type = "application/json" }]) => {
-          const shape = schema === undefined ? null : schemaOf(schema, "output", components);
-          if (shape === null && type === "application/json") return [status, { description: what }];
-          return [status, { description: what, content: content([type], shape ?? { type: "string" }) }];
-        }),
+        Object.entries(answers).map(
+          ([status, { description: what, schema, type = "application/json", types = [type] }]) => {
+            const shape = schema === undefined ? null : schemaOf(schema, "output", components);
+            if (shape === null && type === "application/json") return [status, { description: what }];
+            return [status, { description: what, content: content(types, shape ?? { type: "string" }) }];
+          },
+        ),
       ),
       ...problemsOf(route),
     },

@@ -24,6 +24,8 @@ interface AnswerRule {
   readonly schema?: z.ZodType;
   /** @default application/json */
   readonly type?: string;
+  /** In the place of `type`, where the answer has one of several. */
+  readonly types?: readonly string[];
 }
 
 export interface RouteDefinition<Query extends z.ZodObject = z.ZodObject, Body extends z.ZodType = z.ZodType> {

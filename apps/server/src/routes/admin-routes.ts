@@ -122,7 +122,8 @@ function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewTo
   const { token } = request.view;
   const { namespace = token.namespace, agents = token.agents, scopes, expiresAtMs = null } = wire;
   if (namespace !== "*") assertNamespace(namespace);
-  if (reservedNamespaces.has(namespace))
+  // A tenant of that name would share it with the notes about what another one imported.
+  if (reservedNamespaces.has(namespace) || namespace.endsWith(".imports"))
     throw refused("FORBIDDEN", "The namespace belongs to the server.", { needs: "namespace" });
   if (agents !== "*") for (const agent of agents) assertAgentId(agent);
   if (expiresAtMs !== null && expiresAtMs <= request.context.clock.nowMs())

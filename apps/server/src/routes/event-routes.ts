@@ -6,7 +6,7 @@ import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
 import { EventStream, type Followed } from "../events/event-stream.ts";
 import { eventText } from "../events/event-text.ts";
 import { sessionQuery } from "../schemas/session.ts";
-import { queryInteger } from "../schemas/values.ts";
+import { queryFlag, queryInteger } from "../schemas/values.ts";
 
 const description = `The data of an event is JSON.
 
@@ -38,6 +38,9 @@ export const eventRoutes: readonly RouteDefinition[] = [
       ...sessionQuery,
       after: queryInteger(0).exactOptional().describe("events of records with a greater seq"),
       session: z.string().exactOptional().describe("the id of the session that is meant"),
+      delta: queryFlag()
+        .exactOptional()
+        .describe("also text of calls through a gateway, which this version does not have"),
     }),
     headers,
     answers,
@@ -47,6 +50,8 @@ export const eventRoutes: readonly RouteDefinition[] = [
       const at = request.ref();
       const store = view.store(at.agentId);
       assertWatch(context.store);
+      if (query.delta === true)
+        throw refused("CAPABILITY_UNSUPPORTED", "Text of running calls comes from a gateway.", { needs: "gateway" });
       const state = await store.load(at, { signal });
       if (state === null) throw sessionNotFound(at);
       const last = positionsOf(header("last-event-id"))[0];

@@ -1,32 +1,20 @@
-import { loadExisting, readWindow } from "@throughline/core";
-import { listCheckpoints } from "@throughline/checkpoint";
 import { classifyOverflow, recoveryAction } from "@throughline/guard";
-import { buildContext, historyTargets, limitContext } from "@throughline/history";
-import type { Context, TargetName } from "@throughline/history";
 import { findRecord, listSessions, sessionTotals } from "@throughline/queries";
-import {
-  entryWindowTokens,
-  matchSession,
-  omittedWithWindow,
-  sessionLabel,
-  withinMemory,
-} from "@throughline/queries/internal";
+import { matchSession, sessionLabel } from "@throughline/queries/internal";
 import { refused } from "@throughline/core/store";
-import { readCalls, readHistoryCut } from "@throughline/session";
 import { z } from "zod";
 import { json, list } from "../http/answer.ts";
+import { present } from "../http/present.ts";
 import { decodeSegment } from "../http/session-segment.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
-import { callJson, diagnosisJson } from "../json-shapes.ts";
-import { callSchema, checkpointSchema, contextSchema, diagnosisSchema, statsSchema } from "../schemas/reading.ts";
+import { diagnosisJson } from "../json-shapes.ts";
+import { blockSchema, diagnosisSchema, statsSchema } from "../schemas/reading.ts";
 import { recordSchema } from "../schemas/record.ts";
 import { sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { listOf, openObject, queryInteger } from "../schemas/values.ts";
+import { blockPart, mostBlockBytes } from "./record-block.ts";
 import { recordText } from "./record-text.ts";
 import { sessionJson } from "./session-json.ts";
-import { mostPageRecords } from "./store-routes.ts";
-
-const providers = ["neutral", ...historyTargets.keys()] as const;
 
 /** What the command line shows of a session, over HTTP. */
 export const readingRoutes: readonly RouteDefinition[] = [
@@ -34,118 +22,35 @@ export const readingRoutes: readonly RouteDefinition[] = [
     id: "getRecord",
     method: "GET",
     path: "/sessions/{session}/records/{id}",
-    summary: "One record, by its id or its seq.",
+    summary: "One record, by its id or its seq, or a part of one of its blocks.",
+    description: "With `block` the answer is a part of that block's text, so that a large one is read in steps.",
     scope: "read",
-    query: z.strictObject(sessionQuery),
-    answers: { 200: { description: "The record, its line as it is kept.", schema: recordSchema } },
+    query: z.strictObject({
+      ...sessionQuery,
+      block: queryInteger(0).exactOptional().describe("the place of a block in the content of the message, from 0"),
+      from: queryInteger(0).exactOptional().describe("the first byte of the block's text; 0 without it"),
+      bytes: queryInteger(4, mostBlockBytes).exactOptional().describe("the most bytes; 262,144 without it"),
+    }),
+    answers: {
+      200: {
+        description: "The record, its line as it is kept; or the part.",
+        schema: z.union([recordSchema, blockSchema]),
+      },
+    },
     errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
-    handle: async ({ ref, view, parameters, signal }) => {
+    handle: async ({ ref, view, parameters, query, signal }) => {
       const at = ref();
       const store = view.store(at.agentId);
+      const { block, from, bytes } = query;
+      if (block === undefined && (from ?? bytes) !== undefined)
+        throw refused("INPUT_INVALID", "from and bytes are of a block: name it.", { path: "block" });
       const { seq } = await findRecord(store, at, decodeSegment(parameters["id"] ?? ""), signal);
       for await (const { records } of store.read(at, { afterSeq: seq - 1, limit: 1, payload: "source", signal }))
-        for (const record of records) return { kind: "json", status: 200, text: recordText(record) };
+        for (const record of records) {
+          if (block === undefined) return { kind: "json", status: 200, text: recordText(record) };
+          return json(200, blockPart(record, block, present({ from, bytes })));
+        }
       throw refused("RECORD_NOT_FOUND", "The record is not there any more.", {});
-    },
-  }),
-  route({
-    id: "getContext",
-    method: "GET",
-    path: "/sessions/{session}/context",
-    summary: "The messages that a model is given next, valid for its provider.",
-    description: "`provider=neutral`, which holds without it, gives the messages as they are kept.",
-    scope: "read",
-    query: z.strictObject({
-      ...sessionQuery,
-      provider: z.enum(providers as readonly [string, ...string[]]).exactOptional(),
-      model: z.string().exactOptional().describe("`provider/name` or a name; the session's own without it"),
-      window: queryInteger(1).exactOptional().describe("the model's window in tokens; the session's own without it"),
-    }),
-    answers: { 200: { description: "The context.", schema: contextSchema } },
-    errors: ["SESSION_NOT_FOUND", "RECORD_FROM_NEWER_VERSION"],
-    handle: async ({ ref, view, query, signal }) => {
-      const at = ref();
-      const { provider = "neutral", model: named, window } = query;
-      const { state, records } = await readWindow(withinMemory(view.store(at.agentId)), at, { signal });
-      const whole = buildContext(records, { headId: state.head.headId });
-      const cut = readHistoryCut(records, window ?? entryWindowTokens(state.entry["contextTokens"]));
-      const built = cut === null ? whole : limitContext(whole, { recorded: cut });
-      const rendered = render(built, provider, named);
-      const own = built.model;
-      return json(200, {
-        kind: "context",
-        key: at.key,
-        sessionId: state.sessionId,
-        provider,
-        model: named ?? (own === null ? null : `${own.provider}/${own.modelId}`),
-        headId: built.headId,
-        lastSeq: state.head.lastSeq,
-        recordsInContext: built.recordsInContext,
-        ...rendered,
-        omitted: omittedWithWindow(built, records),
-      });
-    },
-  }),
-  route({
-    id: "listCalls",
-    method: "GET",
-    path: "/sessions/{session}/calls",
-    summary: "What each past call of a model was given, and what was shortened for it.",
-    scope: "read",
-    query: z.strictObject({
-      ...sessionQuery,
-      turn: z.string().exactOptional().describe("only calls of this turn"),
-      tail: queryInteger(1, mostPageRecords).exactOptional().describe("the newest; 100 without it, at most 500"),
-    }),
-    answers: { 200: { description: "The calls, the oldest first.", schema: listOf(callSchema) } },
-    errors: ["SESSION_NOT_FOUND"],
-    handle: async ({ ref, view, query, signal }) => {
-      const at = ref();
-      const { turn, tail = 100 } = query;
-      const asked = { tail, ...(turn === undefined ? {} : { turn }) };
-      const { shown } = await readCalls(view.store(at.agentId), at, asked, { signal });
-      return list(shown.map((call) => JSON.stringify(callJson(call))));
-    },
-  }),
-  route({
-    id: "getCall",
-    method: "GET",
-    path: "/sessions/{session}/calls/{id}",
-    summary: "One past call of a model.",
-    scope: "read",
-    query: z.strictObject(sessionQuery),
-    answers: { 200: { description: "The call.", schema: callSchema } },
-    errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
-    handle: async ({ ref, view, parameters, signal }) => {
-      const at = ref();
-      const id = decodeSegment(parameters["id"] ?? "");
-      const { shown } = await readCalls(view.store(at.agentId), at, {}, { signal });
-      const call = shown.find(({ callId }) => callId === id);
-      if (call === undefined) throw refused("RECORD_NOT_FOUND", "The session has no call with this id.", { id });
-      return json(200, callJson(call));
-    },
-  }),
-  route({
-    id: "listCheckpoints",
-    method: "GET",
-    path: "/sessions/{session}/checkpoints",
-    summary: "The checkpoints of a session, the oldest first.",
-    scope: "read",
-    query: z.strictObject({
-      ...sessionQuery,
-      limit: queryInteger(1, mostPageRecords).exactOptional().describe("the newest; all without it"),
-    }),
-    answers: { 200: { description: "The checkpoints.", schema: listOf(checkpointSchema) } },
-    errors: ["SESSION_NOT_FOUND"],
-    handle: async ({ ref, view, query, signal }) => {
-      const at = ref();
-      const store = view.store(at.agentId);
-      const { sessionId } = await loadExisting(store, at);
-      const all = await listCheckpoints(store, at, { signal });
-      const shown = query.limit === undefined ? all : all.slice(-query.limit);
-      return list(
-        shown.map((checkpoint) => JSON.stringify({ kind: "checkpoint", key: at.key, sessionId, ...checkpoint })),
-      );
     },
   }),
   route({
@@ -209,17 +114,3 @@ export const readingRoutes: readonly RouteDefinition[] = [
     },
   }),
 ];
-
-function render(
-  built: Context,
-  provider: string,
-  named: string | undefined,
-): { readonly system: string | null; readonly messages: readonly unknown[]; readonly repairs: readonly unknown[] } {
-  const target = historyTargets.get(provider as TargetName);
-  if (target === undefined) return { system: null, messages: built.messages, repairs: [] };
-  const slash = named?.indexOf("/") ?? -1;
-  const model = named === undefined || slash === -1 ? null : [named.slice(0, slash), named.slice(slash + 1)];
-  const asked = model === null ? {} : { target: { provider: model[0] ?? "", modelId: model[1] ?? "" } };
-  const { system, messages, repairs } = target.render(built, asked);
-  return { system, messages, repairs };
-}

@@ -1,14 +1,19 @@
-import { readWindow } from "@throughline/core";
-import type { AppendResult, ReadPayload, SourcedRecord } from "@throughline/core";
+import { loadExisting, readWindow } from "@throughline/core";
+import type { AppendResult, ErrorCode, ReadPayload, SourcedRecord } from "@throughline/core";
+import { refused } from "@throughline/core/store";
 import { z } from "zod";
 import { list, type ListAnswer } from "../http/answer.ts";
 import { present } from "../http/present.ts";
-import { route, type RouteDefinition } from "../http/route.ts";
-import { appendedSchema, appendSchema, recordSchema } from "../schemas/record.ts";
+import { parseJson, parseLines } from "../http/read-body.ts";
+import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
+import { decodeSegment } from "../http/session-segment.ts";
+import { appendedSchema, appendQuery, appendSchema, recordSchema, type WireAppendOptions } from "../schemas/record.ts";
 import { sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { listOf, queryInteger, seq } from "../schemas/values.ts";
 import { appendOptionsOf, draftOf } from "./append-options.ts";
-import { readPageOf } from "./one-session.ts";
+import type { ServerLimits } from "../server-options.ts";
+import { chosenRecords } from "./chosen-records.ts";
+import { findSame, readPageOf } from "./one-session.ts";
 import { bareText, readAs, recordText, sourceText } from "./record-text.ts";
 import { sessionJson } from "./session-json.ts";
 import { mostPageRecords } from "./store-routes.ts";
@@ -24,7 +29,39 @@ const readQuery = z.strictObject({
     .exactOptional()
     .describe("the record, also the line it came in, or neither; record without it"),
   session: z.string().exactOptional().describe("the id of the session of an earlier page: all pages are of that one"),
+  ids: z
+    .string()
+    .exactOptional()
+    .describe(
+      "ids with commas between them, each percent-encoded, at most 200: these records, in the order of the log",
+    ),
+  role: z.string().max(100).exactOptional().describe("only messages of this role, as the records spell it"),
 });
+
+const linesType = "application/x-ndjson";
+const appendRecordsQuery = z.strictObject({ ...sessionQuery, ...appendQuery });
+
+/** Headers of everything that appends. */
+export const appendHeaders = {
+  "idempotency-key": "1 to 200 visible ASCII characters",
+  "throughline-fence": "the fence of the turn that the records belong to",
+} as const;
+
+/** What an append may be refused with. */
+export const appendErrors: readonly ErrorCode[] = [
+  "SESSION_NOT_FOUND",
+  "SESSION_ARCHIVED",
+  "APPEND_CONFLICT",
+  "SESSION_BUSY",
+  "TURN_FENCED",
+  "RECORD_INVALID",
+  "RECORD_ID_TAKEN",
+  "RECORD_TOO_LARGE",
+  "BATCH_TOO_LARGE",
+  "IDEMPOTENCY_MISMATCH",
+  "IDEMPOTENCY_EXPIRED",
+  "CAPABILITY_UNSUPPORTED",
+];
 
 export const recordRoutes: readonly RouteDefinition[] = [
   route({
@@ -33,35 +70,20 @@ export const recordRoutes: readonly RouteDefinition[] = [
     path: "/sessions/{session}/records",
     summary: "Appends records, all or none.",
     description:
-      "With an `idempotency-key` the request may be repeated after a broken connection: the first answer comes again, with `replayed: true`.",
+      "With an `idempotency-key` the request may be repeated after a broken connection: the first answer comes again, with `replayed: true`. The body may also be NDJSON, one draft a line; its options stand in the query.",
     scope: "write",
-    query: z.strictObject(sessionQuery),
-    body: { schema: appendSchema },
-    headers: {
-      "idempotency-key": "1 to 200 visible ASCII characters",
-      "throughline-fence": "the fence of the turn that the records belong to",
-    },
+    query: appendRecordsQuery,
+    body: { schema: appendSchema, types: ["application/json", linesType], read: readDrafts },
+    headers: appendHeaders,
     answers: { 201: { description: "The acknowledgements, in the order of the drafts.", schema: appendedSchema } },
-    errors: [
-      "SESSION_NOT_FOUND",
-      "SESSION_ARCHIVED",
-      "APPEND_CONFLICT",
-      "SESSION_BUSY",
-      "TURN_FENCED",
-      "RECORD_INVALID",
-      "RECORD_ID_TAKEN",
-      "RECORD_TOO_LARGE",
-      "BATCH_TOO_LARGE",
-      "IDEMPOTENCY_MISMATCH",
-      "IDEMPOTENCY_EXPIRED",
-      "CAPABILITY_UNSUPPORTED",
-    ],
+    errors: appendErrors,
     handle: async (request) => {
       const { drafts, ...options } = request.body;
       const at = request.ref();
+      const own = { ...options, ...queryOptions(request) };
       const result = await request.view
         .store(at.agentId)
-        .append(at, drafts.map(draftOf), appendOptionsOf(request, options));
+        .append(at, drafts.map(draftOf), appendOptionsOf(request, own));
       return appendedAnswer(result);
     },
   }),
@@ -76,19 +98,50 @@ export const recordRoutes: readonly RouteDefinition[] = [
     answers: {
       200: {
         description: "The records, and the id of the session that they are of.",
-        schema: listOf(recordSchema, { lastSeq: seq, sessionId: z.string() }),
+        schema: listOf(recordSchema, {
+          lastSeq: seq,
+          sessionId: z.string(),
+          nextSeq: seq
+            .nullable()
+            .describe("where the next page begins: its `after`, or its `before` when descending; null: there is none"),
+        }),
       },
     },
-    errors: ["SESSION_NOT_FOUND"],
+    errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
     handle: async ({ ref, view, query, signal }) => {
       const at = ref();
-      const { after, before, order, limit = mostPageRecords, payload = "record", session } = query;
+      const { after, before, order, limit = mostPageRecords, payload = "record", session, ids, role } = query;
+      const store = view.store(at.agentId);
       const most = Math.min(limit, mostPageRecords);
       const bounds = present({ afterSeq: after, beforeSeq: before, order, limit: most });
       const options = { ...bounds, payload: readAs(payload), signal };
-      const { state, page } = await readPageOf(view.store(at.agentId), at, options, session);
-      const items = page === null ? [] : page.records.map((record) => textOf(record as SourcedRecord, payload));
-      return list(items, null, { lastSeq: page?.lastSeq ?? state.head.lastSeq, sessionId: state.sessionId });
+      if (ids !== undefined || role !== undefined) {
+        if (ids !== undefined && (after ?? before ?? order ?? role ?? query.limit) !== undefined)
+          throw refused("INPUT_INVALID", "ids names every record; it goes with payload and session only.");
+        const state = session === undefined ? await loadExisting(store, at) : await findSame(store, at, session);
+        const asked = ids === undefined ? { role: role ?? "", ...options } : { ids: idsOf(ids), ...options };
+        const { records, nextSeq } = await chosenRecords(store, state.ref, asked);
+        const { lastSeq } = state.head;
+        return list(
+          // The page was read as the payload says.
+          records.map((record) => textOf(record as SourcedRecord, payload)),
+          null,
+          { lastSeq, sessionId: state.sessionId, nextSeq },
+        );
+      }
+      const { state, page } = await readPageOf(store, at, options, session);
+      const records = (page?.records ?? []) as readonly SourcedRecord[];
+      const lastSeq = page?.lastSeq ?? state.head.lastSeq;
+      const reached = records.at(-1)?.seq ?? null;
+      const isEnd =
+        reached === null ||
+        reached === (order === "descending" ? (after ?? 0) + 1 : Math.min(lastSeq, (before ?? Infinity) - 1));
+      const nextSeq = isEnd ? null : reached;
+      return list(
+        records.map((record) => textOf(record, payload)),
+        null,
+        { lastSeq, sessionId: state.sessionId, nextSeq },
+      );
     },
   }),
   route({
@@ -128,12 +181,46 @@ export const recordRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
+/** The drafts of a body: JSON with the options beside them, or one draft a line. */
+function readDrafts(bytes: Buffer, type: string, limits: ServerLimits): unknown {
+  if (type !== linesType) return parseJson(bytes, limits);
+  return { drafts: parseLines(bytes, limits) };
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID for options in the query beside a body of JSON, which has them itself */
+function queryOptions({
+  query,
+  bodyType,
+}: Pick<ApiRequest<z.output<typeof appendRecordsQuery>>, "query" | "bodyType">): WireAppendOptions {
+  const { expect, durability, windowFromSeq, rewindTo } = query;
+  const options = present({
+    expect: expect === undefined ? undefined : { head: expect === "" ? null : expect },
+    durability,
+    windowFromSeq,
+    rewindTo: rewindTo === "" ? null : rewindTo,
+  });
+  if (bodyType !== linesType && Object.keys(options).length > 0)
+    throw refused(
+      "INPUT_INVALID",
+      "Options stand in the query of a body in NDJSON only; a body of JSON has them itself.",
+    );
+  return options;
+}
+
+const mostIds = 200;
+
+function idsOf(text: string): readonly string[] {
+  const ids = text.split(",").map(decodeSegment);
+  if (ids.length <= mostIds) return ids;
+  throw refused("INPUT_INVALID", `At most ${mostIds} records can be named at once.`, { most: mostIds });
+}
+
 function textOf(record: SourcedRecord, payload: ReadPayload): string {
   if (payload === "head") return bareText(record);
   return payload === "source" ? sourceText(record) : recordText(record);
 }
 
-function appendedAnswer({ records, head, revision, durability, replayed }: AppendResult): ListAnswer {
+export function appendedAnswer({ records, head, revision, durability, replayed }: AppendResult): ListAnswer {
   const items = records.map((record) => JSON.stringify({ kind: "ack", ...record, headId: head.headId, durability }));
   return { ...list(items, null, { head, revision, durability, replayed }), status: 201 };
 }

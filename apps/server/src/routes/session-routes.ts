@@ -6,6 +6,7 @@ import { json, type Answer } from "../http/answer.ts";
 import { present } from "../http/present.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
+import { assertListed } from "../security/view.ts";
 import { atMs, listOf, openObject, queryInteger } from "../schemas/values.ts";
 import { revisionTag, sessionJson, sessionTag } from "./session-json.ts";
 
@@ -42,6 +43,7 @@ export const sessionRoutes: readonly RouteDefinition[] = [
     handle: async ({ context, view, query, signal }) => {
       const { cursor, entry = false, limit = 50, agent: given, prefix, ...filters } = query;
       const agent = given ?? view.onlyAgent ?? undefined;
+      assertListed(view, present({ agent, prefix }));
       const bound = JSON.stringify([view.identity, agent, prefix, filters]);
       const asked = present({ ...filters, namespace: view.namespace, agentId: agent, keyPrefix: prefix, signal });
       const items: string[] = [];

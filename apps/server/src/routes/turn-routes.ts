@@ -1,9 +1,11 @@
-import { hasErrorCode, loadExisting, ThroughlineError, type AppendDraft, type AppendResult } from "@throughline/core";
-import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { hasErrorCode, loadExisting, ThroughlineError, type AppendResult, type RecordDraft } from "@throughline/core";
+import type { SessionRef, SessionState } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
+import { closeLeasedTurn, leaseTurn } from "@throughline/session/internal";
 import { z } from "zod";
 import { json, type Answer } from "../http/answer.ts";
+import { present } from "../http/present.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
 import { headSchema, sessionQuery } from "../schemas/session.ts";
 import { openObject, seq } from "../schemas/values.ts";
@@ -22,11 +24,17 @@ const leaseSchema = z
   .looseObject({
     kind: z.literal("lease"),
     turnId: z.string(),
-    fence: seq.describe("names the turn in the requests that belong to it"),
+    fence: seq
+      .nullable()
+      .describe("names the turn in the requests that belong to it; null where the key opened a turn that is over"),
     leaseUntilMs: z.number().nullable().describe("null once the turn is closed"),
     head: headSchema,
     ids: z.array(z.string()).describe("of the records that were appended with it"),
     replayed: z.boolean().describe("true when an earlier request with the key gave this answer"),
+    interruptedTurn: z
+      .looseObject({ turnId: z.string(), owner: z.string() })
+      .nullable()
+      .describe("what another program left open in the session, when this turn was opened"),
   })
   .meta({ id: "lease" });
 
@@ -40,7 +48,7 @@ export const turnRoutes: readonly RouteDefinition[] = [
     path: "/sessions/{session}/turns",
     summary: "Opens a turn: nobody else writes messages until it is closed or its lease has run out.",
     description:
-      "With `whenBusy: wait` the answer waits for the end of a running turn. A client that goes away leaves its turn open until the lease ends.",
+      "With `whenBusy: wait` the answer waits for the end of a running turn. A client that goes away leaves its turn open until the lease ends; the next turn names it as interrupted. A mark in the log states where the turn begins and ends.",
     scope: "write",
     query: z.strictObject(sessionQuery),
     body: {
@@ -105,6 +113,10 @@ export const turnRoutes: readonly RouteDefinition[] = [
       isOptional: true,
       schema: z.strictObject({
         drafts: drafts.exactOptional(),
+        outcome: z
+          .enum(["done", "aborted", "failed", "step-limit"])
+          .exactOptional()
+          .describe("how it ended, for those who read the log; done without it"),
         entry: openObject.exactOptional().describe("fields to set in the entry; null removes a field"),
       }),
     },
@@ -114,18 +126,17 @@ export const turnRoutes: readonly RouteDefinition[] = [
     handle: async (request) => {
       const { body, view } = request;
       const at = request.ref();
-      const store = view.store(at.agentId);
       const fence = fenceOf(request);
-      const turnId = (await loadExisting(store, at)).head.turn?.turnId ?? "";
-      const entry = Object.fromEntries(
-        Object.entries(body?.entry ?? {}).map(([name, value]) => [name, value ?? undefined]),
-      );
-      const result = await store.append(at, (body?.drafts ?? []).map(draftOf), {
-        turn: { action: "close", fence },
-        ...(body?.entry === undefined ? {} : { entry }),
+      const { outcome = "done" } = body ?? {};
+      const entry = Object.entries(body?.entry ?? {}).map(([name, value]) => [name, value ?? undefined] as const);
+      const { turnId, result, ids } = await closeLeasedTurn(view.store(at.agentId), at, {
+        fence,
+        outcome,
+        drafts: recordDraftsOf(body?.drafts),
+        ...(body?.entry === undefined ? {} : { entry: Object.fromEntries(entry) }),
         ...idempotencyKeyOf(request),
       });
-      return leaseAnswer(200, result, { turnId, fence });
+      return leaseAnswer(200, result, { turnId, fence, ids });
     },
   }),
 ];
@@ -140,34 +151,24 @@ type OpenRequest = Pick<ApiRequest, "view" | "context" | "header"> & {
   };
 };
 
-/** Between two looks at the fence somebody else may have opened a turn, and closed it again. */
-const maxTries = 8;
-
 async function openOnce(request: OpenRequest, at: SessionRef): Promise<Answer> {
   const { view, context, body } = request;
-  const store: SessionStore = view.store(at.agentId);
-  const turnId = body.turnId ?? systemRandom.uuid();
-  const wires: readonly AppendDraft[] = (body.drafts ?? []).map(draftOf);
-  for (let tries = 1; ; tries++) {
-    const state: SessionState = await loadExisting(store, at);
-    const fence = state.head.fence + 1;
-    const leaseUntilMs = context.clock.nowMs() + (body.leaseMs ?? defaultLeaseMs);
-    const { turn } = state.head;
-    // The answer to a request that was lost: the turn is open already.
-    if (turn !== null && body.turnId !== undefined && turn.turnId === turnId && turn.owner === body.owner)
-      return json(201, { kind: "lease", ...turn, head: headOf(state), ids: [], replayed: true });
-    try {
-      const result = await store.append(at, wires, {
-        turn: { action: "open", turnId, owner: body.owner, leaseUntilMs, fence },
-        ...(body.expect === undefined ? {} : { expect: body.expect }),
-        ...idempotencyKeyOf(request),
-      });
-      const held = result.head.turn;
-      return leaseAnswer(201, result, { turnId: held?.turnId ?? turnId, fence: held?.fence ?? fence });
-    } catch (error) {
-      if (hasErrorCode(error, "SESSION_BUSY")) throw withTurn(error, (await loadExisting(store, at)).head.turn);
-      if (!hasErrorCode(error, "TURN_FENCED") || tries === maxTries) throw error;
-    }
+  const { owner, turnId, expect } = body;
+  const store = view.store(at.agentId);
+  try {
+    const { interruptedTurn, ...lease } = await leaseTurn(store, at, {
+      ...present({ turnId, expect }),
+      ...idempotencyKeyOf(request),
+      owner,
+      leaseMs: body.leaseMs ?? defaultLeaseMs,
+      drafts: recordDraftsOf(body.drafts),
+      clock: context.clock,
+      random: systemRandom,
+    });
+    return json(201, { kind: "lease", ...lease, interruptedTurn });
+  } catch (error) {
+    if (!hasErrorCode(error, "SESSION_BUSY")) throw error;
+    throw withTurn(error, (await loadExisting(store, at)).head.turn);
   }
 }
 
@@ -178,17 +179,18 @@ function withTurn(error: ThroughlineError, turn: SessionState["head"]["turn"]): 
   return new ThroughlineError(code, message, more);
 }
 
-function headOf({ sessionId, head }: SessionState): Readonly<Record<string, unknown>> {
-  return { ...head, sessionId };
+/** The store checks each; a draft with a line of its own is a draft as well. */
+function recordDraftsOf(wires: readonly Readonly<Record<string, unknown>>[] = []): readonly RecordDraft[] {
+  return wires.map(draftOf) as readonly RecordDraft[];
 }
 
 function leaseAnswer(
   status: number,
-  { head, records, replayed }: AppendResult,
-  { turnId, fence }: { readonly turnId: string; readonly fence: number },
+  { head, replayed }: AppendResult,
+  { turnId, fence, ids = [] }: { readonly turnId: string; readonly fence: number; readonly ids?: readonly string[] },
 ): Answer {
   const leaseUntilMs = head.turn?.fence === fence ? head.turn.leaseUntilMs : null;
-  return json(status, { kind: "lease", turnId, fence, leaseUntilMs, head, ids: records.map(({ id }) => id), replayed });
+  return json(status, { kind: "lease", turnId, fence, leaseUntilMs, head, ids, replayed, interruptedTurn: null });
 }
 
 function fenceOf({ parameters }: Pick<ApiRequest, "parameters">): number {

@@ -14,8 +14,28 @@ export const contextSchema: z.ZodObject = z
     headId: z.string().nullable(),
     lastSeq: seq,
     recordsInContext: count,
+    thinkingLevel: z.string().nullable(),
     system: z.string().nullable(),
     messages: z.array(openObject).describe("as the provider's API takes them"),
+    gauge: z
+      .looseObject({
+        tokens: count.describe("of the next request"),
+        source: z.enum(["actual", "actual+delta", "tokenizer", "heuristic"]).describe("what the number is made of"),
+        lowTokens: count,
+        highTokens: count,
+        windowTokens: countOrNull,
+        percent: countOrNull,
+      })
+      .describe("how full the window is"),
+    breakdown: z
+      .looseObject({
+        systemTokens: count,
+        toolsTokens: count,
+        summaryTokens: count,
+        messageTokens: count,
+        toolResultTokens: count,
+      })
+      .describe("adds up to the tokens of the gauge"),
     repairs: z.array(openObject).describe("what was changed to make the messages valid"),
     omitted: z.array(z.looseObject({ fromSeq: seq, toSeq: seq, reason: z.string() })),
   })
@@ -42,19 +62,111 @@ export const callSchema: z.ZodObject = z
   })
   .meta({ id: "call" });
 
+export const requestSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("request"),
+    callId: z.string(),
+    provider: z.string(),
+    model: z.string(),
+    api: z.string().describe("whose shapes the messages have"),
+    messages: z.array(openObject),
+    systemHash: z.string().nullable().describe("the first 12 hex digits of the SHA-256; null: no system prompt"),
+    toolsHash: z.string().nullable().describe("the same of the tools as JSON"),
+    maxOutputTokens: countOrNull,
+  })
+  .meta({ id: "request" });
+
+export const compactionSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("compaction"),
+    key: z.string(),
+    sessionId: z.string(),
+    state: z.enum(["compacted", "planned", "nothing", "superseded"]),
+    reason: z.string().nullable().describe("why nothing was done"),
+    id: z.string().nullable().describe("of its record"),
+    seq: countOrNull,
+    firstKeptSeq: countOrNull.describe("messages from here on are sent word for word"),
+    tokensBefore: countOrNull,
+    tokensAfter: countOrNull,
+    messagesRemoved: countOrNull,
+    source: z.string().nullable(),
+    provider: z.string().nullable(),
+    needsRetry: z.boolean().nullable().describe("no model wrote the summary, and one is asked later"),
+  })
+  .meta({ id: "compaction" });
+
 export const checkpointSchema: z.ZodObject = z
   .looseObject({
     kind: z.literal("checkpoint"),
     key: z.string(),
     sessionId: z.string(),
-    id: z.string(),
-    seq,
+    id: z.string().nullable().describe("null for one that was only planned"),
+    seq: countOrNull,
     coversToSeq: countOrNull,
-    summary: z.string(),
+    tokensAtCheckpoint: countOrNull,
+    summary: z.string().nullable(),
     model: z.string().nullable(),
-    atMs,
+    atMs: countOrNull,
   })
   .meta({ id: "checkpoint" });
+
+const column = z.array(z.int());
+const columnOrNull = z.array(z.int().nullable());
+
+export const outlineSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("outline"),
+    key: z.string(),
+    sessionId: z.string(),
+    fromSeq: seq,
+    toSeq: seq,
+    lastSeq: seq.describe("of the newest record of the session"),
+    count,
+    names: z
+      .looseObject({ type: z.array(z.string()), role: z.array(z.string()), tool: z.array(z.string()) })
+      .describe("the names that the columns give by their place"),
+    columns: z.looseObject({
+      seq: column.describe("difference to the row before; the first states its seq"),
+      parent: columnOrNull.describe(
+        "how many seqs before the record its parent stands; 0: none; null: before the rows",
+      ),
+      type: column,
+      role: columnOrNull,
+      tool: columnOrNull,
+      side: column.describe("1 for a side record"),
+      bytes: column,
+      tsMs: columnOrNull.describe("difference to the last time before; null: the record states none"),
+    }),
+    nextFromSeq: seq.nullable().describe("asks for the rest; null: there is none"),
+  })
+  .meta({ id: "outline" });
+
+export const findingSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("finding"),
+    code: z.string(),
+    severity: z.enum(["error", "warning", "info"]),
+    key: z.string().nullable(),
+    recordId: z.string().nullable(),
+    message: z.string(),
+    remedy: z.string(),
+    repaired: z.boolean(),
+  })
+  .meta({ id: "finding" });
+
+export const blockSchema: z.ZodObject = z
+  .looseObject({
+    kind: z.literal("block"),
+    id: z.string().describe("of the record"),
+    seq,
+    block: count,
+    type: z.string(),
+    totalBytes: count.describe("of the whole block in UTF-8"),
+    from: count.describe("where the text begins: moved to the beginning of a character"),
+    text: z.string(),
+    nextFrom: count.nullable().describe("asks for what follows; null: the block ends here"),
+  })
+  .meta({ id: "block" });
 
 export const statsSchema: z.ZodObject = z
   .looseObject({

@@ -1,7 +1,7 @@
 import type { Durability, TurnRequest } from "@throughline/core";
 import { z } from "zod";
 import { headSchema } from "./session.ts";
-import { listOf, openObject, seq } from "./values.ts";
+import { listOf, openObject, queryInteger, seq } from "./values.ts";
 
 const placeOfRecord = {
   seq,
@@ -78,24 +78,65 @@ export interface WireAppend extends WireAppendOptions {
 
 const durabilitySchema: z.ZodType<Durability> = z.enum(["none", "process", "disk"]);
 
+/** The members of an append beside what is appended. */
+const appendMembers = {
+  expect: z
+    .strictObject({ head: z.string().nullable() })
+    .exactOptional()
+    .describe("refuses the append unless the head is this record; null: no record yet"),
+  durability: durabilitySchema.exactOptional(),
+  entry: openObject.exactOptional().describe("fields to set in the entry in the same commit; null removes a field"),
+  nullFields: z.array(z.string()).exactOptional().describe("fields of `entry` that are set to null instead"),
+  windowFromSeq: z.int().min(0).exactOptional().describe("the oldest record that a context still needs"),
+  rewindTo: z
+    .string()
+    .nullable()
+    .exactOptional()
+    .describe("moves the head to an earlier record; null: before the first"),
+  turn: turnRequest.exactOptional(),
+  idempotencyKey: z.string().exactOptional().describe("in the place of the header, for keys that no header takes"),
+  isNewKey: z.boolean().exactOptional().describe("the key was made for this request and is sent for the first time"),
+} as const;
+
 export const appendSchema: z.ZodType<WireAppend> = z
   .strictObject({
     drafts: z.array(openObject).describe("records without seq; id, parentId and timestamp are filled in"),
-    expect: z
-      .strictObject({ head: z.string().nullable() })
-      .exactOptional()
-      .describe("refuses the append unless the head is this record; null: no record yet"),
-    durability: durabilitySchema.exactOptional(),
-    entry: openObject.exactOptional().describe("fields to set in the entry in the same commit; null removes a field"),
-    nullFields: z.array(z.string()).exactOptional().describe("fields of `entry` that are set to null instead"),
-    windowFromSeq: z.int().min(0).exactOptional().describe("the oldest record that a context still needs"),
-    rewindTo: z
-      .string()
-      .nullable()
-      .exactOptional()
-      .describe("moves the head to an earlier record; null: before the first"),
-    turn: turnRequest.exactOptional(),
-    idempotencyKey: z.string().exactOptional().describe("in the place of the header, for keys that no header takes"),
-    isNewKey: z.boolean().exactOptional().describe("the key was made for this request and is sent for the first time"),
+    ...appendMembers,
   })
   .meta({ id: "append" });
+
+/** Messages of a provider, as they are. */
+export interface WireMessages extends WireAppendOptions {
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly usage?: Readonly<Record<string, unknown>>;
+  readonly model?: string;
+  readonly provider?: string;
+}
+
+export const messagesSchema: z.ZodType<WireMessages> = z
+  .strictObject({
+    messages: z.array(openObject).describe("as the provider's API takes and gives them"),
+    usage: openObject.exactOptional().describe("what the provider counted, kept with the newest reply"),
+    model: z
+      .string()
+      .min(1)
+      .max(200)
+      .exactOptional()
+      .describe("that wrote the replies: signed thinking goes to no other"),
+    provider: z.string().min(1).max(200).exactOptional().describe("who offers the model; that of the API without it"),
+    ...appendMembers,
+  })
+  .meta({ id: "messages" });
+
+/** The options of an append whose body holds nothing but its records. */
+export const appendQuery: {
+  readonly expect: z.ZodExactOptional<z.ZodString>;
+  readonly durability: z.ZodExactOptional<z.ZodType<Durability>>;
+  readonly windowFromSeq: z.ZodExactOptional<z.ZodType<number>>;
+  readonly rewindTo: z.ZodExactOptional<z.ZodString>;
+} = {
+  expect: z.string().exactOptional().describe("with NDJSON: the head that the append must find; empty: no record yet"),
+  durability: durabilitySchema.exactOptional().describe("with NDJSON"),
+  windowFromSeq: queryInteger(0).exactOptional().describe("with NDJSON: the oldest record that a context still needs"),
+  rewindTo: z.string().exactOptional().describe("with NDJSON: moves the head; empty: before the first record"),
+};

@@ -6,6 +6,7 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import { assertNamespace, refused, sessionNotFound } from "@throughline/core/store";
+import { marksKeyStart, marksNamespace } from "@throughline/transfer/internal";
 import type { Scope } from "./scopes.ts";
 import { reservedNamespaces, type TokenInfo } from "./token-store.ts";
 
@@ -26,6 +27,36 @@ export interface View {
   assertSeen(ref: SessionRef): void;
   /** The only agent that the view sees; null when it sees several. */
   readonly onlyAgent: string | null;
+  /**
+   * The view is of what an import notes about its sources: a namespace beside the token's own, of which it sees these
+   * notes, by these operations only.
+   */
+  readonly isOfImports: boolean;
+}
+
+/** What an import asks of its notes. A run's own note goes when the import is done, which takes no right to delete. */
+const importOperations: ReadonlyMap<string, Scope> = new Map([
+  ["listSessions", "read"],
+  ["getSession", "read"],
+  ["replaceEntry", "write"],
+  ["removeSession", "write"],
+]);
+
+/** The scope that an operation needs in a view. @throws {ThroughlineError} FORBIDDEN */
+export function scopeIn(view: View, { id, scope }: { readonly id: string; readonly scope: Scope }): Scope {
+  if (!view.isOfImports) return scope;
+  const needed = importOperations.get(id);
+  if (needed !== undefined) return needed;
+  throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
+}
+
+/** A list of notes of imports holds nothing else. @throws {ThroughlineError} FORBIDDEN */
+export function assertListed(
+  view: View,
+  { agent, prefix = "" }: { readonly agent?: string; readonly prefix?: string },
+): void {
+  if (!view.isOfImports || (agent === "main" && prefix.startsWith(marksKeyStart))) return;
+  throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
 }
 
 /**
@@ -34,6 +65,7 @@ export interface View {
 export function createView(store: SessionStore, token: TokenInfo, named: string | undefined): View {
   const namespace = namespaceOf(token, named);
   const { agents } = token;
+  const isOfImports = namespace !== token.namespace && token.namespace !== "*";
   const scopes = new Map<string, SessionStore>();
   const isSeen = (agentId: string): boolean => agents === "*" || agents.includes(agentId);
   return {
@@ -54,7 +86,9 @@ export function createView(store: SessionStore, token: TokenInfo, named: string 
       scopes.set(agentId, scoped);
       return scoped;
     },
+    isOfImports,
     assertSeen(ref) {
+      if (isOfImports && (ref.agentId !== "main" || !ref.key.startsWith(marksKeyStart))) throw sessionNotFound(ref);
       if (agents === "*") return;
       const named = agentOfKey(ref.key);
       if (isSeen(ref.agentId) && (named === null || named === ref.agentId)) return;
@@ -63,9 +97,10 @@ export function createView(store: SessionStore, token: TokenInfo, named: string 
   };
 }
 
-function namespaceOf({ namespace: own }: TokenInfo, named: string | undefined): string {
+function namespaceOf({ namespace: own, agents }: TokenInfo, named: string | undefined): string {
   const namespace = named ?? (own === "*" ? "" : own);
-  if (own !== "*" && namespace !== own)
+  const isOwnImports = agents === "*" && own !== "*" && namespace === marksNamespace(own);
+  if (own !== "*" && namespace !== own && !isOwnImports)
     throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
   if (reservedNamespaces.has(namespace))
     throw refused("FORBIDDEN", "The namespace belongs to the server.", { needs: "namespace" });

@@ -8,7 +8,7 @@ import {
   lastActual,
   readCalibration,
 } from "@throughline/tokens";
-import type { ContextBreakdown, ModelName } from "@throughline/tokens";
+import type { ContextBreakdown, ModelName, TokenEstimator } from "@throughline/tokens";
 import type { EstimateSource } from "@throughline/tokens/internal";
 import { percentOf } from "@throughline/queries/internal";
 
@@ -36,8 +36,10 @@ export interface ContextSizeOptions {
   readonly windowTokens: number | null;
   /** What the session has learned of the model's tokenizer, as its entry keeps it. @default nothing */
   readonly learned?: unknown;
-  /** Told when the vocabulary of the model cannot be loaded. */
-  readonly onFallback: (vocabulary: string) => void;
+  /** Told when the vocabulary of the model cannot be loaded. @default nobody: the gauge states that it is rough */
+  readonly onFallback?: (vocabulary: string) => void;
+  /** Keeps the vocabularies that it has loaded. @default one for this measurement */
+  readonly estimator?: TokenEstimator;
 }
 
 /**
@@ -48,7 +50,8 @@ export interface ContextSizeOptions {
 export async function measureContext(context: Context, options: ContextSizeOptions): Promise<ContextSize> {
   const { messages } = context;
   const model = options.model ?? ownModel(context);
-  const counter = await createTokenEstimator({ onFallback: options.onFallback }).counterFor(model);
+  const { onFallback, estimator = createTokenEstimator(onFallback === undefined ? {} : { onFallback }) } = options;
+  const counter = await estimator.counterFor(model);
   const actual = lastActual(messages, model);
   const calibration = readCalibration(options.learned) ?? emptyCalibration;
   const estimate = estimateContext({ messages }, { counter, calibration, actual });

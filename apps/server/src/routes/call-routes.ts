@@ -1,0 +1,98 @@
+import { findRecord } from "@throughline/queries";
+import { withinMemory } from "@throughline/queries/internal";
+import { refused } from "@throughline/core/store";
+import { readCalls, rebuildCall } from "@throughline/session";
+import { readCall, type FoundCall } from "@throughline/session/internal";
+import { z } from "zod";
+import { json, list } from "../http/answer.ts";
+import { decodeSegment } from "../http/session-segment.ts";
+import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
+import { callJson } from "../json-shapes.ts";
+import { callSchema, requestSchema } from "../schemas/reading.ts";
+import { sessionQuery } from "../schemas/session.ts";
+import { listOf, queryInteger } from "../schemas/values.ts";
+import { mostPageRecords } from "./store-routes.ts";
+
+/** What past calls of models were given. */
+export const callRoutes: readonly RouteDefinition[] = [
+  route({
+    id: "listCalls",
+    method: "GET",
+    path: "/sessions/{session}/calls",
+    summary: "What each past call of a model was given, and what was shortened for it.",
+    scope: "read",
+    query: z.strictObject({
+      ...sessionQuery,
+      turn: z.string().exactOptional().describe("only calls of this turn"),
+      tail: queryInteger(1, mostPageRecords).exactOptional().describe("the newest; 100 without it, at most 500"),
+    }),
+    answers: { 200: { description: "The calls, the oldest first.", schema: listOf(callSchema) } },
+    errors: ["SESSION_NOT_FOUND"],
+    handle: async ({ ref, view, query, signal }) => {
+      const at = ref();
+      const { turn, tail = 100 } = query;
+      const asked = { tail, ...(turn === undefined ? {} : { turn }) };
+      const { shown } = await readCalls(view.store(at.agentId), at, asked, { signal });
+      return list(shown.map((call) => JSON.stringify(callJson(call))));
+    },
+  }),
+  route({
+    id: "getCall",
+    method: "GET",
+    path: "/sessions/{session}/calls/{id}",
+    summary: "One past call of a model.",
+    scope: "read",
+    query: z.strictObject(sessionQuery),
+    answers: { 200: { description: "The call.", schema: callSchema } },
+    errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND", "MEMORY_SHORT"],
+    handle: async (request) => json(200, callJson((await findCall(request)).call)),
+  }),
+  route({
+    id: "getCallRequest",
+    method: "GET",
+    path: "/sessions/{session}/calls/{id}/request",
+    summary: "The messages that a past call sent, rebuilt from the log.",
+    description:
+      "A record that was redacted since is not what it was then. System prompt and tools are in no log: their hashes are given. `payload=bytes` asks for the exact bytes of a call through the gateway, which this version does not have.",
+    scope: "read",
+    query: z.strictObject({
+      ...sessionQuery,
+      payload: z.enum(["messages", "bytes"]).exactOptional().describe("messages without it"),
+    }),
+    answers: { 200: { description: "The request.", schema: requestSchema } },
+    errors: [
+      "SESSION_NOT_FOUND",
+      "RECORD_NOT_FOUND",
+      "RECORD_FROM_NEWER_VERSION",
+      "CAPABILITY_UNSUPPORTED",
+      "MEMORY_SHORT",
+    ],
+    handle: async (request) => {
+      if (request.query.payload === "bytes")
+        throw refused("CAPABILITY_UNSUPPORTED", "The exact bytes of a request are kept for calls of a gateway only.", {
+          needs: "gateway",
+        });
+      const { call, records } = await findCall(request);
+      const { facts, callId, provider, model } = call;
+      const { api, systemHash, toolsHash, maxOutputTokens } = facts;
+      const { messages } = rebuildCall(records, facts, { system: null, tools: [] });
+      const known = { systemHash, toolsHash, maxOutputTokens };
+      return json(200, { kind: "request", callId, provider, model, api, messages, ...known });
+    },
+  }),
+];
+
+/** @throws {ThroughlineError} RECORD_NOT_FOUND */
+async function findCall({
+  ref,
+  view,
+  parameters,
+  signal,
+}: Pick<ApiRequest, "ref" | "view" | "parameters" | "signal">): Promise<FoundCall> {
+  const at = ref();
+  const id = decodeSegment(parameters["id"] ?? "");
+  const store = withinMemory(view.store(at.agentId));
+  const found = await readCall(store, at, await findRecord(store, at, id, signal), { signal });
+  if (found === null) throw refused("RECORD_NOT_FOUND", "The session has no call with this id.", { id });
+  return found;
+}

@@ -1,0 +1,98 @@
+import type { RecordPage, SessionRef, SessionStore } from "@throughline/core";
+import { refused } from "@throughline/core/store";
+import { messageRole } from "@throughline/queries";
+
+type Payload = "source" | "head";
+type Found = RecordPage<Payload>["records"][number];
+
+interface RecordChoice {
+  readonly payload: Payload;
+  readonly limit: number;
+  readonly afterSeq?: number;
+  readonly beforeSeq?: number;
+  readonly order?: "ascending" | "descending";
+  readonly signal: AbortSignal;
+}
+
+export interface ChosenRecords {
+  readonly records: readonly Found[];
+  /** Where the next page begins; null when there is none. */
+  readonly nextSeq: number | null;
+}
+
+/** A page that is chosen from looks at no more records, so that an answer comes in time. */
+const mostLookedAt = 20_000;
+const pageBytes = 2 * 1024 * 1024;
+
+/**
+ * The records with these ids, or the messages of a role.
+ * @throws {ThroughlineError} RECORD_NOT_FOUND for an id that the session does not have
+ */
+export function chosenRecords(
+  store: SessionStore,
+  ref: SessionRef,
+  {
+    ids,
+    role = "",
+    ...options
+  }: RecordChoice &
+    ({ readonly ids: readonly string[]; readonly role?: never } | { readonly role: string; readonly ids?: never }),
+): Promise<ChosenRecords> {
+  return ids === undefined ? ofRole(store, ref, role, options) : named(store, ref, ids, options);
+}
+
+async function named(
+  store: SessionStore,
+  ref: SessionRef,
+  ids: readonly string[],
+  { payload, signal }: RecordChoice,
+): Promise<ChosenRecords> {
+  const wanted = new Set(ids);
+  const seqs: number[] = [];
+  for await (const page of store.read(ref, { order: "descending", payload: "head", signal })) {
+    for (const { id, seq } of page.records) if (wanted.delete(id)) seqs.push(seq);
+    if (wanted.size === 0) break;
+  }
+  if (wanted.size > 0)
+    throw refused("RECORD_NOT_FOUND", "The session does not have every one of these records.", { ids: [...wanted] });
+  const records: Found[] = [];
+  let bytes = 0;
+  for (const [at, seq] of seqs.toReversed().entries()) {
+    for await (const page of store.read(ref, { afterSeq: seq - 1, limit: 1, payload, signal }))
+      for (const record of page.records) {
+        records.push(record);
+        bytes += record.bytes;
+      }
+    // The client asks again for those that are missing.
+    if (bytes >= pageBytes && payload !== "head") return { records, nextSeq: at + 1 < seqs.length ? seq : null };
+  }
+  return { records, nextSeq: null };
+}
+
+async function ofRole(
+  store: SessionStore,
+  ref: SessionRef,
+  role: string,
+  { payload: _payload, limit, ...options }: RecordChoice,
+): Promise<ChosenRecords> {
+  const records: Found[] = [];
+  let bytes = 0;
+  let lookedAt = 0;
+  // The role is in the content, which a head does not have under a codec.
+  for await (const page of store.read(ref, { ...options, payload: "source" })) {
+    for (const record of page.records) {
+      if (records.length >= limit || lookedAt >= mostLookedAt || bytes >= pageBytes)
+        return { records, nextSeq: next(record.seq, options) };
+      lookedAt += 1;
+      if (messageRole(record.record) !== role) continue;
+      records.push(record);
+      bytes += record.bytes;
+    }
+  }
+  return { records, nextSeq: null };
+}
+
+/** The page before ends with the record before this one. */
+function next(seq: number, { order }: Pick<RecordChoice, "order">): number {
+  return order === "descending" ? seq + 1 : seq - 1;
+}

@@ -1,0 +1,76 @@
+import { readWindow } from "@throughline/core";
+import { buildContext, historyTargets, limitContext } from "@throughline/history";
+import type { Context, TargetName } from "@throughline/history";
+import { entryWindowTokens, omittedWithWindow, withinMemory } from "@throughline/queries/internal";
+import { readHistoryCut } from "@throughline/session";
+import { z } from "zod";
+import { measureContext, namedModel } from "../context-size.ts";
+import { json } from "../http/answer.ts";
+import { route, type RouteDefinition } from "../http/route.ts";
+import { contextSchema } from "../schemas/reading.ts";
+import { sessionQuery } from "../schemas/session.ts";
+import { queryInteger } from "../schemas/values.ts";
+
+const providers = ["neutral", ...historyTargets.keys()] as const;
+
+export const contextRoutes: readonly RouteDefinition[] = [
+  route({
+    id: "getContext",
+    method: "GET",
+    path: "/sessions/{session}/context",
+    summary: "The messages that a model is given next, valid for its provider, and how full they make its window.",
+    description: "`provider=neutral`, which holds without it, gives the messages as they are kept.",
+    scope: "read",
+    query: z.strictObject({
+      ...sessionQuery,
+      provider: z.enum(providers as readonly [string, ...string[]]).exactOptional(),
+      model: z.string().max(200).exactOptional().describe("`provider/name` or a name; the session's own without it"),
+      window: queryInteger(1).exactOptional().describe("the model's window in tokens; the session's own without it"),
+    }),
+    answers: { 200: { description: "The context.", schema: contextSchema } },
+    errors: ["SESSION_NOT_FOUND", "RECORD_FROM_NEWER_VERSION", "MEMORY_SHORT"],
+    handle: async ({ context, ref, view, query, signal }) => {
+      const at = ref();
+      const { provider = "neutral", model: named } = query;
+      const { state, records } = await readWindow(withinMemory(view.store(at.agentId)), at, { signal });
+      const windowTokens = query.window ?? entryWindowTokens(state.entry["contextTokens"]);
+      const whole = buildContext(records, { headId: state.head.headId });
+      const cut = readHistoryCut(records, windowTokens);
+      const built = cut === null ? whole : limitContext(whole, { recorded: cut });
+      const { model: own, thinkingLevel, headId, recordsInContext } = built;
+      const { gauge, breakdown } = await measureContext(built, {
+        model: named === undefined ? null : namedModel(named),
+        windowTokens,
+        learned: (state.entry["throughline"] as { readonly calibration?: unknown } | null | undefined)?.calibration,
+        estimator: context.summaries.estimator,
+      });
+      return json(200, {
+        kind: "context",
+        key: at.key,
+        sessionId: state.sessionId,
+        provider,
+        model: named ?? (own === null ? null : `${own.provider}/${own.modelId}`),
+        thinkingLevel,
+        headId,
+        lastSeq: state.head.lastSeq,
+        recordsInContext,
+        ...render(built, provider, named),
+        gauge,
+        breakdown,
+        omitted: omittedWithWindow(built, records),
+      });
+    },
+  }),
+];
+
+function render(
+  built: Context,
+  provider: string,
+  named: string | undefined,
+): { readonly system: string | null; readonly messages: readonly unknown[]; readonly repairs: readonly unknown[] } {
+  const target = historyTargets.get(provider as TargetName);
+  if (target === undefined) return { system: null, messages: built.messages, repairs: [] };
+  const { provider: by, modelId } = named === undefined ? { provider: null, modelId: "" } : namedModel(named);
+  const { system, messages, repairs } = target.render(built, by === null ? {} : { target: { provider: by, modelId } });
+  return { system, messages, repairs };
+}

@@ -1,0 +1,61 @@
+import type { SourcedRecord } from "@throughline/core";
+import { refused } from "@throughline/core/store";
+
+/** The most of a block in one answer. */
+export const mostBlockBytes: number = 256 * 1024;
+
+interface BlockPart {
+  readonly kind: "block";
+  readonly id: string;
+  readonly seq: number;
+  readonly block: number;
+  readonly type: string;
+  readonly totalBytes: number;
+  readonly from: number;
+  readonly text: string;
+  readonly nextFrom: number | null;
+  readonly [member: string]: unknown;
+}
+
+/**
+ * A part of a block of a message's content, in whole characters.
+ * @throws {ThroughlineError} INPUT_INVALID for a block that the record does not have, and a byte behind its end
+ */
+export function blockPart(
+  { record, id, seq }: SourcedRecord,
+  block: number,
+  { from: asked = 0, bytes: most = mostBlockBytes }: { readonly from?: number; readonly bytes?: number },
+): BlockPart {
+  const { type, text } = blockOf(record, block);
+  const whole = Buffer.from(text);
+  if (asked > whole.length)
+    throw refused("INPUT_INVALID", "from lies behind the end of the block.", { totalBytes: whole.length });
+  const from = characterStart(whole, asked);
+  const end = characterStart(whole, Math.min(from + most, whole.length));
+  const nextFrom = end < whole.length ? end : null;
+  const place = { id, seq, block, type, totalBytes: whole.length };
+  return { kind: "block", ...place, from, text: whole.toString("utf8", from, end), nextFrom };
+}
+
+/** Where the character begins that a byte belongs to. */
+function characterStart(bytes: Buffer, at: number): number {
+  let start = at;
+  while (start > 0 && start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;
+  return start;
+}
+
+/** The texts of a block: what it says, else the block itself as JSON. */
+function blockOf(record: SourcedRecord["record"], at: number): { readonly type: string; readonly text: string } {
+  const content = (record["message"] as { readonly content?: unknown } | null | undefined)?.content;
+  const blocks: readonly unknown[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : Array.isArray(content) ? content : [];
+  const block = blocks[at];
+  if (typeof block !== "object" || block === null)
+    throw refused("INPUT_INVALID", "The record has no such block.", { block: at, blocks: blocks.length });
+  const { type, text, thinking, data } = block as Readonly<Record<string, unknown>>;
+  const said = [text, thinking, data].find((value) => typeof value === "string" && value !== "");
+  return {
+    type: typeof type === "string" ? type : "unknown",
+    text: typeof said === "string" ? said : JSON.stringify(block),
+  };
+}

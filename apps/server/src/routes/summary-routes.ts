@@ -1,0 +1,191 @@
+import { listCheckpoints, type ListedCheckpoint } from "@throughline/checkpoint";
+import type { CompactionRequest } from "@throughline/compaction";
+import { loadExisting, readWindow, ThroughlineError, type SessionRef, type SessionState } from "@throughline/core";
+import { refused, sessionRefText } from "@throughline/core/store";
+import { buildContext, limitContext } from "@throughline/history";
+import { readHistoryCut } from "@throughline/session";
+import { entryWindowTokens, withinMemory } from "@throughline/queries/internal";
+import { emptyCalibration, readCalibration } from "@throughline/tokens";
+import { z } from "zod";
+import { compactionRow, plannedCompaction, type CompactionRow } from "../compaction-json.ts";
+import { measureContext, namedModel } from "../context-size.ts";
+import { json, list, type Answer } from "../http/answer.ts";
+import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
+import { checkpointSchema, compactionSchema } from "../schemas/reading.ts";
+import { sessionQuery } from "../schemas/session.ts";
+import { listOf, queryInteger } from "../schemas/values.ts";
+import { mostPageRecords } from "./store-routes.ts";
+
+const summarySchema = z.strictObject({
+  dryRun: z.boolean().exactOptional().describe("only says what would be done"),
+  model: z.string().max(200).exactOptional().describe("whose tokens are counted; the session's own without it"),
+  window: z.int().min(1).exactOptional().describe("the model's window in tokens; the session's own without it"),
+});
+
+type SummaryBody = z.output<typeof summarySchema> | undefined;
+
+const errors = ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "SESSION_BUSY", "MEMORY_SHORT"] as const;
+
+/** Checkpoints and compactions by hand. */
+export const summaryRoutes: readonly RouteDefinition[] = [
+  route({
+    id: "listCheckpoints",
+    method: "GET",
+    path: "/sessions/{session}/checkpoints",
+    summary: "The checkpoints of a session, the oldest first.",
+    scope: "read",
+    query: z.strictObject({
+      ...sessionQuery,
+      limit: queryInteger(1, mostPageRecords).exactOptional().describe("the newest; all without it"),
+    }),
+    answers: { 200: { description: "The checkpoints.", schema: listOf(checkpointSchema) } },
+    errors: ["SESSION_NOT_FOUND"],
+    handle: async ({ ref, view, query, signal }) => {
+      const at = ref();
+      const store = view.store(at.agentId);
+      const state = await loadExisting(store, at);
+      const all = await listCheckpoints(store, at, { signal });
+      const shown = query.limit === undefined ? all : all.slice(-query.limit);
+      return list(shown.map((checkpoint) => JSON.stringify(checkpointJson(state, checkpoint))));
+    },
+  }),
+  route({
+    id: "makeCheckpoint",
+    method: "POST",
+    path: "/sessions/{session}/checkpoint",
+    summary: "Writes down where a conversation stands.",
+    description:
+      "Where nothing is new, the newest checkpoint is answered, so that the request may be repeated. Without a configured model the checkpoint is extracted by rules.",
+    scope: "write",
+    query: z.strictObject(sessionQuery),
+    body: { schema: summarySchema, isOptional: true },
+    answers: { 200: { description: "The checkpoint.", schema: checkpointSchema } },
+    errors: [...errors, "SUMMARY_FAILED"],
+    handle: async (request) => {
+      const at = request.ref();
+      if (request.body?.dryRun === true) {
+        const { state, tokens } = await measured(request, at);
+        return json(200, plannedCheckpoint(state, tokens));
+      }
+      const what = JSON.stringify(["checkpoint", sessionRefText(at), request.body?.model ?? null]);
+      return request.context.summaries.once(what, async () => {
+        const { state, tokens } = await measured(request, at);
+        return checkpointAnswer(request, state, tokens);
+      });
+    },
+  }),
+  route({
+    id: "compactSession",
+    method: "POST",
+    path: "/sessions/{session}/compact",
+    summary: "Replaces the older part of a conversation by a summary. The log keeps every record.",
+    description:
+      "A second request for the same session waits for the first and shares its result. A repeat finds nothing more to compact: `state` is `nothing`. Without a configured model the summary is extracted by rules.",
+    scope: "write",
+    query: z.strictObject(sessionQuery),
+    body: { schema: summarySchema, isOptional: true },
+    answers: { 200: { description: "What was done, or would be.", schema: compactionSchema } },
+    errors,
+    handle: async (request) => {
+      const at = request.ref();
+      if (request.body?.dryRun === true) return json(200, await compactionOf(request, at));
+      const { model = null, window = null } = request.body ?? {};
+      const what = JSON.stringify(["compact", sessionRefText(at), model, window]);
+      // A client that goes away cancels nothing.
+      return json(200, await request.context.summaries.once(what, () => compactionOf(request, at)));
+    },
+  }),
+];
+
+interface Measured {
+  readonly state: SessionState;
+  readonly tokens: number;
+  readonly compaction: CompactionRequest;
+}
+
+type SummaryRequest = Pick<ApiRequest<unknown, SummaryBody>, "view" | "context" | "body">;
+
+/** The session, and how large its next request is. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
+async function measured({ context, view, body }: SummaryRequest, at: SessionRef): Promise<Measured> {
+  if (at.archiveId !== undefined)
+    throw refused("SESSION_ARCHIVED", "An archived session stays as it is.", { archiveId: at.archiveId });
+  const { state, records } = await readWindow(withinMemory(view.store(at.agentId)), at);
+  const windowTokens = body?.window ?? entryWindowTokens(state.entry["contextTokens"]);
+  const whole = buildContext(records, { headId: state.head.headId });
+  const cut = readHistoryCut(records, windowTokens);
+  const built = cut === null ? whole : limitContext(whole, { recorded: cut });
+  const model = body?.model === undefined ? null : namedModel(body.model);
+  const learned = (state.entry["throughline"] as { readonly calibration?: unknown } | null | undefined)?.calibration;
+  const { estimator } = context.summaries;
+  const { gauge } = await measureContext(built, { model, windowTokens, learned, estimator });
+  const compaction: CompactionRequest = {
+    counter: await estimator.counterFor(model ?? built.model ?? { provider: null, modelId: "" }),
+    calibration: readCalibration(learned) ?? emptyCalibration,
+    windowTokens,
+    totalTokens: gauge.tokens,
+    way: "asked",
+  };
+  return { state, tokens: gauge.tokens, compaction };
+}
+
+async function compactionOf(request: SummaryRequest, at: SessionRef): Promise<CompactionRow> {
+  const { context, body } = request;
+  const { state, compaction } = await measured(request, at);
+  const { compactor } = context.summaries;
+  const names = { key: at.key, sessionId: state.sessionId };
+  if (body?.dryRun === true) return plannedCompaction(context.store, at, names, await compactor.plan(at, compaction));
+  const { turn } = state.head;
+  const busy = (): ThroughlineError => refused("SESSION_BUSY", "A turn is running in the session.", { turn });
+  if (turn !== null && turn.leaseUntilMs > context.clock.nowMs()) throw busy();
+  const result = await compactor.compact(at, compaction);
+  if (result.kind === "busy") throw busy();
+  return compactionRow(context.store, at, names, result);
+}
+
+async function checkpointAnswer(
+  { context, view }: SummaryRequest,
+  state: SessionState,
+  tokens: number,
+): Promise<Answer> {
+  const result = await context.summaries.checkpointer.make(state.ref, tokens);
+  if (result.kind === "failed") {
+    if (ThroughlineError.isInstance(result.cause)) throw result.cause;
+    throw new ThroughlineError("SUMMARY_FAILED", "No checkpoint was made.", {
+      cause: result.cause,
+      outcome: "not-applied",
+    });
+  }
+  const all = await listCheckpoints(view.store(state.ref.agentId), state.ref);
+  const made = result.kind === "written" ? all.find(({ id }) => id === result.recordId) : all.at(-1);
+  if (made !== undefined && (result.kind === "written" || result.reason === "nothing-new"))
+    return json(200, checkpointJson(state, made));
+  const reason = result.kind === "nothing" ? result.reason : "overtaken";
+  if (reason === "nothing-new" || reason === "no-writers")
+    throw refused("INPUT_INVALID", "The session has no messages that a checkpoint could be made of.", { reason });
+  throw refused("SESSION_BUSY", "Another checkpoint of the session is being made.", { reason });
+}
+
+type CheckpointJson = { readonly kind: "checkpoint" } & Readonly<Record<string, unknown>>;
+
+function checkpointJson({ ref, sessionId }: SessionState, checkpoint: ListedCheckpoint): CheckpointJson {
+  return { kind: "checkpoint", key: ref.key, sessionId, ...checkpoint };
+}
+
+function plannedCheckpoint({ ref, sessionId, head }: SessionState, tokens: number): CheckpointJson {
+  return {
+    kind: "checkpoint",
+    key: ref.key,
+    sessionId,
+    id: null,
+    seq: null,
+    coversToSeq: head.lastSeq,
+    tokensAtCheckpoint: tokens,
+    messageCountAtCheckpoint: null,
+    summary: null,
+    topics: [],
+    keyDecisions: [],
+    openQuestions: [],
+    model: null,
+    atMs: null,
+  };
+}

@@ -1,0 +1,48 @@
+import { createCheckpointer, summarizerCheckpointWriter } from "@throughline/checkpoint";
+import type { Checkpointer, CheckpointWriter } from "@throughline/checkpoint";
+import { createCompactor, type CompactionSettings, type Compactor } from "@throughline/compaction";
+import type { Clock, SessionStore, Summarizer } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
+import { createTokenEstimator, type TokenEstimator } from "@throughline/tokens";
+
+/** Who writes the summaries that requests ask for. */
+export interface SummaryOptions {
+  /** Asked in this order. @default none: summaries are extracted by rules, without a model */
+  readonly summarizers?: readonly Summarizer[];
+  /** Of checkpoints, asked in this order. @default the rules */
+  readonly writers?: readonly CheckpointWriter[];
+  readonly compaction?: CompactionSettings;
+}
+
+/** Compacts sessions and makes checkpoints when a request asks for it. */
+export interface Summaries {
+  readonly compactor: Compactor;
+  readonly checkpointer: Checkpointer;
+  /** Keeps the vocabularies that requests have needed. */
+  readonly estimator: TokenEstimator;
+  /** Does the work for a session once: who asks for the same while it runs waits for it and gets its result. */
+  once<Result>(what: string, work: () => Promise<Result>): Promise<Result>;
+}
+
+/** One pair for all views of a store, so that two requests for the same session share the work. */
+export function createSummaries(store: SessionStore, clock: Clock, options: SummaryOptions = {}): Summaries {
+  const extractive = createExtractiveSummarizer();
+  const { summarizers = [], writers = [summarizerCheckpointWriter(extractive, "extractive")], compaction } = options;
+  const settings = compaction === undefined ? {} : { settings: compaction };
+  const owner = `server ${systemRandom.uuid()}`;
+  const running = new Map<string, Promise<unknown>>();
+  return {
+    estimator: createTokenEstimator(),
+    async once<Result>(what: string, work: () => Promise<Result>) {
+      // The same words stand for the same work.
+      const found = running.get(what) as Promise<Result> | undefined;
+      if (found !== undefined) return found;
+      const made = work().finally(() => running.delete(what));
+      running.set(what, made);
+      return made;
+    },
+    compactor: createCompactor({ store, clock, summarizers, extractive, ...settings }),
+    checkpointer: createCheckpointer({ store, clock, writers, owner }),
+  };
+}

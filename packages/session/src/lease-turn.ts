@@ -1,0 +1,171 @@
+import {
+  appendOnce,
+  type AppendOptions,
+  type AppendResult,
+  type Clock,
+  loadExisting,
+  type RandomSource,
+  type RecordDraft,
+  type SessionHead,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
+import { beginTurn, keyedTurnId, type TurnPlace } from "./begin-turn.ts";
+import { processOwners } from "./process-owners.ts";
+import type { InterruptedTurn } from "./turn-outcome.ts";
+import { readTurnMark, turnMarkDraft, type TurnMarkState } from "./turn-mark.ts";
+
+/** Options of `leaseTurn`. */
+export interface LeaseTurnOptions {
+  /** Who holds the turn, for people. */
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** Stored with the opening of the turn, in one commit. */
+  readonly drafts: readonly RecordDraft[];
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** @default one that is made, of the key where there is one */
+  readonly turnId?: string;
+  readonly expect?: { readonly head: string | null };
+  readonly idempotencyKey?: string;
+}
+
+/** A turn that a lease alone holds: its program is elsewhere, and nobody here renews it. */
+export interface LeasedTurn {
+  readonly turnId: string;
+  /** Null where a turn of this key was opened before and is over. */
+  readonly fence: number | null;
+  /** Null once the turn is over. */
+  readonly leaseUntilMs: number | null;
+  readonly head: SessionHead;
+  /** Ids of the drafts. */
+  readonly ids: readonly string[];
+  /** An earlier request opened the turn. */
+  readonly replayed: boolean;
+  /** What an earlier program left open in the session. */
+  readonly interruptedTurn: InterruptedTurn | null;
+}
+
+/**
+ * Opens a turn for a program that holds no handle of the store, with the marks that every turn has. Reads the head of the
+ * session, and no record.
+ *
+ * @throws {ThroughlineError} SESSION_BUSY, APPEND_CONFLICT for another head than `expect` names, and what the store throws
+ */
+export async function leaseTurn(store: SessionStore, ref: SessionRef, options: LeaseTurnOptions): Promise<LeasedTurn> {
+  const { owner, leaseMs, drafts, clock, random, expect, idempotencyKey = null } = options;
+  const place = new HeadPlace(store, ref, random, await loadExisting(store, ref));
+  const made = idempotencyKey === null ? random.uuid() : keyedTurnId(place.head.sessionId, idempotencyKey);
+  const { turnId = made } = options;
+  const held = place.head.turn;
+  const isOwn = held !== null && held.turnId === turnId && held.owner === owner;
+  // The answer was lost: the turn is open already. With a key the store knows it.
+  if (isOwn && options.turnId !== undefined && idempotencyKey === null)
+    return { ...leaseOf(place.head, turnId), ids: [], replayed: true, interruptedTurn: null };
+  let interruptedTurn: InterruptedTurn | null = null;
+  const { self: _self, ...owners } = processOwners();
+  const beginning = await beginTurn({
+    log: place,
+    clock,
+    owners: { ...owners, self: owner },
+    abandoned: new Set(),
+    turnId,
+    leaseMs,
+    drafts: () => drafts,
+    resumes: null,
+    idempotencyKey,
+    signal: undefined,
+    emit: (event) => {
+      if (event.name === "turn.interrupted") ({ interruptedTurn } = event);
+    },
+    ...(expect === undefined ? {} : { expect }),
+  });
+  if (beginning.kind === "busy") throw beginning.error;
+  const { records, head, replayed } = beginning.result;
+  // The marks stand before the drafts.
+  const ids = records.map(({ id }) => id).slice(records.length - drafts.length);
+  return { ...leaseOf(head, turnId), ids, replayed, interruptedTurn };
+}
+
+function leaseOf(head: SessionHead, turnId: string): Pick<LeasedTurn, "turnId" | "fence" | "leaseUntilMs" | "head"> {
+  const held = head.turn?.turnId === turnId ? head.turn : null;
+  return { turnId, head, fence: held?.fence ?? null, leaseUntilMs: held?.leaseUntilMs ?? null };
+}
+
+/** Options of `closeLeasedTurn`. */
+export interface CloseLeasedTurnOptions {
+  readonly fence: number;
+  readonly drafts: readonly RecordDraft[];
+  readonly outcome: Exclude<TurnMarkState, "open" | "interrupted" | "denied">;
+  readonly entry?: Readonly<Record<string, unknown>>;
+  readonly idempotencyKey?: string;
+}
+
+/** Appends this many ago, a close may still be repeated: what a store remembers at least. */
+const rememberedAppends = 4096;
+
+/**
+ * Ends a turn that `leaseTurn` opened, with its last records and the mark of its end in one commit.
+ * @throws {ThroughlineError} TURN_FENCED for a turn that is over, and what the store throws
+ */
+export async function closeLeasedTurn(
+  store: SessionStore,
+  ref: SessionRef,
+  { fence, drafts, outcome, entry, idempotencyKey }: CloseLeasedTurnOptions,
+): Promise<{ readonly turnId: string; readonly result: AppendResult; readonly ids: readonly string[] }> {
+  const { turn } = (await loadExisting(store, ref)).head;
+  const isRepeat = turn?.fence !== fence && idempotencyKey !== undefined;
+  const turnId = turn?.fence === fence ? turn.turnId : isRepeat ? await closedTurn(store, ref, fence) : null;
+  // Without a mark where the turn is unknown: the store refuses the fence.
+  const marks = turnId === null ? [] : [turnMarkDraft({ turnId, state: outcome, fence })];
+  const result = await store.append(ref, [...drafts, ...marks], {
+    turn: { action: "close", fence },
+    ...(entry === undefined ? {} : { entry }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
+  return { turnId: turnId ?? "", result, ids: result.records.slice(0, drafts.length).map(({ id }) => id) };
+}
+
+/** The turn that ended with this fence, which its mark states, so that a repeat of its close is the same append. */
+async function closedTurn(store: SessionStore, ref: SessionRef, fence: number): Promise<string | null> {
+  for await (const { records } of store.read(ref, { order: "descending", limit: rememberedAppends })) {
+    for (const { record } of records) {
+      const mark = readTurnMark(record);
+      if (mark !== null && mark.state !== "open" && mark.fence === fence) return mark.turnId;
+    }
+  }
+  return null;
+}
+
+/** The head of a session, for turns that need no more of it. */
+class HeadPlace implements TurnPlace {
+  readonly facts = { turn: null } as const;
+  readonly #store: SessionStore;
+  readonly #ref: SessionRef;
+  readonly #random: RandomSource;
+  #head: SessionHead;
+
+  constructor(store: SessionStore, ref: SessionRef, random: RandomSource, { head }: SessionState) {
+    this.#store = store;
+    this.#ref = ref;
+    this.#random = random;
+    this.#head = head;
+  }
+
+  get head(): SessionHead {
+    return this.#head;
+  }
+
+  async append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
+    const { idempotencyKey = this.#random.uuid() } = options;
+    const isNewKey = options.idempotencyKey === undefined;
+    const result = await appendOnce(this.#store, this.#ref, drafts, { ...options, idempotencyKey, isNewKey });
+    this.#head = result.head;
+    return isNewKey ? { ...result, replayed: false } : result;
+  }
+
+  async catchUp(): Promise<void> {
+    this.#head = (await loadExisting(this.#store, this.#ref)).head;
+  }
+}
