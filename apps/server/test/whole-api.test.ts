@@ -183,6 +183,7 @@ describe("what is known of a session", () => {
       const { status, text } = await ask("GET", `known/export?to=${to}`);
       expect([to, status, text.includes("hello")]).toEqual([to, 200, true]);
     }
+    expect((await ask("GET", "known/export?to=nothing")).body["code"]).toBe("INPUT_INVALID");
     expect(itemsOf(await ask("GET", "known/export?to=pi&remarks=true"))[0]).toMatchObject({ what: "added" });
   });
 

@@ -38,10 +38,7 @@ export const transferRoutes: readonly RouteDefinition[] = [
     scope: "read",
     query: z.strictObject({
       ...sessionQuery,
-      to: z
-        .enum([...formats, ...pageFormats] as [string, ...string[]])
-        .exactOptional()
-        .describe("jsonl without it: the exact lines"),
+      to: z.string().exactOptional().describe("a format of `throughline export`; jsonl without it: the exact lines"),
       remarks: queryFlag().exactOptional().describe("what is left out, added or changed, in the place of the file"),
       level: z.string().exactOptional().describe("of markdown and html"),
       redact: z.string().exactOptional().describe("of markdown and html"),
@@ -61,7 +58,8 @@ export const transferRoutes: readonly RouteDefinition[] = [
         throw refused("CAPABILITY_UNSUPPORTED", "This version makes no Markdown and no HTML.", { to });
       const store = view.store(at.agentId);
       const { sessionId } = await loadExisting(store, at);
-      // The schema took no other name.
+      if (!formats.includes(to))
+        throw refused("INPUT_INVALID", `to is none of ${formats.join(", ")}.`, { path: "to", formats });
       const format = to as ExportFormat;
       if (remarks) return remarksOf(store, at, format, signal);
       const { exportSession } = await import("@throughline/transfer");
