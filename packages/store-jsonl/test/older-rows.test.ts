@@ -2,7 +2,11 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { crashStates, imageDigest } from "./crash-states.ts";
+import { simulatedStore } from "./crash-explorer.ts";
+import { countFaults } from "./fault-counts.ts";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
+import { createSimulatedDisk, type DiskImage, type DiskMoment } from "./simulated-disk.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -12,10 +16,41 @@ async function olderStore(): Promise<string> {
   const root = newFolder();
   await (await storeWithSession(root, { index: false, sessionsJson: false })).close();
   const log = `${root}/agents/main/throughline/entries.log`;
-  const { crc: _crc, ...fields } = JSON.parse(readFileSync(log, "utf8")) as Readonly<Record<string, unknown>>;
-  const text = JSON.stringify({ ...fields, isUnflushed: true });
-  writeFileSync(log, `${text.slice(0, -1)},"crc":${crc32(text)}}\n`);
+  writeFileSync(log, olderLine(readFileSync(log, "utf8")));
   return root;
+}
+
+/** The line of a session as a version wrote it that did not flush a session when it made it. */
+function olderLine(line: string): string {
+  const { crc: _crc, ...fields } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  const text = JSON.stringify({ ...fields, isUnflushed: true });
+  return `${text.slice(0, -1)},"crc":${crc32(text)}}\n`;
+}
+
+/** The same on a simulated disk. `isThere`: a power cut has left its transcript. */
+async function olderImage(isThere: boolean): Promise<DiskImage> {
+  const disk = createSimulatedDisk();
+  const store = simulatedStore(disk, { called: "a", sessionsJson: false });
+  await store.save(mainRef, { sessionId: "s1" }, { ifRevision: null });
+  await store.close();
+  const changed = [...disk.image()].map(([path, bytes]) => {
+    const isLog = path.endsWith("/entries.log");
+    return [path, isLog ? Buffer.from(olderLine(Buffer.from(bytes ?? []).toString())) : bytes] as const;
+  });
+  return new Map(changed.filter(([path]) => isThere || !path.endsWith("/s1.jsonl")));
+}
+
+/** What an append leads to in each state that a power cut may leave of moments. */
+async function appendedAfter(moments: readonly DiskMoment[]): Promise<readonly string[]> {
+  const images = moments.flatMap((moment) => [...crashStates(moment, { cutEveryBytes: 32 })]);
+  const found: string[] = [];
+  for (const image of new Map(images.map((one) => [imageDigest(one), one])).values()) {
+    const store = simulatedStore(createSimulatedDisk(image), { called: "c", sessionsJson: false });
+    await store.append(mainRef, [userDraft("two")]);
+    found.push((await textsOf(store)).join(" "));
+    await store.close();
+  }
+  return found;
 }
 
 function lastRow(root: string): Readonly<Record<string, unknown>> {
@@ -62,4 +97,22 @@ describe("a session that an earlier version made without flushing it", () => {
     await using later = createJsonlStore({ root, index: false, sessionsJson: false });
     await expect(later.append(mainRef, [userDraft("two")])).rejects.toMatchObject({ code: "STORE_CORRUPT" });
   });
+
+  it.for([true, false])(
+    "takes appends after a power cut at any moment of its first write, and keeps that once it is acknowledged: %s",
+    async (isThere, context) => {
+      const disk = createSimulatedDisk(await olderImage(isThere));
+      const moments: DiskMoment[] = [];
+      disk.onChange = () => void moments.push(disk.moment());
+      const store = simulatedStore(disk, { called: "b", sessionsJson: false });
+      await store.append(mainRef, [userDraft("one")]);
+      disk.onChange = () => undefined;
+      const during = await appendedAfter(moments);
+      expect(new Set(during)).toEqual(new Set(["two", "one two"]));
+      expect(new Set(await appendedAfter([disk.moment()]))).toEqual(new Set(["one two"]));
+      await store.close();
+      expect(during.length).toBeGreaterThan(20);
+      countFaults(context, { states: during.length });
+    },
+  );
 });
