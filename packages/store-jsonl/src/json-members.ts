@@ -80,3 +80,15 @@ function endOfValue(bytes: Uint8Array, from: number): { readonly end: number; re
   }
   return { end: bytes.length, depth };
 }
+
+/** The object that a text is; null for any other text. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,5 +1,6 @@
 import { createFinding, type Finding, type SessionRef } from "@throughline/core";
 import { defaultIdempotency } from "@throughline/core/internal";
+import { parseObject } from "./json-members.ts";
 import type { AgentFolder } from "./agent-folder.ts";
 import { replaceFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
@@ -16,7 +17,7 @@ import {
   type SessionKeys,
   type SessionRow,
 } from "./session-row.ts";
-import { parseObject, type LineCodec } from "./stored-line.ts";
+import type { LineCodec } from "./stored-line.ts";
 
 /** What reading and writing the entries log of an agent needs. */
 export interface LogReading {

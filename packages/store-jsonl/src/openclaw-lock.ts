@@ -1,9 +1,9 @@
 import { pid } from "node:process";
 import { systemClock } from "@throughline/core/node";
+import { parseObject } from "./json-members.ts";
 import { ageMsOf, fileError, isMissing, readWhole } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import type { LockFile, LockPort } from "./lock-file.ts";
-import { parseObject } from "./stored-line.ts";
 
 /** A lock file that does not say whose it is may be somebody's who has not written it yet, for so long; then it is left over. */
 export const unknownOwnerGraceMs: number = 30_000;

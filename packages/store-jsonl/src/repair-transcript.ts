@@ -4,8 +4,8 @@ import { serializeRecord } from "@throughline/core/store";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { crc32 } from "node:zlib";
+import { parseObject } from "./json-members.ts";
 import { ownHeaderLine } from "./own-header.ts";
-import { parseObject } from "./stored-line.ts";
 import type { StoreEnvelope } from "./store-envelope.ts";
 import { hasSeq, ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 

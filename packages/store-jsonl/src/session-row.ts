@@ -2,9 +2,10 @@ import { crc32 } from "node:zlib";
 import type { SessionEntry, SessionHead, SessionRef } from "@throughline/core";
 import { defaultIdempotency } from "@throughline/core/internal";
 import { refused, type PayloadCoder } from "@throughline/core/store";
+import { parseObject } from "./json-members.ts";
 import type { FlushedRecords } from "./flushed-seqs.ts";
 import { entryOf, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
-import { parseDecoded, parseObject, type LineCodec } from "./stored-line.ts";
+import { parseDecoded, type LineCodec } from "./stored-line.ts";
 import type { StoreEnvelope } from "./store-envelope.ts";
 
 /** What is known of a session beside its records. */

@@ -2,9 +2,8 @@ import { crc32 } from "node:zlib";
 import type { AgentFolder } from "./agent-folder.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import { DeepJson, jsonMembers } from "./json-members.ts";
+import { DeepJson, jsonMembers, parseObject } from "./json-members.ts";
 import type { Slices } from "./slices.ts";
-import { parseObject } from "./stored-line.ts";
 
 /** sessions.json as it is, and what this store wrote there last. */
 export interface ReadView {

@@ -9,6 +9,7 @@ import {
 } from "@throughline/core/internal";
 import type { LinkedRecord, PayloadCoder, PayloadOwner } from "@throughline/core/store";
 import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
+import { parseObject } from "./json-members.ts";
 import type { OwnLine, StoreEnvelope } from "./store-envelope.ts";
 
 /** What the store knows of a record without its content. */
@@ -263,17 +264,6 @@ export function parseDecoded(text: string, part: string, id: string): unknown {
       details: { part, id },
       cause,
     });
-  }
-}
-
-export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
   }
 }
 

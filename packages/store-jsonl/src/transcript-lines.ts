@@ -2,7 +2,7 @@ import { constants } from "node:buffer";
 import { isNestedDeeper, maxNesting } from "@throughline/core/internal";
 import type { LinePlace } from "@throughline/openclaw-format/internal";
 import type { SplitLine, TranscriptLine, TranscriptReader } from "@throughline/openclaw-format";
-import { parseObject } from "./stored-line.ts";
+import { parseObject } from "./json-members.ts";
 
 /** No line of ours is longer: it was one text when it was written, and must be one again to be read. */
 export const maxOwnLineBytes: number = constants.MAX_STRING_LENGTH;
