@@ -50,9 +50,13 @@ const shared: ReadonlySet<string> = new Set([
  * flush costs nothing there. What a disk does, they simulate; the long tier runs them on one.
  */
 const inMemory: ReadonlySet<string> = new Set([
+  "apps/cli",
+  "apps/server",
   "packages/openclaw-compat",
   "packages/session",
+  "packages/store-http",
   "packages/store-jsonl",
+  "packages/store-postgres",
   "packages/store-sqlite",
   "packages/transfer",
 ]);

@@ -16,7 +16,7 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a pow
       if (disk === null) return context.skip("this system does not let root mount a file system in a file");
       try {
         const figures = await powerCuts(disk, {
-          rounds: testSize({ short: 3, long: 20 }),
+          rounds: testSize({ short: 2, long: 20 }),
           writerArgs: ["2000", "disk"],
           target,
         });

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { kinds } from "./json-shapes.ts";
 import { objects, runChild, temporaryDirectory } from "./harness.ts";
+import { isLongRun } from "../../../tools/test-size.ts";
 
 const directory = temporaryDirectory();
 afterAll(() => directory.remove());
@@ -33,7 +34,7 @@ describe("the demonstration", () => {
     expect(figures["compare"]).toMatchObject({ sessions: 3, different: 0 });
   });
 
-  it("sees a record that was taken away, and ends with 1", async () => {
+  it.runIf(isLongRun)("sees a record that was taken away, and ends with 1", async () => {
     const { code, ok, steps } = await demo("--sabotage");
     expect([code, ok]).toEqual([1, false]);
     expect(steps.filter((step) => !step.ok).map(({ name }) => name)).toEqual(["compare"]);

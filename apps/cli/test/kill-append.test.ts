@@ -6,7 +6,7 @@ import { binPath, temporaryDirectory } from "./harness.ts";
 const directories = [temporaryDirectory(), temporaryDirectory(), temporaryDirectory(), temporaryDirectory()];
 afterAll(() => directories.forEach((directory) => directory.remove()));
 
-const rounds = testSize({ short: 5, long: 40 });
+const rounds = testSize({ short: 2, long: 40 });
 
 describe("append under kill -9", () => {
   it.concurrent.each([

@@ -75,7 +75,7 @@ describe("an import on the command line", () => {
     "of many sessions is killed half way, goes on from there, and then has nothing to do [MIG-09, MIG-15]",
     { timeout: 180_000 },
     async () => {
-      const sessions = testSize({ short: 300, long: 600 });
+      const sessions = testSize({ short: 150, long: 600 });
       writeSessions(sessions, 20, "x".repeat(100));
       expect(await importSource(256, 50)).toBeNull();
       const [before] = await stored();

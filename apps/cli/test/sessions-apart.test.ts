@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { objects, runHere, temporaryDirectory, user } from "./harness.ts";
+import { testSize } from "../../../tools/test-size.ts";
 
 // Keys that a store could take for one another: by case, as a prefix, by a separator that a file name has instead.
 const keys = [
@@ -19,7 +20,7 @@ const keys = [
   "agent:main:cli:direct:e\u0301",
 ];
 
-describe.each(["sqlite", "jsonl"])("sessions of a %s store", (kind) => {
+describe.each(testSize({ short: ["jsonl"], long: ["sqlite", "jsonl"] }))("sessions of a %s store", (kind) => {
   it("hold what was appended to them and nothing else, however alike their keys are [KEY-02, KEY-03, KEY-04, KEY-15, STO-23]", async () => {
     const directory = temporaryDirectory();
     const store = `${kind}:${join(directory.path, kind === "sqlite" ? "sessions.db" : "store")}`;

@@ -74,7 +74,7 @@ describe("the loop around Anthropic's SDK", () => {
   });
 
   it("loses nothing and does nothing twice however often it is killed", { timeout: 1_800_000 }, async () => {
-    const kills = testSize({ short: 4, long: 30 });
+    const kills = testSize({ short: 2, long: 30 });
     const run = await killLoop({ program, environment, folder, kills, seed: 1, records });
     const history = createHistory("anthropic", { trailingAssistant: "keep" });
     history.append(run.records);

@@ -140,7 +140,7 @@ describe.each(everywhere)("kill -9 in the middle of a reply: $name over store-$s
 describe("other processes", () => {
   const [provider] = providerCases as readonly [ProviderCase];
 
-  it.each(["sqlite", "jsonl"])(
+  it.each(testSize({ short: ["jsonl"], long: ["sqlite", "jsonl"] }))(
     "kill -9 while a tool runs: its call is answered when the turn is resumed, over store-%s [STO-06]",
     async (store) => {
       await using simulator = await startSimulator();
@@ -160,7 +160,7 @@ describe("other processes", () => {
     },
   );
 
-  it.each(["sqlite", "jsonl"])(
+  it.each(testSize({ short: ["jsonl"], long: ["sqlite", "jsonl"] }))(
     "a process that was stopped and goes on is fenced off and nothing interleaves, over store-%s [C42]",
     async (store) => {
       await using simulator = await startSimulator();
@@ -204,7 +204,7 @@ describe("other processes", () => {
     expect(outline(await recordsOfSqlite())).toEqual([...whole, ...whole]);
   });
 
-  it.each(["sqlite", "jsonl"])(
+  it.each(testSize({ short: ["sqlite"], long: ["sqlite", "jsonl"] }))(
     "two processes with many turns each take turns: nothing interleaves, over store-%s",
     async (store) => {
       await using simulator = await startSimulator();

@@ -13,7 +13,7 @@ import { testSize } from "../../../tools/test-size.ts";
 import { allRecords } from "./session-fixture.ts";
 
 /** Of each of four providers: 1,000 in all at full size. */
-const turnsEach = testSize({ short: 50, long: 250 });
+const turnsEach = testSize({ short: 25, long: 250 });
 const turnsOfSession = 25;
 const system = "You work with tools.";
 const seed = Number(process.env["SESSION_SEED"] ?? 20_261_122);

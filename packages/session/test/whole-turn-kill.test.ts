@@ -64,7 +64,7 @@ describe("a process that ends in a turn that flushes, compacts and makes a check
       let isOver = false;
       let steps = 0;
       // In the short tier one call is not done and the next one is, by turns.
-      const stride = testSize({ short: 3, long: 1 });
+      const stride = testSize({ short: 5, long: 1 });
       for (let calls = isDone && stride > 1 ? 2 : 1; !isOver; calls += stride) {
         const data = createMemoryData();
         {
@@ -104,7 +104,7 @@ describe("a process that ends in a turn that flushes, compacts and makes a check
         expect((await session.runTurn("And then?")).outcome).toBe("done");
         expect(lostMessages(await allRecords(store))).toEqual([]);
       }
-      expect(steps).toBeGreaterThan(testSize({ short: 3, long: 10 }));
+      expect(steps).toBeGreaterThan(testSize({ short: 1, long: 10 }));
     },
     120_000,
   );

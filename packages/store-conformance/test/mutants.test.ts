@@ -4,10 +4,14 @@ import { isLongRun } from "../../../tools/test-size.ts";
 import { killsOf, kitProblems, type KillRow } from "./kill-matrix.ts";
 import { mutants } from "./mutants/mutants.ts";
 
+/** These wait for a lock until their time is over; the long tier has them. */
+const waitLong: ReadonlySet<string> = new Set(["a signal does not end the wait", "the lock is waited for without end"]);
+
 describe("the kit finds broken stores", () => {
   const rows: KillRow[] = [];
 
-  for (const mutant of mutants) {
+  const tried = mutants.filter(({ name }) => isLongRun || !waitLong.has(name));
+  for (const mutant of tried) {
     it(`finds a store that is wrong by "${mutant.name}"`, async () => {
       const row = await killsOf(mutant, { isQuick: !isLongRun });
       rows.push(row);
@@ -16,7 +20,7 @@ describe("the kit finds broken stores", () => {
   }
 
   it("has no case that finds nothing", () => {
-    expect(rows).toHaveLength(mutants.length);
+    expect(rows).toHaveLength(tried.length);
     expect(kitProblems(rows)).toEqual([]);
   });
 

@@ -2,6 +2,7 @@ import { describeStoreConformance } from "@throughline/store-conformance";
 import { createMemoryStore } from "@throughline/store-memory";
 import process from "node:process";
 import { afterAll, describe, inject, it } from "vitest";
+import { kitRunner } from "../../../tools/kit-runner.ts";
 import { startPooler } from "./start-pooler.ts";
 import { endPools, openUnderTest } from "./store-under-test.ts";
 
@@ -27,7 +28,7 @@ if ("unavailable" in place) {
   const options = pooler === null ? {} : { notify: false };
   describeStoreConformance({
     name: `store-postgres${pooler === null ? "" : " behind a pooler"}`,
-    runner: { describe, it },
+    runner: kitRunner,
     open: () => openUnderTest(url, undefined, options),
     openWithCodec: (codec) => openUnderTest(url, codec, options),
     model: () => createMemoryStore(),

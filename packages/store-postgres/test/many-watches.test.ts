@@ -10,7 +10,7 @@ import { startProxy, type TcpProxy } from "./tcp-proxy.ts";
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
 /** More than may wait for a connection, more than begin with one statement. */
-const count = testSize({ short: 2500, long: 10_000 });
+const count = testSize({ short: 600, long: 10_000 });
 const refOf = (index: number): SessionRef => ({ namespace: "", agentId: "main", key: `agent:main:w:${index}` });
 const said = { type: "message", message: { role: "user", content: "hi" } };
 

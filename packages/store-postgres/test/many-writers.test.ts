@@ -58,7 +58,7 @@ describe.skipIf(url === "")(
   () => {
     it.each([
       { processes: 2, turns: testSize({ short: 100, long: 2000 }), sessions: 1 },
-      { processes: 8, turns: testSize({ short: 320, long: 10_000 }), sessions: 4 },
+      { processes: 8, turns: testSize({ short: 120, long: 10_000 }), sessions: 4 },
     ])(
       "$processes processes, $turns turns, $sessions sessions: one line each, every acknowledged record once [TST-01]",
       async ({ processes, turns, sessions }) => {

@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { endingPool } from "./ending-pool.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 import { startProxy } from "./tcp-proxy.ts";
+import { testSize } from "../../../tools/test-size.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -109,7 +110,10 @@ describe.skipIf(url === "")(
           return found.join(" | ").replace(/ \| $/, "");
         };
         const seen = new Set<string>();
-        for (const phase of ["before", "during"] as const) {
+        for (const phase of testSize<readonly ("during" | "before")[]>({
+          short: ["during"],
+          long: ["before", "during"],
+        })) {
           const connections = endingPool(url, inner, phase);
           const options = { pool: connections.pool, schema, migrate: false, notify: false, timeoutMs: 3000 };
           const opened = createPostgresStore(options);

@@ -179,7 +179,7 @@ describe.skipIf(url === "")(
         inner.on("error", () => undefined);
         const connections = endingPool(url, inner, phase);
         let ended = 0;
-        for (let at = 1; ; at += testSize({ short: 3, long: 1 })) {
+        for (let at = 1; ; at += testSize({ short: 7, long: 1 })) {
           const schema = await restore("schema-1-secured-first");
           Object.assign(connections, { at, sent: 0 });
           const broken = createPostgresStore({ pool: connections.pool, schema, notify: false, timeoutMs: 3000 });
@@ -201,7 +201,7 @@ describe.skipIf(url === "")(
           await withClient(url, (client) => client.query(`DROP SCHEMA "${schema}" CASCADE`));
           if (sent < at) break;
         }
-        expect(ended).toBeGreaterThan(testSize({ short: 4, long: 10 }));
+        expect(ended).toBeGreaterThan(testSize({ short: 1, long: 10 }));
         await inner.end();
       },
     );
@@ -234,7 +234,7 @@ describe.skipIf(url === "")(
       const script = await readFile(path, "utf8");
       const statements = script.split(";\n");
       await withClient(url, (client) => client.query(`DROP SCHEMA "${schema}" CASCADE`));
-      const step = testSize({ short: Math.ceil(statements.length / 8), long: 1 });
+      const step = testSize({ short: Math.ceil(statements.length / 4), long: 1 });
       for (let cut = 1; cut < statements.length - 1; cut += step) {
         // The client is gone in the middle of the script.
         await withClient(url, (client) => client.query(statements.slice(0, cut).join(";\n")).catch(() => undefined));

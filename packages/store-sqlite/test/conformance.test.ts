@@ -1,11 +1,11 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
 import { createMemoryStore } from "@throughline/store-memory";
-import { describe, it } from "vitest";
+import { kitRunner } from "../../../tools/kit-runner.ts";
 import { openUnderTest } from "./store-under-test.ts";
 
 describeStoreConformance({
   name: "store-sqlite",
-  runner: { describe, it },
+  runner: kitRunner,
   open: () => openUnderTest(),
   openWithCodec: (codec) => openUnderTest(codec),
   model: () => createMemoryStore(),
