@@ -2,6 +2,7 @@ import { aiSdkFormat } from "./ai-sdk/format.ts";
 import { anthropicFormat } from "./anthropic/format.ts";
 import { claudeCodeFormat } from "./claude-code/format.ts";
 import { codexFormat } from "./codex/format.ts";
+import { copilotCliFormat } from "./copilot-cli/format.ts";
 import type { ForeignFormat, FormatSample } from "./foreign-format.ts";
 import { geminiFormat } from "./gemini/format.ts";
 import { langgraphFormat } from "./langgraph/format.ts";
@@ -22,6 +23,7 @@ export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new
     opencodeFormat,
     openAiAgentsFormat,
     langgraphFormat,
+    copilotCliFormat,
     anthropicFormat,
     shareGptFormat,
   ].map((format) => [format.name, format]),

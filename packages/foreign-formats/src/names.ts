@@ -8,6 +8,7 @@ export const foreignFormatNames = [
   "opencode",
   "openai-agents",
   "langgraph",
+  "copilot-cli",
   "anthropic",
   "sharegpt",
 ] as const;

@@ -1,0 +1,30 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
+import { firstObjects } from "../sample-lines.ts";
+import { createCopilotCliReader } from "./read-copilot-cli.ts";
+
+/** GitHub Copilot CLI's sessions: `session-state/<session id>/events.jsonl`. */
+export const copilotCliFormat: ForeignFormat = {
+  name: "copilot-cli",
+  program: "GitHub Copilot CLI",
+  layout: () => fileOfLines,
+  places: [{ variables: ["COPILOT_HOME"], home: ".copilot", files: [["session-state", /./, "events.jsonl"]] }],
+  detect: (sample) => {
+    let best: FormatMatch | null = null;
+    for (const line of firstObjects(sample)) {
+      const match = matchOf(line);
+      if (match === "certain") return match;
+      best ??= match;
+    }
+    return best;
+  },
+  createReader: createCopilotCliReader,
+};
+
+function matchOf({ type, data, id, timestamp }: JsonFields): FormatMatch | null {
+  if (typeof type !== "string" || !isJsonFields(data) || typeof id !== "string" || typeof timestamp !== "string")
+    return null;
+  if (type === "session.start")
+    return typeof data["sessionId"] === "string" && "copilotVersion" in data ? "certain" : null;
+  return /^(?:user|assistant|system)\.message$/.test(type) ? "likely" : null;
+}

@@ -1,0 +1,191 @@
+import type { Finding, RecordSource, Usage } from "@throughline/core";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
+import { partOf } from "../mapped-messages.ts";
+import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
+
+/** Creates a reader of a session's events. */
+export function createCopilotCliReader(options: ForeignReaderOptions): ForeignReader {
+  return new CopilotCliReader(options);
+}
+
+const provider = "github-copilot";
+
+class CopilotCliReader implements ForeignReader {
+  headId: string | null = null;
+  sessionId: string | null = null;
+  readonly spawnedBy = null;
+  readonly #records: UnitRecords;
+  readonly #entry = new Map<string, unknown>();
+  /** Tools by the calls of the conversation; those without a result are open. */
+  readonly #toolNames = new Map<string, string>();
+  /** The reply that calls belong to which only their execution states. */
+  #replyId: string | null = null;
+
+  constructor(options: ForeignReaderOptions) {
+    this.#records = new UnitRecords("copilot-cli", options);
+  }
+
+  get findings(): readonly Finding[] {
+    return this.#records.log.findings;
+  }
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(this.#entry);
+  }
+
+  push(unit: RecordSource, place: UnitPlace): ForeignUnit {
+    const { value, reason } = this.#records.parse(unit, place);
+    if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
+    const { type, id: stated, timestamp: time, agentId } = value;
+    const data = isJsonFields(value["data"]) ? value["data"] : {};
+    const at = { id: this.#records.claim(stated, place), timestamp: this.#records.timestamp(time) };
+    this.#note(type, data);
+    // What a sub-agent says stands in the same file, and is no part of this conversation.
+    const bodies = agentId === undefined ? this.#bodies(type, data, at.id) : [];
+    if (bodies === null) this.#records.tellUnreadable("event", at.id, place);
+    if (bodies === null || bodies.length === 0)
+      return this.#records.side(type, fieldsWithout(value, envelope), { ...at, parentId: this.headId });
+    const opened = this.#records.open({ ...at, headId: this.headId });
+    for (const body of bodies) opened.add(body);
+    this.headId = opened.headId;
+    return opened.close();
+  }
+
+  finish(): readonly Finding[] {
+    this.#records.log.finish();
+    return this.findings;
+  }
+
+  #note(type: unknown, { sessionId, context, title }: JsonFields): void {
+    if (type !== "session.start" && type !== "session.resume" && type !== "session.title_changed") return;
+    if (typeof sessionId === "string" && sessionId !== "") this.sessionId ??= sessionId;
+    const cwd = isJsonFields(context) ? context["cwd"] : undefined;
+    if (typeof cwd === "string" && cwd !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", cwd);
+    if (typeof title !== "string" || title.trim() === "") return;
+    this.#entry.set("title", title.trim());
+    this.#entry.set("titleBy", "import");
+  }
+
+  /** What an event means for the conversation; null where it cannot be read. */
+  #bodies(type: unknown, data: JsonFields, id: string): readonly RecordBody[] | null {
+    switch (type) {
+      case "system.message":
+        return textMessage("system", data["content"], fieldsWithout(data, new Set(["role", "content"])));
+      case "user.message": {
+        this.#replyId = null;
+        // What the model was sent may have more in it than what was typed.
+        const { content, transformedContent: sent } = data;
+        return textMessage(
+          "user",
+          typeof sent === "string" ? sent : content,
+          fieldsWithout(data, new Set(["transformedContent"])),
+        );
+      }
+      case "assistant.message":
+        return this.#reply(data, id);
+      case "tool.execution_start":
+        return this.#call(data);
+      case "tool.execution_complete":
+        return this.#result(data);
+      case "session.shutdown":
+        return usageRecords(data["modelMetrics"]);
+      default:
+        return [];
+    }
+  }
+
+  #reply(data: JsonFields, id: string): readonly RecordBody[] {
+    const { content, toolRequests, reasoningText: thinking, reasoningOpaque: signature, model, messageId } = data;
+    const calls = (Array.isArray(toolRequests) ? (toolRequests as readonly unknown[]) : []).filter(isJsonFields);
+    const signed = typeof signature === "string" && signature !== "" ? { thinkingSignature: signature } : {};
+    const words = typeof thinking === "string" ? thinking : "";
+    const blocks = [
+      ...(words === "" && Object.keys(signed).length === 0 ? [] : [{ type: "thinking", thinking: words, ...signed }]),
+      ...(typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : []),
+      ...calls.flatMap(({ toolCallId, name, arguments: given }) => this.#callBlock(toolCallId, name, given)),
+    ];
+    this.#replyId = typeof messageId === "string" && messageId !== "" ? messageId : id;
+    if (blocks.length === 0) return [];
+    const native = fieldsWithout(data, readFields);
+    return [{ ...partOf(replyBody(blocks, model), this.#replyId, false), native }];
+  }
+
+  /** A call that no message has asked for: older files have the requests here only. */
+  #call({ toolCallId, toolName, arguments: given, model }: JsonFields): readonly RecordBody[] {
+    if (this.#toolNames.has(String(toolCallId))) return [];
+    const blocks = this.#callBlock(toolCallId, toolName, given);
+    const [block] = blocks;
+    if (block === undefined) return [];
+    this.#replyId ??= String(toolCallId);
+    return [partOf(replyBody(blocks, model), this.#replyId, true)];
+  }
+
+  #callBlock(id: unknown, name: unknown, given: unknown): readonly JsonFields[] {
+    if (typeof id !== "string" || id === "" || typeof name !== "string" || this.#toolNames.has(id)) return [];
+    this.#toolNames.set(id, name);
+    const call = { type: "toolCall", id, name };
+    if (isJsonFields(given)) return [{ ...call, arguments: given }];
+    return [{ ...call, arguments: {}, ...(typeof given === "string" ? { partialJson: given } : {}) }];
+  }
+
+  #result({ toolCallId, success, result, error }: JsonFields): readonly RecordBody[] {
+    const toolName = this.#toolNames.get(String(toolCallId));
+    if (typeof toolCallId !== "string" || toolName === undefined) return [];
+    const content = isJsonFields(result) ? result["content"] : result;
+    const failure = isJsonFields(error) ? error["message"] : error;
+    const text = [content, failure].find((one) => typeof one === "string") ?? "";
+    const message = { role: "toolResult", toolCallId, toolName, content: text, isError: success === false };
+    return [{ type: "message", message }];
+  }
+}
+
+const envelope: ReadonlySet<string> = new Set(["type", "id", "parentId", "timestamp"]);
+const readFields: ReadonlySet<string> = new Set([
+  "content",
+  "reasoningText",
+  "reasoningOpaque",
+  "model",
+  "messageId",
+  "toolRequests",
+]);
+
+function textMessage(role: "system" | "user", content: unknown, native: JsonFields): readonly RecordBody[] | null {
+  if (typeof content !== "string") return null;
+  return [{ type: "message", native, message: { role, content } }];
+}
+
+function replyBody(content: readonly JsonFields[], model: unknown): RecordBody {
+  const isCalling = content.some(({ type }) => type === "toolCall");
+  const author = { provider, ...(typeof model === "string" && model !== "" ? { model } : {}) };
+  return {
+    type: "message",
+    message: { role: "assistant", content, ...author, ...(isCalling ? { stopReason: "toolUse" } : {}) },
+  };
+}
+
+/** The program counts a run as a whole, by model, and what was cached into the input. */
+function usageRecords(metrics: unknown): readonly RecordBody[] {
+  if (!isJsonFields(metrics)) return [];
+  return Object.entries(metrics).flatMap(([model, facts]) => {
+    const counts = isJsonFields(facts) && isJsonFields(facts["usage"]) ? facts["usage"] : {};
+    const count = (name: string): number => {
+      const value = counts[name];
+      return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+    };
+    const [cacheRead, cacheWrite] = [count("cacheReadTokens"), count("cacheWriteTokens")];
+    const input = Math.max(0, count("inputTokens") - cacheRead - cacheWrite);
+    const [output, reasoning] = [count("outputTokens"), count("reasoningTokens")];
+    const totalTokens = input + output + cacheRead + cacheWrite;
+    if (totalTokens === 0) return [];
+    const usage: Usage = {
+      input,
+      output,
+      cacheRead,
+      cacheWrite,
+      totalTokens,
+      ...(reasoning === 0 ? {} : { reasoning }),
+    };
+    return [{ type: "usage", kind: "copilot-cli.run", usage, provider, model }];
+  });
+}
