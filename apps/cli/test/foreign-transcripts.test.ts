@@ -80,6 +80,34 @@ describe("a session of another program", () => {
   );
 });
 
+describe("import --watch", () => {
+  it("imports what is added until an interrupt, and prints changes only", async () => {
+    const home = join(directory.path, "watched");
+    const [fixture] = foreignFixtures;
+    const [before = "", after = ""] = fixture?.stages ?? [];
+    const file = join(home, "session.jsonl");
+    mkdirSync(home, { recursive: true });
+    writeFileSync(file, before);
+    const interrupt = new AbortController();
+    let printed = "";
+    const run = await runHere(home, ["import", file, "--watch", "--json"], {
+      signal: interrupt.signal,
+      onStdout: (chunk) => {
+        printed += chunk.toString();
+        const passes = printed.split("\n").length - 1;
+        if (passes === 1) writeFileSync(file, after);
+        if (passes === 2) interrupt.abort();
+      },
+    });
+    expect(run.code).toBe(130);
+    const passes = run.stdout.trimEnd().split("\n");
+    const states = passes.map((line) => sourcesOf({ ...run, stdout: `${line}\n` }).map(({ state }) => state));
+    expect(states).toEqual([["imported"], ["grown"]]);
+    const refused = await runHere(home, ["import", file, "--watch", "--dry-run"]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--dry-run")]);
+  });
+});
+
 const targets = [
   ["claude-code", "CLAUDE_CONFIG_DIR", ".claude", "projects/", "claude --resume"],
   ["codex", "CODEX_HOME", ".codex", "sessions/", "codex resume"],

@@ -2,7 +2,6 @@ import { ThroughlineError } from "@throughline/core";
 import { agentOfSessionsDir } from "@throughline/openclaw-format/internal";
 import { quote } from "@throughline/core/store";
 import type { FoundSource } from "./found-source.ts";
-import { formatDatabase, formatOfDatabase } from "./format-database.ts";
 import { goclawDatabase, isGoclawDatabase } from "./goclaw-database.ts";
 import { openForeignDatabase } from "./node/foreign-database.ts";
 import { isOpenclawDatabase, openclawDatabase } from "./openclaw-database.ts";
@@ -38,6 +37,8 @@ export async function* databaseFile(path: string): AsyncGenerator<FoundSource> {
     }
     if (isOpenclawDatabase(database)) return yield* openclawDatabase(database, agentOfSessionsDir(path));
     if (isGoclawDatabase(database)) return yield* goclawDatabase(database);
+    // Most imports read no database of these.
+    const { formatDatabase, formatOfDatabase } = await import("./format-database.ts");
     const format = formatOfDatabase(database);
     if (format !== null) return yield* formatDatabase(database, format);
     throw new ThroughlineError("FORMAT_UNKNOWN", `The database ${quote(path)} holds no sessions of a known program.`, {

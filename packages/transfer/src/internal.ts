@@ -1,8 +1,8 @@
 // What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
 export type { Acknowledgement } from "./append-lines.ts";
 export { databaseProgram } from "./database-file.ts";
-export { foreignPlaces, openclawState, placesAt } from "./foreign/foreign-places.ts";
-export type { ForeignPlace } from "./foreign/foreign-places.ts";
+export { foreignPlaces, openclawState, placesAt, programTranscripts } from "./foreign/foreign-places.ts";
+export type { ForeignPlace, ProgramTranscripts } from "./foreign/foreign-places.ts";
 export { explainForeignStore, foreignDatabaseError } from "./foreign/foreign-store.ts";
 export { isOwnPlace } from "./foreign/own-place.ts";
 export { sqliteFileOf } from "./foreign/sqlite-file.ts";

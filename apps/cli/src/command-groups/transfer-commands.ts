@@ -58,6 +58,7 @@ export const transferCommands: readonly CommandDefinition[] = [
       },
       { flags: "--key <key>", description: "the key of a single file's session" },
       { flags: "--dry-run", description: "say what would be done, change nothing" },
+      { flags: "--watch", description: "keep importing what is added, until Ctrl-C" },
     ],
     afterInterrupt: "What was imported stays. Run the same command again to continue.",
     examples: ["import session.jsonl --dry-run", "import session.jsonl --key agent:main:import:direct:example --json"],

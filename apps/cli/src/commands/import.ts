@@ -1,4 +1,5 @@
-import { sessionRef } from "@throughline/core";
+import { sessionRef, type SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { needsAttention } from "@throughline/inspect";
 import { importPaths, ImportResults } from "@throughline/transfer";
 import type { ImportOptions, ImportSource } from "@throughline/transfer";
@@ -16,6 +17,7 @@ interface ImportCommandOptions {
   readonly from?: NonNullable<ImportOptions["from"]>;
   readonly key?: string;
   readonly dryRun?: boolean;
+  readonly watch?: boolean;
 }
 
 const findingsExitCode = 3;
@@ -30,11 +32,19 @@ const columns: readonly TableColumn[] = [
   { title: "PATH", rank: 4 },
 ];
 
-/** Imports files and directories; ends with 3 when something in them needs a look, with 1 when nothing could be read. */
+/** How often the paths are looked at with `--watch`. */
+const watchMs = 2000;
+
+/**
+ * Imports files and directories; ends with 3 when something in them needs a look, with 1 when nothing could be read. With
+ * `watch` it imports again and again what was added, until an interrupt.
+ */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ImportCommandOptions;
   const { host, output, scope, signal } = context;
   if (options.key !== undefined && input.arguments.length > 1) throw usageError("--key takes a single PATH.");
+  if (options.watch === true && options.dryRun === true)
+    throw usageError("--watch writes; it does not go with --dry-run.");
   // The door: a key that cannot be one, or names another agent than the one that was given, is refused.
   if (options.key !== undefined)
     sessionRef({
@@ -44,6 +54,41 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     });
   const paths = input.arguments.map((path) => namedPath(host, path));
   const store = await context.openStore("write");
+  const pass = { context, store, paths, options, reported: new Set<string>() };
+  const first = await importPass(pass, "all");
+  if (options.watch !== true) {
+    if (first.firstRefusal !== null && first.totals.refused === first.totals.sources) throw first.firstRefusal;
+    return first.isOdd ? findingsExitCode : 0;
+  }
+  if (!output.isJson) output.note(`Watching ${paths.join(", ")}; Ctrl-C ends it.`);
+  while (!signal.aborted) {
+    await systemClock.sleep(watchMs, signal);
+    if (!signal.aborted) await importPass(pass, "changed");
+  }
+  return 0;
+}
+
+interface ImportPass {
+  readonly context: CommandContext;
+  readonly store: SessionStore;
+  readonly paths: readonly string[];
+  readonly options: ImportCommandOptions;
+  /** Refusals that were printed by an earlier pass. */
+  readonly reported: Set<string>;
+}
+
+interface PassResult {
+  readonly totals: ImportTotals;
+  readonly firstRefusal: ImportSource["error"];
+  readonly isOdd: boolean;
+}
+
+/** Imports what the paths hold now, and prints all of it, or what an earlier pass has not. */
+async function importPass(
+  { context, store, paths, options, reported }: ImportPass,
+  shown: "all" | "changed",
+): Promise<PassResult> {
+  const { host, output, scope, signal } = context;
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   using results = new ImportResults();
   const totals = noTotals();
@@ -64,13 +109,16 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   });
   try {
     for await (const source of imported) {
+      // Most refusals are findings as well; said twice they would look like two.
+      const { path, error, findings, state } = source;
+      const isKnown = error !== null && reported.has(`${path} ${error.message}`);
+      if (error !== null) reported.add(`${path} ${error.message}`);
+      if (shown === "changed" && (isKnown || state === "unchanged" || state === "skipped")) continue;
       results.add(source);
       count(totals, source);
-      firstRefusal ??= source.error;
-      isOdd ||= source.state === "refused" || source.lost.length > 0 || needsAttention(source.findings);
-      for (const finding of source.findings) output.finding(finding);
-      // Most refusals are findings as well; said twice they would look like two.
-      const { path, error, findings } = source;
+      firstRefusal ??= error;
+      isOdd ||= state === "refused" || source.lost.length > 0 || needsAttention(findings);
+      for (const finding of findings) output.finding(finding);
       if (error !== null && !findings.some(({ message }) => message === error.message))
         output.note(`${path}: ${error.message}`);
     }
@@ -79,11 +127,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     if (signal.aborted) output.note(`${wasDone}${totalsText(totals)}`);
     throw error;
   }
-  await print(context, results, totals, options.dryRun === true);
+  output.clearProgress();
+  if (shown === "all" || totals.sources > 0) await print(context, results, totals, options.dryRun === true);
   await output.flush();
   if (totals.records > 0 && options.dryRun !== true) await fillIndex(context, store);
-  if (firstRefusal !== null && totals.refused === totals.sources) throw firstRefusal;
-  return isOdd ? findingsExitCode : 0;
+  return { totals, firstRefusal, isOdd };
 }
 
 async function print(

@@ -6,8 +6,8 @@ import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
 import { maskSecrets } from "@throughline/config/internal";
-import { foreignPlaces, isOwnPlace, openclawState, placesAt } from "@throughline/transfer/internal";
-import type { ForeignPlace } from "@throughline/transfer/internal";
+import { foreignPlaces, isOwnPlace, openclawState, placesAt, programTranscripts } from "@throughline/transfer/internal";
+import type { ForeignPlace, ProgramTranscripts } from "@throughline/transfer/internal";
 import { answerFor, isAsBefore, readInheritState, writeInheritState } from "./inherit-state.ts";
 import type { InheritState } from "./inherit-state.ts";
 
@@ -28,9 +28,12 @@ export async function offerImport(
   { canAsk }: OfferOptions,
 ): Promise<void> {
   const { fresh, ...inheriting } = await newPlaces(context);
-  if (fresh.length === 0) return;
-  if (inheriting.inherit.enabled === true) return importAll(context, store, fresh, inheriting);
-  if (canAsk) return ask(context, store, fresh, inheriting);
+  const { enabled } = inheriting.inherit;
+  // Only a person decides about the sessions of other programs, which are in no setting: a script is never asked.
+  const others = enabled === null && canAsk ? otherPlaces(context, inheriting) : [];
+  if (fresh.length + others.length === 0) return;
+  if (enabled === true) return importAll(context, store, fresh, inheriting);
+  if (canAsk) return ask(context, store, [...fresh, ...others], inheriting);
   const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
   if (sessions.length > 0) return;
   context.output.note(
@@ -85,6 +88,15 @@ async function newPlaces(
   return { inherit, state: reported, statePath, fresh: found.filter((place) => !own.has(place)) };
 }
 
+/** The sessions of programs that keep theirs in a place of their own, where nobody has been asked about them. */
+function otherPlaces({ host, settings }: CommandContext, { state }: InheritContext): readonly ProgramTranscripts[] {
+  // Who names a source means that one alone.
+  const isNamed = settings.some(({ key, source }) => key === "session.inherit.source" && source !== "default");
+  if (isNamed) return [];
+  const { environment, userHome } = host;
+  return programTranscripts({ environment, userHome }, (path) => state[path] === undefined);
+}
+
 /** Whether a place belongs to the store that would inherit it. */
 async function isOfStore({ host, storeUrl }: CommandContext, path: string): Promise<boolean> {
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
@@ -118,7 +130,13 @@ async function ask(
   inheriting: InheritContext,
 ): Promise<void> {
   const { output } = context;
-  output.note(`There are sessions of OpenClaw: ${places.map(placeText).join("; ")}.`);
+  const programs = new Set(places.map(programOf));
+  const [only] = programs;
+  const whose = programs.size === 1 ? String(only) : "other programs";
+  const texts = places.map((place) =>
+    programs.size === 1 ? placeText(place) : `${programOf(place)}: ${placeText(place)}`,
+  );
+  output.note(`There are sessions of ${whose}: ${texts.join("; ")}.`);
   try {
     await context.confirm("Import them? Their files stay unchanged; new messages are stored here only.");
   } catch (error) {
@@ -170,6 +188,10 @@ async function importAll(
   output.note(
     `Imported ${counted(counts.imported, "session")}${grown}, ${counted(counts.records, "record")}, into ${into}${refused.length === 0 ? "" : `; ${refused.length} refused`}.`,
   );
+}
+
+function programOf(place: ForeignPlace | ProgramTranscripts): string {
+  return "program" in place ? place.program : "OpenClaw";
 }
 
 function placeText({ path, files, sizeBytes }: ForeignPlace): string {

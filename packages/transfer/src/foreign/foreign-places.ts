@@ -1,6 +1,8 @@
 import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isAgentId } from "@throughline/core/internal";
+import { foreignFormats, type FormatPlace } from "@throughline/foreign-formats";
+import { rootOf, type UserPlaces } from "../program-places.ts";
 
 /** A place with sessions of another program, by what the file system shows; no file was read. */
 export interface ForeignPlace {
@@ -102,4 +104,91 @@ function file(path: string): ForeignPlace {
   const facts = [path, `${path}-wal`].flatMap((each) => statSync(each, { throwIfNoEntry: false }) ?? []);
   const sizeBytes = facts.reduce((sum, { size }) => sum + size, 0);
   return { path, files: sizeBytes > 0 ? 1 : 0, sizeBytes, newestMs: Math.max(...facts.map(({ mtimeMs }) => mtimeMs)) };
+}
+
+/** A place with sessions of a program, by what the file system shows; no file was read. */
+export interface ProgramTranscripts extends ForeignPlace {
+  /** As messages name it. */
+  readonly program: string;
+}
+
+const pi: FormatPlace = {
+  variables: ["PI_CODING_AGENT_DIR"],
+  home: ".pi/agent",
+  files: [["sessions", /./, /\.jsonl$/]],
+};
+
+/**
+ * Finds the sessions of other programs in the places where they keep them by default. Only names that sessions have are looked
+ * at. A place that `isWanted` refuses is not looked into.
+ */
+export function programTranscripts(
+  user: UserPlaces,
+  isWanted: (path: string) => boolean,
+): readonly ProgramTranscripts[] {
+  const programs = [
+    ...[...foreignFormats.values()].map(({ program, places }) => ({ program, places })),
+    { program: "pi", places: [pi] },
+  ];
+  return programs.flatMap(({ program, places }) =>
+    places.flatMap((place) => placesOf(place, user).flatMap((found) => counted(program, found, isWanted))),
+  );
+}
+
+/** A folder, and the paths of sessions below it. */
+interface PlacedSessions {
+  readonly path: string;
+  readonly files: readonly (readonly (string | RegExp)[])[];
+}
+
+/** Each folder that has a name of its own, so that nothing else of a user's home belongs to it. */
+function placesOf(place: FormatPlace, user: UserPlaces): readonly PlacedSessions[] {
+  const root = rootOf(place, user);
+  const byFolder = Map.groupBy(place.files, ([folder]) => String(folder));
+  return [...byFolder].map(([folder, files]) => ({
+    path: join(root, folder),
+    files: files.map((parts) => parts.slice(1)),
+  }));
+}
+
+function counted(
+  program: string,
+  { path, files: patterns }: PlacedSessions,
+  isWanted: (path: string) => boolean,
+): readonly ProgramTranscripts[] {
+  if (!isWanted(path)) return [];
+  let [files, sizeBytes, newestMs] = [0, 0, 0];
+  for (const parts of patterns) {
+    for (const file of filesBelow(path, parts)) {
+      const facts = lstatSync(file, { throwIfNoEntry: false });
+      if (facts === undefined || !facts.isFile() || facts.size === 0) continue;
+      files += 1;
+      sizeBytes += facts.size;
+      newestMs = Math.max(newestMs, facts.mtimeMs);
+    }
+  }
+  return files === 0 ? [] : [{ program, path, files, sizeBytes, newestMs }];
+}
+
+function* filesBelow(folder: string, [part, ...others]: readonly (string | RegExp)[]): Generator<string> {
+  if (part === undefined) return;
+  for (const { name, isDirectory } of namesIn(folder)) {
+    const isLast = others.length === 0;
+    if (isDirectory === isLast || !(typeof part === "string" ? part === name : part.test(name))) continue;
+    const path = join(folder, name);
+    if (isLast) yield path;
+    else yield* filesBelow(path, others);
+  }
+}
+
+function namesIn(folder: string): readonly { readonly name: string; readonly isDirectory: boolean }[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).map((entry) => ({
+      name: entry.name,
+      isDirectory: entry.isDirectory(),
+    }));
+  } catch {
+    // Not there, or closed to this user: nobody asked for it.
+    return [];
+  }
 }
