@@ -14,7 +14,7 @@ import type { SessionRef, SessionStore } from "../packages/core/src/index.ts";
 import { createJsonlStore, nodeFiles } from "../packages/store-jsonl/src/index.ts";
 import { createPostgresStore, type PostgresStoreOptions } from "../packages/store-postgres/src/index.ts";
 import { createSqliteStore, type SqliteStoreOptions } from "../packages/store-sqlite/src/index.ts";
-import { defaultDriver } from "../packages/store-sqlite/src/sqlite-driver.ts";
+import { defaultDriver } from "../packages/store-sqlite/src/connection.ts";
 import { median } from "./measure.ts";
 
 const require = createRequire(new URL("../packages/store-postgres/package.json", import.meta.url));

@@ -152,7 +152,12 @@ export interface LongFile {
   readonly reason: string;
 }
 
-export const longFiles: readonly LongFile[] = [];
+export const longFiles: readonly LongFile[] = [
+  {
+    path: "packages/store-sqlite/src/store-file.ts",
+    reason: "every call of the file system that the store makes, and what it means when one fails",
+  },
+];
 
 /**
  * How many levels of files a package may have, one importing the next, types included. For packages that were towers: a reader
@@ -160,6 +165,7 @@ export const longFiles: readonly LongFile[] = [];
  */
 export const levelLimits: readonly { readonly name: string; readonly levels: number }[] = [
   { name: "store-jsonl", levels: 13 },
+  { name: "store-sqlite", levels: 15 },
 ];
 
 /** Hard limits of every package. */

@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { type Clock, type StoreLockOptions, ThroughlineError } from "@throughline/core";
 import { holdLock, quote } from "@throughline/core/store";
 import { claim } from "./claim-file.ts";
-import { databasePath } from "./database-path.ts";
-import type { SqliteDriver } from "./sqlite-driver.ts";
-import { lockHolder } from "./store-file.ts";
+import { databasePath, lockHolder } from "./store-file.ts";
+import type { SqliteDriver } from "./connection.ts";
 
 /** SQLite's bytes to lock begin here in every database file. */
 const lockByte = 0x4000_0000;

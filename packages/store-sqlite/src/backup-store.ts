@@ -1,18 +1,23 @@
 import { dirname } from "node:path";
-import { abortedBefore, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { createFinding, hasErrorCode } from "@throughline/core";
+import type { Finding } from "@throughline/core";
+import { abortedBefore, assertKnownOptions, optionKinds } from "@throughline/core/internal";
+import type { OptionTable } from "@throughline/core/internal";
+import { inOneThread } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
-import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
-import { assertOurs, closeDatabase, pageBytes, type Connection, type OpenOptions } from "./open-connection.ts";
-import { defaultDriver, type SqliteDriver } from "./sqlite-driver.ts";
-import { inOneThread } from "@throughline/core/node";
-import { storeError } from "./sqlite-errors.ts";
-import { alone, claim, type Release } from "./claim-file.ts";
-import { recoverMark } from "./recover-mark.ts";
-import { databasePath } from "./database-path.ts";
+import { alone, claim, recoverMark } from "./claim-file.ts";
+import type { Release } from "./claim-file.ts";
+import { defaultDriver } from "./connection.ts";
+import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
+import { damageOfLog, keepDamagedLog } from "./log-damage.ts";
+import { assertOurs, closeDatabase, openConnection, pageBytes } from "./open-connection.ts";
+import { isDamage, storeError } from "./sqlite-errors.ts";
 import {
+  backupsBeside,
   copyDatabase,
   createPrivateFile,
+  databasePath,
   isThere,
   makeFolders,
   putInPlace,
@@ -145,7 +150,7 @@ export function restoreSqliteBackup(options: RestoreOptions): { readonly keptPat
  * A private copy of a backup, looked at whole before it takes the place of anything. SQLite opens the copy only: opened
  * where it lies, the backup would get a log and an index beside it, or could not be opened at all.
  */
-export function copyBackup(backup: string, to: string, driver: SqliteDriver): void {
+function copyBackup(backup: string, to: string, driver: SqliteDriver): void {
   if (!isThere(backup)) throw refused("STORE_NOT_FOUND", `There is no backup at ${backup}.`, { path: backup });
   try {
     copyDatabase(backup, to);
@@ -184,5 +189,59 @@ function assertClosed(path: string, driver: SqliteDriver): void {
     inOneThread(() => leaveLog(path, driver));
   } catch (error) {
     if (storeError(error, path).code !== "STORE_CORRUPT") throw error;
+  }
+}
+
+/** True when a store could not be opened because its file is no longer what was written. */
+export function isUnreadable(error: unknown): boolean {
+  return hasErrorCode(error, "STORE_CORRUPT") || isDamage(error);
+}
+
+/**
+ * Puts the newest good backup in the place of a file that cannot be opened as a store. The file, its log and its index
+ * are kept beside it. Null when there is no backup: then nothing is touched. A database of another program never gets here.
+ * @throws {ThroughlineError} STORE_LOCKED while another process is at it, or has just been
+ */
+export function recoverStore(options: OpenOptions, nowMs: number, damage: unknown): Finding | null {
+  const { driver } = options;
+  const path = databasePath(options.path);
+  if (backupsBeside(path).length === 0) return null;
+  const restored = alone(recoverMark(path), driver, `Another process restores ${path}.`, () => {
+    if (isThere(path) && isReadable(options))
+      throw refused("STORE_LOCKED", `Another process has restored ${path}.`, { path });
+    const part = `${path}.restored.part`;
+    const backup = backupsBeside(path).find((each) => isGood(each, part, driver));
+    if (backup === undefined) return null;
+    const kept = replaceFile(path, part, `damaged-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-")}`);
+    return { backup, kept };
+  });
+  if (restored === null) return null;
+  const why = damage instanceof Error ? damage.message : String(damage);
+  const { backup, kept } = restored;
+  return createFinding("STORE_RESTORED", `${path} was restored from ${backup}; the damaged file is ${kept}. ${why}`, {
+    path: kept,
+    repaired: true,
+  });
+}
+
+/** Where two processes meet the same damage, the second one must not take for damaged what the first has put there. */
+function isReadable(options: OpenOptions): boolean {
+  try {
+    closeDatabase(openConnection({ ...options, create: false }).database);
+    return true;
+  } catch (error) {
+    if (isUnreadable(error)) return false;
+    throw error;
+  }
+}
+
+/** Copies the backup to the part; false when it is none. */
+function isGood(backup: string, part: string, driver: OpenOptions["driver"]): boolean {
+  try {
+    copyBackup(backup, part, driver);
+    return true;
+  } catch (error) {
+    if (isUnreadable(error) || hasErrorCode(error, "STORE_FOREIGN", "STORE_VERSION_UNSUPPORTED")) return false;
+    throw error;
   }
 }

@@ -1,10 +1,14 @@
-import type Database from "better-sqlite3";
 import { Worker } from "node:worker_threads";
 import { abortedBefore } from "@throughline/core/internal";
+import type Database from "better-sqlite3";
+import { defaultDriver } from "./connection.ts";
+import type { SqliteDriver } from "./connection.ts";
+import { committedFrames } from "./log-frames.ts";
+import type { Frame } from "./log-frames.ts";
 import { closeDatabase } from "./open-connection.ts";
-import { defaultDriver, type SqliteDriver } from "./sqlite-driver.ts";
 import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { sizeOf } from "./store-file.ts";
+import type { RawFile } from "./store-file.ts";
 import { threadUrl } from "./thread-url.ts";
 
 /** What the thread that checks is given. */
@@ -101,4 +105,58 @@ function checkInThread(order: CheckOrder, signal: AbortSignal | undefined): Prom
       reject(storeError(new Error(`the thread that checks ended with ${code}`), order.path));
     });
   });
+}
+
+/** One page as it is read: newer ones of the log stand for those of the file. */
+export interface PageFile {
+  readonly pageBytes: number;
+  /** Numbers from 1; those of the log may lie behind the end of the file. */
+  readonly pages: number;
+  /** The bytes of a page, or null where neither the file nor the log has all of them. */
+  page(number: number): DataView | null;
+}
+
+/** How many pages are cached: a chain of overflow pages is read once, the page of a record once for each of its records. */
+const keptPages = 64;
+
+/**
+ * The pages of a database that SQLite may refuse to open, with what its log has committed.
+ * The format: https://www.sqlite.org/fileformat2.html
+ */
+export function openPages(file: RawFile, log: RawFile, usualPageBytes: number): PageFile {
+  const pageBytes = statedPageBytes(file) ?? usualPageBytes;
+  const frames = committedFrames(log.read, log.sizeBytes, pageBytes);
+  const pages = frames.reduce((most, { page }) => Math.max(most, page), Math.floor(file.sizeBytes / pageBytes));
+  const newest = new Map<number, Frame>(frames.map((frame) => [frame.page, frame]));
+  const kept = new Map<number, DataView>();
+  const load = (number: number): DataView | null => {
+    const frame = newest.get(number);
+    const bytes = new Uint8Array(pageBytes);
+    const length = frame === undefined ? file.read(bytes, (number - 1) * pageBytes) : log.read(bytes, frame.bytesAt);
+    return length === pageBytes ? new DataView(bytes.buffer) : null;
+  };
+  return {
+    pageBytes,
+    pages,
+    page(number) {
+      if (!Number.isInteger(number) || number < 1 || number > pages) return null;
+      const known = kept.get(number);
+      if (known !== undefined) return known;
+      const loaded = load(number);
+      if (loaded === null) return null;
+      const [oldest] = kept.size >= keptPages ? kept.keys() : [];
+      if (oldest !== undefined) kept.delete(oldest);
+      kept.set(number, loaded);
+      return loaded;
+    },
+  };
+}
+
+/** Null where the first page does not begin like that of a database. */
+function statedPageBytes({ read }: RawFile): number | null {
+  const bytes = Buffer.alloc(18);
+  if (read(bytes, 0) < 18 || bytes.toString("latin1", 0, 16) !== "SQLite format 3\0") return null;
+  const stated = bytes.readUInt16BE(16);
+  const size = stated === 1 ? 65_536 : stated;
+  return size >= 512 && (size & (size - 1)) === 0 ? size : null;
 }

@@ -1,9 +1,10 @@
+import { ThroughlineError } from "@throughline/core";
+import { inOneThread } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import type Database from "better-sqlite3";
-import type { SqliteDriver } from "./sqlite-driver.ts";
-import { inOneThread } from "@throughline/core/node";
+import type { SqliteDriver } from "./connection.ts";
 import { isBusy, storeError } from "./sqlite-errors.ts";
-import { createPrivateFile, emptyFile, fileNumber, linkBeside, removeFile, sizeOf } from "./store-file.ts";
+import { createPrivateFile, emptyFile, fileNumber, isThere, linkBeside, removeFile, sizeOf } from "./store-file.ts";
 
 /** Whoever asks at the same moment lets go as soon; whoever is at it does not. */
 const defaultWaitMs = 10;
@@ -75,4 +76,27 @@ export function alone<Result>(path: string, driver: SqliteDriver, words: string,
   } finally {
     release();
   }
+}
+
+/** The file that is there, and locked, while a backup takes the place of a store. */
+export function recoverMark(path: string): string {
+  return `${path}.recovery`;
+}
+
+/**
+ * Where a store is missing beside its mark it is being restored, or that was interrupted: no new one may begin there.
+ * @throws {ThroughlineError} STORE_LOCKED while somebody is at it, STORE_CORRUPT when whoever was is gone
+ */
+export function assertNoRestore(path: string, driver: SqliteDriver): void {
+  const mark = recoverMark(path);
+  if (!isThere(mark)) return;
+  const release = claim(mark, driver);
+  if (release === null) throw refused("STORE_LOCKED", `${path} is being restored from a backup.`, { path });
+  // The mark goes with the one who restores it, and not before.
+  release({ keepFile: true });
+  throw new ThroughlineError("STORE_CORRUPT", `Restoring ${path} from a backup was interrupted.`, {
+    outcome: "not-applied",
+    details: { path },
+    remedy: `Restore it again: \`throughline restore-backup FILE --yes --store 'sqlite:${path}'\`. What was there before is kept beside it.`,
+  });
 }

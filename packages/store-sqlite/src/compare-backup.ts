@@ -1,8 +1,7 @@
 import { createFinding, type Finding } from "@throughline/core";
-import { databasePath } from "./database-path.ts";
-import type { SqliteDriver } from "./sqlite-driver.ts";
+import { backupsBeside, databasePath, lookInto } from "./store-file.ts";
+import type { SqliteDriver } from "./connection.ts";
 import { storeError } from "./sqlite-errors.ts";
-import { backupsBeside, lookInto } from "./store-file.ts";
 import type { Session, SessionRow } from "./statements.ts";
 import type { StoreHandle } from "./store-handle.ts";
 

@@ -1,19 +1,25 @@
-import type { SessionRef, SessionState } from "@throughline/core";
-import { planSave, refused } from "@throughline/core/store";
+import type { ForkFacet, SessionRef, SessionState, SharedRecords } from "@throughline/core";
+import { forkBound, planSave, refused, serializeRecord } from "@throughline/core/store";
+import type { PayloadPlace, RowCoder } from "@throughline/core/store";
+import type { Connection } from "./connection.ts";
+import { dropPayloads, recodeRecord, recordOf, rowOf } from "./record-rows.ts";
 import { assertNewIds, insertSession, stateNow } from "./session-changes.ts";
-import { findSession, foundSession, storeSession, writeEntry } from "./session-rows.ts";
-import { spansOf, type SessionSpan } from "./session-spans.ts";
-import type { SessionRow, Statements } from "./statements.ts";
+import { findSession, foundSession, placeOf, refOf, storeSession, writeEntry } from "./session-rows.ts";
+import { spansOf } from "./session-spans.ts";
+import type { SessionSpan } from "./session-spans.ts";
+import { purgedNamespace } from "./statements.ts";
+import type { RecordContentRow, Session, SessionRow, Statements } from "./statements.ts";
 import type { WriteContext } from "./store-context.ts";
+import type { StoreHandle } from "./store-handle.ts";
 
-export interface ForkTarget {
+interface ForkTarget {
   readonly ref: SessionRef;
   readonly sessionId: string;
   readonly atSeq: number;
 }
 
 /** Messages up to a seq, counted beforehand because a long session is counted in slices. */
-export interface CountedMessages {
+interface CountedMessages {
   readonly atSeq: number;
   readonly messages: number;
 }
@@ -75,7 +81,7 @@ function lastMain(statements: Statements, session: SessionRow, atSeq: number): s
 const countRows = 2000;
 
 /** One slice of counting the messages up to `atSeq`, from the nearer end; a session that does not change is counted once. */
-export function countSlice(
+function countSlice(
   statements: Statements,
   session: SessionRow,
   atSeq: number,
@@ -88,4 +94,156 @@ export function countSlice(
   for (const { owner, afterSeq, toSeq } of spansOf(statements, session))
     found += statements.countMessages.get(owner.session, Math.max(after, afterSeq), Math.min(to, toSeq)) ?? 0;
   return { atSeq: next, messages: counted.messages + (isUpwards ? found : -found) };
+}
+
+/**
+ * Before a session is purged its forks get what they share of its own records: the oldest those it needs, each later one
+ * what it needs beyond that. Gives the seq up to which somebody needs them.
+ */
+export function copyToForks(context: WriteContext, session: SessionRow): number {
+  const { statements } = context.connection;
+  let covered = session.origin_seq ?? 0;
+  const holders: { readonly session: number | null; readonly toSeq: number }[] = [
+    { session: session.origin, toSeq: covered },
+  ];
+  for (const fork of statements.forksOf.all(session.session)) {
+    const toSeq = fork.origin_seq ?? 0;
+    const holder = holders.find((each) => each.toSeq >= toSeq);
+    if (holder !== undefined) {
+      statements.setOrigin.run(holder.session, toSeq, fork.session);
+      continue;
+    }
+    const below = holders.at(-1);
+    give(context, session, fork, { afterSeq: covered, toSeq });
+    const isFirst = below === undefined || below.session === null;
+    statements.setOrigin.run(isFirst ? null : below.session, isFirst ? null : covered, fork.session);
+    holders.push({ session: fork.session, toSeq });
+    covered = toSeq;
+  }
+  return covered;
+}
+
+/** Under a codec what is kept is bound to its session, and has to be coded for the new one. */
+function give(
+  { connection: { statements }, rows, isCoded }: WriteContext,
+  from: SessionRow,
+  to: SessionRow,
+  { afterSeq, toSeq }: { readonly afterSeq: number; readonly toSeq: number },
+): void {
+  const [before, after] = [placeOf(from), placeOf(to)];
+  for (let at = afterSeq; isCoded && at < toSeq;) {
+    const found = statements.readRecords.ascending.all(from.session, at, toSeq + 1, 100);
+    const last = found.at(-1);
+    if (last === undefined) break;
+    for (const each of found) recode(statements, rows, { before, after }, from.session, each);
+    at = last.seq;
+  }
+  if (from.ids_to_seq < toSeq)
+    storeSession(statements, { ...to, ids_to_seq: Math.min(to.ids_to_seq, from.ids_to_seq) });
+  statements.giveIds.run(to.session, from.session, afterSeq, toSeq);
+  statements.giveChildren.run(to.session, from.session, afterSeq, toSeq);
+  statements.giveRecords.run(to.session, from.session, afterSeq, toSeq);
+}
+
+function recode(
+  statements: Statements,
+  rows: RowCoder,
+  { before, after }: { readonly before: PayloadPlace; readonly after: PayloadPlace },
+  session: Session,
+  found: RecordContentRow,
+): void {
+  const stored = recordOf(rows, before, rowOf(statements, found), "source");
+  const { record, source, isSourceCanonical, side, tsMs } = stored;
+  const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record);
+  const item = { record, text, side, tsMs, source: isSourceCanonical ? null : source, isSourceCanonical };
+  recodeRecord(statements, session, rows.encodeRecord(after, item, stored));
+  dropPayloads(statements, [found]);
+}
+
+interface ForkOptions {
+  readonly atSeq?: number;
+  readonly sessionId: string;
+}
+
+/** Forks share the records of their origin: nothing is copied, whatever the session holds. */
+export function createFork(handle: StoreHandle): ForkFacet {
+  return {
+    fork: (ref, target, options) => fork(handle, ref, target, options),
+    sharers: (ref, seqs) => handle.read(({ statements }) => sharersOf(statements, foundSession(statements, ref), seqs)),
+  };
+}
+
+async function fork(
+  handle: StoreHandle,
+  ref: SessionRef,
+  target: SessionRef,
+  options: ForkOptions,
+): Promise<SessionState> {
+  const atSeq = forkBound(ref, target, options);
+  const { sessionId } = options;
+  for (;;) {
+    // How many messages a fork begins with has to be counted where it does not end with its origin.
+    const counted = await countedMessages(handle, ref, atSeq);
+    const state = await handle.write(
+      (context) => {
+        const origin = foundSession(context.connection.statements, ref);
+        const messages = messagesUpTo(context.connection, origin, atSeq, counted);
+        if (messages === null) return null;
+        return forkSession(context, ref, { ref: target, sessionId, atSeq: Math.min(atSeq, origin.last_seq) }, messages);
+      },
+      { durability: "disk" },
+    );
+    if (state !== null) return state;
+  }
+}
+
+/** Who shows the rows of these records beside the session. An origin that was purged shows nothing any more. */
+function sharersOf(statements: Statements, session: SessionRow, seqs: readonly number[]): readonly SharedRecords[] {
+  const found = new Map<number, { readonly ref: SessionRef; readonly sessionId: string; readonly seqs: number[] }>();
+  const spans = spansOf(statements, session);
+  for (const seq of seqs) {
+    const owner = spans.find(({ afterSeq, toSeq }) => seq > afterSeq && seq <= toSeq)?.owner;
+    if (owner === undefined || seq > session.last_seq) continue;
+    for (const row of statements.sharersOf.all(owner.session, seq)) {
+      if (row.session === session.session || row.namespace === purgedNamespace) continue;
+      const known = found.get(row.session) ?? { ref: refOf(row), sessionId: row.session_id, seqs: [] };
+      found.set(row.session, known);
+      known.seqs.push(seq);
+    }
+  }
+  return [...found.values()];
+}
+
+interface Counted {
+  readonly origin: SessionRow;
+  readonly found: CountedMessages;
+}
+
+/** Counts slice by slice, so that nobody waits for a long session. */
+async function countedMessages(handle: StoreHandle, ref: SessionRef, atSeq: number): Promise<Counted> {
+  const origin = await handle.read(({ statements }) => foundSession(statements, ref));
+  const { last_seq: lastSeq, message_count: messages } = origin;
+  const toSeq = Math.min(atSeq, lastSeq);
+  let found: CountedMessages = toSeq > lastSeq / 2 ? { atSeq: lastSeq, messages } : { atSeq: 0, messages: 0 };
+  while (found.atSeq !== toSeq) {
+    const before = found;
+    found = await handle.read(({ statements }) => countSlice(statements, origin, toSeq, before));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { origin, found };
+}
+
+/** Null when a redaction came in between, or the session is another one: the count is then to be made again. */
+function messagesUpTo(
+  { statements }: Connection,
+  origin: SessionRow,
+  atSeq: number,
+  { origin: before, found }: Counted,
+): number | null {
+  if (origin.session !== before.session) return null;
+  if (atSeq >= origin.last_seq) return origin.message_count;
+  const since = statements.countMessages.get(origin.session, before.last_seq, origin.last_seq) ?? 0;
+  if (origin.message_count - since !== before.message_count) return null;
+  // What was appended meanwhile may have moved the end of the fork.
+  return Math.min(atSeq, origin.last_seq) === found.atSeq ? found.messages : null;
 }

@@ -1,6 +1,6 @@
 import { hasErrorCode, type ErrorCode, type ThroughlineError } from "@throughline/core";
 import { areChildrenBehind, clearChildrenSlice, enterChildren } from "./child-index.ts";
-import { deleteOldIndexSlice } from "./rebuild-index.ts";
+import { deleteOldIndexSlice } from "./search-index.ts";
 import type { SearchIndex } from "./search-index.ts";
 import type { StoreHandle } from "./store-handle.ts";
 

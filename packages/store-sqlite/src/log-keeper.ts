@@ -1,5 +1,6 @@
 import { createFinding, type Finding } from "@throughline/core";
-import { cutLog, type Connection } from "./open-connection.ts";
+import { cutLog } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import type { LogRow } from "./statements.ts";
 import { isBusy, nativeCode } from "./sqlite-errors.ts";
 import { logReaders, sizeOf } from "./store-file.ts";

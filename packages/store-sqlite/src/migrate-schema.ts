@@ -2,7 +2,7 @@ import { refused } from "@throughline/core/store";
 import { createHash } from "node:crypto";
 import type Database from "better-sqlite3";
 import { alone } from "./claim-file.ts";
-import type { SqliteDriver } from "./sqlite-driver.ts";
+import type { SqliteDriver } from "./connection.ts";
 import { applicationId, type SchemaStep } from "./schema.ts";
 import { isDamage } from "./sqlite-errors.ts";
 import { createPrivateFile, isThere, putInPlace, removeDatabase } from "./store-file.ts";

@@ -1,4 +1,4 @@
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 
 /**
  * Reads in one snapshot. Without it, each statement sees what others have committed since the one before. A session

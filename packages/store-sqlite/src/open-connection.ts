@@ -1,4 +1,4 @@
-import { type Finding, ThroughlineError } from "@throughline/core";
+import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { dirname } from "node:path";
 import type Database from "better-sqlite3";
@@ -6,45 +6,14 @@ import { assertKnown, migrateSchema } from "./migrate-schema.ts";
 import { applicationId, schemaSteps } from "./schema.ts";
 import { KnownSessions } from "./known-sessions.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
-import { prepareStatements, type Statements } from "./statements.ts";
-import { damageOfLog, keepDamagedLog } from "./keep-damaged-log.ts";
+import { prepareStatements } from "./statements.ts";
+import { damageOfLog, keepDamagedLog } from "./log-damage.ts";
 import { keepLostLog, lostLogOf } from "./lost-log.ts";
-import { assertNoRestore } from "./recover-mark.ts";
-import { databasePath } from "./database-path.ts";
+import { assertNoRestore } from "./claim-file.ts";
+import { databasePath, fileNumber, isWritable, readHeader, unreadableBecause } from "./store-file.ts";
 import { inOneThread } from "@throughline/core/node";
 import { prepareFile, removeUnbegun } from "./prepare-file.ts";
-import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-file.ts";
-import type { SqliteDriver } from "./sqlite-driver.ts";
-
-/** One open database with what is prepared on it. */
-export interface Connection {
-  readonly database: Database.Database;
-  readonly statements: Statements;
-  readonly known: KnownSessions;
-  /** What was noticed about the file while it was opened. */
-  readonly findings: readonly Finding[];
-  /** Whether commits wait for the disk. Changed between transactions only. */
-  setDiskSync(isOn: boolean): void;
-  /**
-   * SQLite goes on writing to a file that has lost its name, and nobody who opens the store finds what it wrote.
-   * @throws {ThroughlineError} STORE_IO when the path names another file than the one that is open, or none
-   */
-  assertInPlace(): void;
-  /** True when what is read is a copy, because the store cannot be written. */
-  readonly isCopy: boolean;
-  /** Before each read. @throws {ThroughlineError} STORE_READ_ONLY when what is read is a copy of what has changed since */
-  assertCurrent(): void;
-}
-
-export interface OpenOptions {
-  readonly path: string;
-  readonly create: boolean;
-  /** Name of the codec; null without one. */
-  readonly codecName: string | null;
-  readonly driver: SqliteDriver;
-  /** Whether a file that is damaged makes room for its newest backup. */
-  readonly recover: boolean;
-}
+import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
 
 /** While opening SQLite waits by itself for so long: converting to WAL and a schema step have no other way to wait. */
 const openingBusyTimeoutMs = 50;

@@ -1,7 +1,7 @@
 import type { PartialReply } from "@throughline/core";
 import type { KeptPayload } from "@throughline/core/store";
 import type { Statement } from "better-sqlite3";
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import type { Session } from "./statements.ts";
 
 /**

@@ -1,13 +1,17 @@
+import { createFinding, hasErrorCode } from "@throughline/core";
 import type { SessionRef } from "@throughline/core";
 import { planRemove } from "@throughline/core/store";
 import { settleChildren } from "./child-index.ts";
-import { copyToForks } from "./copy-to-forks.ts";
-import { deleteOldIndexSlice, hasOldIndex } from "./rebuild-index.ts";
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
+import { copyToForks } from "./fork-session.ts";
+import type { IndexFiller } from "./index-filler.ts";
 import { dropPayloads } from "./record-rows.ts";
+import { deleteOldIndexSlice, hasOldIndex } from "./search-index.ts";
 import { foundSession, frameOf } from "./session-rows.ts";
-import { purgedNamespace, type Session, type SessionRow } from "./statements.ts";
+import { purgedNamespace } from "./statements.ts";
+import type { Session, SessionRow } from "./statements.ts";
 import type { WriteContext } from "./store-context.ts";
+import type { StoreHandle } from "./store-handle.ts";
 
 /** So much is deleted in one transaction: a few milliseconds, in which nobody else writes and this process does nothing else. */
 const sliceRecords = 300;
@@ -23,10 +27,10 @@ const tables = [
 ] as const;
 
 /** What is left of a purge: a session that is gone for every reader, or the index that sessions were taken out of. */
-export type Remnant = Session | "index";
+type Remnant = Session | "index";
 
 /** What is left of purges, as one of them goes about it. */
-export interface Remnants {
+interface Remnants {
   /** What cannot be deleted, because it stands on damaged pages. */
   readonly stuck: ReadonlySet<Remnant>;
   /** What is being deleted: the one that is stuck when that fails. Null while nothing is. */
@@ -39,7 +43,7 @@ export interface Remnants {
  * without any change, while a renamed index is still to be deleted.
  * @throws {ThroughlineError} SESSION_NOT_FOUND
  */
-export function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnants): boolean {
+function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnants): boolean {
   const { connection, search } = context;
   const row = foundSession(connection.statements, ref);
   const { events } = planRemove(frameOf(row), { purge: true });
@@ -59,7 +63,7 @@ export function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: 
  * Deletes some of what is left of purged sessions, and of the index they were taken out of, without what is stuck; false when
  * nothing is.
  */
-export function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
+function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
   const { connection } = context;
   remnants.current = null;
   const session = purgedSession(connection, remnants.stuck);
@@ -74,7 +78,7 @@ export function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
 }
 
 /** True when a purge has not come to its end: the words of a session may outlast its row, in the index it was taken out of. */
-export function hasPurged(connection: Connection): boolean {
+function hasPurged(connection: Connection): boolean {
   return purgedSession(connection, new Set()) !== undefined || hasOldIndex(connection);
 }
 
@@ -136,4 +140,82 @@ function deleteRecords(context: WriteContext, session: Session): boolean {
   search?.settle(connection);
   settleChildren(statements);
   return toSeq < (rows.at(-1)?.seq ?? 0);
+}
+
+const durable = { durability: "disk" } as const;
+
+/** Deletes sessions for good, a few milliseconds at a time, and finishes what a process that was killed has left of that. */
+export class PurgeKeeper {
+  readonly #handle: StoreHandle;
+  readonly #filler: IndexFiller;
+  readonly #told = new Set<Remnant>();
+  #hasLooked = false;
+
+  constructor(handle: StoreHandle, filler: IndexFiller) {
+    this.#handle = handle;
+    this.#filler = filler;
+  }
+
+  /**
+   * Called after every commit: a handle that writes looks once whether a purge was interrupted, and finishes it. At once, so
+   * that one that is closed after its first write does, too: closing waits for it as for a purge of its own.
+   */
+  poke(connection: Connection | null): void {
+    if (this.#hasLooked || connection === null) return;
+    this.#hasLooked = true;
+    // What fails here is left to the next purge, or to the next handle that writes.
+    const leave = (): void => undefined;
+    try {
+      if (hasPurged(connection)) this.#finish().then(leave, leave);
+    } catch {
+      leave();
+    }
+  }
+
+  /** Resolves when nothing is left of the session. @throws {ThroughlineError} SESSION_NOT_FOUND */
+  async purge(ref: SessionRef): Promise<void> {
+    this.#hasLooked = true;
+    const stuck = (await this.#handle.read(hasPurged)) ? await this.#finish() : new Set<Remnant>();
+    const remnants = { stuck, current: null };
+    const goOn = (context: WriteContext): boolean => purgeSlice(context, remnants);
+    await this.#filler.waitingFor(async () => {
+      while (!(await this.#handle.remove((context) => purgeSession(context, ref, remnants), durable, goOn)));
+    });
+  }
+
+  /**
+   * Deletes what earlier purges have left, and returns what cannot be deleted. Content on damaged pages is reported and
+   * kept, and does not block another purge.
+   */
+  async #finish(): Promise<ReadonlySet<Remnant>> {
+    const stuck = new Set<Remnant>();
+    for (;;) {
+      const remnants: Remnants = { stuck, current: null };
+      try {
+        await this.#handle.remove(
+          () => undefined,
+          durable,
+          (context) => purgeSlice(context, remnants),
+        );
+        return stuck;
+      } catch (error) {
+        // As it is now, whatever it was when it was set.
+        const { current } = remnants as Remnants;
+        if (current === null || !hasErrorCode(error, "STORE_CORRUPT")) throw error;
+        stuck.add(current);
+        this.#tell(current);
+      }
+    }
+  }
+
+  /** Once by each handle: it is met again by each purge. */
+  #tell(remnant: Remnant): void {
+    if (this.#told.has(remnant)) return;
+    this.#told.add(remnant);
+    const { path } = this.#handle.context;
+    const what =
+      remnant === "index" ? "An index that purged sessions were taken out of" : "The rest of a purged session";
+    const message = `${what} stands on damaged pages of ${path} and cannot be deleted; it is shown to nobody.`;
+    this.#handle.tell(createFinding("STORE_DAMAGED", message, { path }));
+  }
 }

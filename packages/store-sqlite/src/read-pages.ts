@@ -9,7 +9,7 @@ import type {
 } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import type { KeptPayload, PageRange, PayloadPlace } from "@throughline/core/store";
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
 import { foundSession, placeOf } from "./session-rows.ts";

@@ -1,4 +1,4 @@
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import { passing, type FoundRecord, type RecordSearch } from "./search-query.ts";
 
 /** Goes through records, the newest first, a few milliseconds at a time, so that others get their turn in between. */

@@ -1,19 +1,20 @@
-import { createFinding, type Finding, hasErrorCode } from "@throughline/core";
+import { createFinding, hasErrorCode } from "@throughline/core";
+import type { Finding, MaintenanceFacet } from "@throughline/core";
 import { throughlineDraft } from "@throughline/core/internal";
-import { refused, serializeRecord } from "@throughline/core/store";
-import { leaveLog } from "./backup-store.ts";
+import { assertStoreOptions, refused, serializeRecord } from "@throughline/core/store";
+import { backupStore, leaveLog } from "./backup-store.ts";
 import { checkDatabase } from "./check-pages.ts";
-import { databasePath } from "./database-path.ts";
-import { openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
-import { insertRecord, type CodedRecord } from "./record-rows.ts";
-import { recreatedRow, renamedRow } from "./recovered-session.ts";
-import { isReadable, RepairSource } from "./repair-source.ts";
+import type { Connection, OpenOptions } from "./connection.ts";
+import { openConnection } from "./open-connection.ts";
+import { insertRecord } from "./record-rows.ts";
+import type { CodedRecord } from "./record-rows.ts";
+import { isReadable, recreatedRow, renamedRow, RepairSource } from "./repair-source.ts";
 import { believedLastSeq } from "./salvage.ts";
 import { placeOf } from "./session-rows.ts";
 import { nativeCode } from "./sqlite-errors.ts";
-import { isThere, putInPlace, removeDatabase } from "./store-file.ts";
-import type { StoreHandle } from "./store-handle.ts";
 import type { SessionRow } from "./statements.ts";
+import { databasePath, isThere, putInPlace, removeDatabase } from "./store-file.ts";
+import type { StoreHandle } from "./store-handle.ts";
 import { verifyStore } from "./verify-store.ts";
 
 /** Records copied in one transaction. */
@@ -34,7 +35,7 @@ interface Recovery {
  * that seq stays dense. Without damage there is no copy, and none where nothing can be read. The copy is checked before it
  * gets its name.
  */
-export async function* repairStore(
+async function* repairStore(
   handle: StoreHandle,
   options: OpenOptions,
   signal: AbortSignal | undefined,
@@ -258,4 +259,33 @@ function recoveredText({ recovered, lost, isTotalKnown }: Recovery): string {
   const number = (count: number): string => count.toLocaleString("en-US");
   const total = recovered + lost;
   return `${isTotalKnown ? `${number(recovered)} of ${number(total)}` : number(recovered)} ${total === 1 ? "record" : "records"}`;
+}
+
+export function createMaintenance(handle: StoreHandle, options: OpenOptions): MaintenanceFacet {
+  return {
+    async *verify(asked = {}) {
+      assertStoreOptions("verify", asked);
+      handle.life.begin(asked.signal);
+      yield* verifyStore(handle, options.driver, asked);
+    },
+    async *repair(asked = {}) {
+      assertStoreOptions("repair", asked);
+      handle.life.begin(asked.signal);
+      yield* repairStore(handle, options, asked.signal);
+    },
+    backup: async (path, asked = {}) => {
+      assertStoreOptions("backup", asked);
+      handle.life.begin(asked.signal);
+      const { signal } = asked;
+      // Opening says what is wrong with the store in words of its own. A copy has no file any more that could be opened again.
+      const opened = await handle.read(({ isCopy, database }) => (isCopy ? database : undefined), signal);
+      try {
+        return await backupStore({ ...options, opened }, path, signal);
+      } catch (error) {
+        // A copy is gone with the handle.
+        if (opened !== undefined) handle.life.begin();
+        throw error;
+      }
+    },
+  };
 }

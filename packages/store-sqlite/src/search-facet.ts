@@ -2,7 +2,7 @@ import { createFinding, type SearchFacet, type SearchHit, type SearchQuery } fro
 import { assertStoreOptions, readSearchQuery, type SearchClause, type SearchScope } from "@throughline/core/store";
 import type { IndexFiller } from "./index-filler.ts";
 import type { SearchIndex } from "./search-index.ts";
-import { countMatches, rankMatches, type MatchCounts } from "./rank-matches.ts";
+import { countMatches, isWide, mostExamined, rankMatches, type MatchCounts } from "./rank-matches.ts";
 import { IndexFinder, LogFinder, type RecordFinder } from "./record-finders.ts";
 import {
   hitOf,
@@ -16,7 +16,6 @@ import {
 } from "./search-query.ts";
 import { SessionFilter } from "./session-filter.ts";
 import type { StoreHandle } from "./store-handle.ts";
-import { isWide, mostExamined } from "./wide-search.ts";
 
 /** So often a search is made again at most, because the index was emptied under it. */
 const mostAttempts = 5;

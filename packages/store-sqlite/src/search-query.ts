@@ -7,7 +7,7 @@ import {
   searchSnippet,
   searchText,
 } from "@throughline/core/store";
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import { SessionFilter, type Condition } from "./session-filter.ts";
 import { placeOf, refOf } from "./session-rows.ts";

@@ -1,6 +1,6 @@
 import type { RowCoder } from "@throughline/core/store";
 import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "@throughline/core";
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import type { PartialRows } from "./partial-rows.ts";
 import type { SearchIndex } from "./search-index.ts";
 import type { Session } from "./statements.ts";

@@ -2,9 +2,10 @@ import { createFinding, type Finding, hasErrorCode, ThroughlineError } from "@th
 import { refused } from "@throughline/core/store";
 import type { HandleLife } from "@throughline/core/store";
 import { LogKeeper } from "./log-keeper.ts";
-import { closeDatabase, cutLog, openConnection, type Connection, type OpenOptions } from "./open-connection.ts";
+import { closeDatabase, cutLog, openConnection } from "./open-connection.ts";
+import type { Connection, OpenOptions } from "./connection.ts";
 import { openUnwritable } from "./open-unwritable.ts";
-import { isUnreadable, recoverStore } from "./recover-store.ts";
+import { isUnreadable, recoverStore } from "./backup-store.ts";
 import { isBusy, isFailedFlush, nativeCode, storeError } from "./sqlite-errors.ts";
 import { fileSystemOf } from "./store-file.ts";
 import type { StoreContext, WriteContext } from "./store-context.ts";

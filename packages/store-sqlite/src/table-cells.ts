@@ -1,4 +1,4 @@
-import type { PageFile } from "./page-file.ts";
+import type { PageFile } from "./check-pages.ts";
 
 /** What SQLite keeps in a column. Integers that no number holds are bigints. */
 export type CellValue = null | number | bigint | string | Uint8Array;

@@ -1,4 +1,5 @@
-import { cutLog, type Connection } from "./open-connection.ts";
+import { cutLog } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import { isBusy } from "./sqlite-errors.ts";
 import { createPrivateFile, isThere, removeFile } from "./store-file.ts";
 

@@ -1,19 +1,18 @@
 import { crc32 } from "node:zlib";
-import { createFinding, hasErrorCode, type Finding, type FindingPlace } from "@throughline/core";
-import { placeOf, stateOf, storedEntry } from "./session-rows.ts";
-import { recordOf, rowOf } from "./record-rows.ts";
-import { behindBackup } from "./compare-backup.ts";
+import { createFinding, hasErrorCode } from "@throughline/core";
+import type { Finding, FindingPlace } from "@throughline/core";
 import { checkDatabase, checkPages } from "./check-pages.ts";
-import type { Connection } from "./open-connection.ts";
-import type { SqliteDriver } from "./sqlite-driver.ts";
+import { behindBackup } from "./compare-backup.ts";
+import type { Connection, SqliteDriver } from "./connection.ts";
 import { lostLogFinding } from "./lost-log.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
+import { recordOf, rowOf } from "./record-rows.ts";
+import { placeOf, stateOf, storedEntry } from "./session-rows.ts";
 import { isDamage } from "./sqlite-errors.ts";
-import { damagedLogEnding, fileSystemOf, keptBeside, lostLogEnding } from "./store-file.ts";
-import { sessionNumbers } from "./session-numbers.ts";
-import type { StoreHandle } from "./store-handle.ts";
 import type { Session, SessionRow } from "./statements.ts";
 import type { StoreContext } from "./store-context.ts";
+import { damagedLogEnding, fileSystemOf, keptBeside, lostLogEnding } from "./store-file.ts";
+import type { StoreHandle } from "./store-handle.ts";
 
 export interface VerifyOptions {
   readonly full?: boolean;
@@ -22,7 +21,7 @@ export interface VerifyOptions {
   readonly withBackup?: boolean;
 }
 
-/** How many rows are checked at a time. */
+/** How many rows are checked, or sessions listed, at a time. */
 const sliceRows = 200;
 
 /**
@@ -175,4 +174,51 @@ function recordFindings(
     }
   }
   return findings;
+}
+
+export interface SessionSlice {
+  readonly sessions: readonly Session[];
+  /** What ended the list here, or null. */
+  readonly damage: unknown;
+}
+
+/**
+ * The numbers of all sessions. Where a page of the list is damaged, what lies behind it is read from the end, so that
+ * only what stands on damaged pages is missing.
+ */
+export async function* sessionNumbers(handle: StoreHandle, signal?: AbortSignal): AsyncGenerator<SessionSlice> {
+  let first = 0;
+  for (;;) {
+    const from = first;
+    const slice = await handle.read(({ database }) => sliceOf(database, from, Number.MAX_SAFE_INTEGER, "ASC"), signal);
+    yield slice;
+    first = slice.sessions.at(-1) ?? first;
+    if (slice.damage !== null) break;
+    if (slice.sessions.length === 0) return;
+  }
+  for (let last = Number.MAX_SAFE_INTEGER; ;) {
+    const to = last;
+    const slice = await handle.read(({ database }) => sliceOf(database, first, to, "DESC"), signal);
+    if (slice.sessions.length > 0) yield { sessions: slice.sessions, damage: null };
+    last = slice.sessions.at(-1) ?? last;
+    if (slice.damage !== null || slice.sessions.length === 0) return;
+  }
+}
+
+function sliceOf(
+  database: Connection["database"],
+  after: Session,
+  before: Session,
+  order: "ASC" | "DESC",
+): SessionSlice {
+  const sql = `SELECT session FROM store_sessions WHERE session > ? AND session < ? ORDER BY session ${order} LIMIT ${sliceRows}`;
+  const sessions: Session[] = [];
+  try {
+    for (const session of database.prepare<[Session, Session], Session>(sql).pluck().iterate(after, before))
+      sessions.push(session);
+    return { sessions, damage: null };
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return { sessions, damage: error };
+  }
 }

@@ -10,7 +10,7 @@ import {
   WatchHub,
   type WatchStart,
 } from "@throughline/core/store";
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
 import { purgedNamespace } from "./statements.ts";
 import type { StoreHandle } from "./store-handle.ts";

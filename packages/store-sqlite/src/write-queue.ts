@@ -1,7 +1,7 @@
 import { refused } from "@throughline/core/store";
 import { ThroughlineError, type Durability, type SessionEvent } from "@throughline/core";
 import { abortedBefore } from "@throughline/core/internal";
-import type { Connection } from "./open-connection.ts";
+import type { Connection } from "./connection.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
 import type { Session } from "./statements.ts";
 import { lockHolder } from "./store-file.ts";

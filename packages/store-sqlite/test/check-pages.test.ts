@@ -5,7 +5,7 @@ import { flipByte } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { checkPages } from "../src/check-pages.ts";
-import { defaultDriver } from "../src/sqlite-driver.ts";
+import { defaultDriver } from "../src/connection.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 

@@ -8,7 +8,7 @@ import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { migrateSchema } from "../src/migrate-schema.ts";
-import { defaultDriver } from "../src/sqlite-driver.ts";
+import { defaultDriver } from "../src/connection.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, describe, expect, it } from "vitest";
 import { claim } from "../src/claim-file.ts";
-import { defaultDriver } from "../src/sqlite-driver.ts";
+import { defaultDriver } from "../src/connection.ts";
 import { refOf, say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
 

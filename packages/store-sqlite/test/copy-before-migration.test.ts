@@ -7,10 +7,11 @@ import { setTimeout as wait } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
-import { schemaOne } from "../src/schema-one.ts";
-import { applicationId } from "../src/schema.ts";
+import { applicationId, schemaSteps } from "../src/schema.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
 import { testFolder } from "./test-folder.ts";
+
+const schemaOne = schemaSteps[0]?.sql ?? "";
 
 /** A store of the first version beside an older backup of it: what was written since is a row of its own. */
 function storeOfVersionOne(path: string, padBytes = 0): void {

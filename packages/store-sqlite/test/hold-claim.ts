@@ -3,7 +3,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { claim } from "../src/claim-file.ts";
-import { defaultDriver } from "../src/sqlite-driver.ts";
+import { defaultDriver } from "../src/connection.ts";
 
 const [path = "", timesText = "hold"] = process.argv.slice(2);
 if (timesText === "hold") {

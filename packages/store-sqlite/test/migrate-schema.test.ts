@@ -5,7 +5,7 @@ import Database from "better-sqlite3";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { migrateSchema } from "../src/migrate-schema.ts";
-import { defaultDriver } from "../src/sqlite-driver.ts";
+import { defaultDriver } from "../src/connection.ts";
 import { schemaSteps } from "../src/schema.ts";
 import type { SchemaStep } from "../src/schema.ts";
 import { say } from "./append-drafts.ts";

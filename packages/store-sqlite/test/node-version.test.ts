@@ -1,6 +1,6 @@
 import process from "node:process";
 import { describe, expect, it } from "vitest";
-import { assertNodeVersion, defaultDriver } from "../src/sqlite-driver.ts";
+import { assertNodeVersion, defaultDriver } from "../src/connection.ts";
 
 describe("the version of Node", () => {
   it.each(["20.20.2", "18.0.0", "4.9.1"])("%s is refused before the library is loaded into it", (version) => {

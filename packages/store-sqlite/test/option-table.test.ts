@@ -6,8 +6,8 @@ import * as worker from "@throughline/store-sqlite/worker";
 import { afterAll, describe, expect, it } from "vitest";
 import { describeOptions } from "../../../tools/describe-options.ts";
 import { restoreTable } from "../src/backup-store.ts";
-import { sqliteStoreTable } from "../src/checked-options.ts";
-import { workerStoreTable } from "../src/worker-store.ts";
+import { sqliteStoreTable } from "../src/sqlite-store-options.ts";
+import { workerStoreTable } from "../src/worker.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "throughline-options-"));
 afterAll(() => rmSync(folder, { recursive: true }));

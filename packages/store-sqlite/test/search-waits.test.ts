@@ -5,7 +5,7 @@ import { systemClock } from "@throughline/core/node";
 import { createSqliteStore, type SqliteDriver } from "@throughline/store-sqlite";
 import { readSearchQuery } from "@throughline/core/store";
 import { describe, expect, it } from "vitest";
-import type { Connection } from "../src/open-connection.ts";
+import type { Connection } from "../src/connection.ts";
 import { SessionFilter } from "../src/session-filter.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";

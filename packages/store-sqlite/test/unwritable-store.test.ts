@@ -8,8 +8,8 @@ import { Worker } from "node:worker_threads";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { say } from "./append-drafts.ts";
-import { copyToRead } from "../src/copy-to-read.ts";
-import { defaultDriver } from "../src/sqlite-driver.ts";
+import { copyToRead } from "../src/open-unwritable.ts";
+import { defaultDriver } from "../src/connection.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 
 /** Does something to a log again and again, as processes that use a store do. */

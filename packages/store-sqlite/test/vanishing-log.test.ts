@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { expect, it } from "vitest";
-import { damageOfLog } from "../src/keep-damaged-log.ts";
+import { damageOfLog } from "../src/log-damage.ts";
 import { testFolder } from "./test-folder.ts";
 
 /** Puts a log there and takes it away again, as processes that open and close a store in turn do. */
