@@ -68,7 +68,10 @@ export class LossLog {
   }
 
   repairs(repairs: readonly Repair[]): void {
+    // Nothing else is lost with a message that was thinking alone.
+    const thought = new Set(repairs.flatMap(({ rule, recordId }) => (rule === "thinking-removed" ? [recordId] : [])));
     for (const { rule, recordId, before } of repairs) {
+      if (rule === "empty-message-removed" && thought.has(recordId)) continue;
       const told = this.#kept.has(rule) ? null : losses[rule];
       if (told !== null) this.add({ ...told, recordId }, `${rule} ${before ?? ""}`);
     }

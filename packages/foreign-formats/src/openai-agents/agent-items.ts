@@ -78,8 +78,16 @@ export function asResponseItem(item: JsonFields): JsonFields {
     case "reasoning":
       return reasoningOf(item, isJsonFields(providerData) ? providerData : {});
     default:
-      return item;
+      return Array.isArray(item["content"]) ? { ...item, content: item["content"].map(partOfInput) } : item;
   }
+}
+
+/** A part of a message: the JavaScript SDK has other names for images and files. */
+function partOfInput(part: unknown): unknown {
+  if (!isJsonFields(part)) return part;
+  const { type, image, file, ...rest } = part;
+  if (type === "input_image" && typeof image === "string") return { ...rest, type, image_url: image };
+  return type === "input_file" && typeof file === "string" ? { ...rest, type, file_data: file } : part;
 }
 
 /** What a tool gave: a text, an object with it, or parts. */
