@@ -67,5 +67,6 @@ function isObject(bytes: Uint8Array): boolean {
 export function fieldsAround({ head, tail }: SampledDocument): JsonFields {
   const around = { ...head, ...tail };
   const inner = ["request", "body", "params", "input"].map((name) => around[name]).filter(isJsonFields);
-  return Object.assign({}, ...inner, around) as JsonFields;
+  // Not by assignment, which would take a field of the prototype's name for the prototype.
+  return [...inner, around].reduce<JsonFields>((all, fields) => ({ ...all, ...fields }), {});
 }

@@ -20,6 +20,7 @@ export const hostileFiles: Readonly<Record<string, string | Uint8Array>> = {
     '{"type":"session","version":3,"id":"a","timestamp":"2026-02-01T16:10:50.414Z","cwd":"/"}\n{"type":"message","id":"m","parentId":null,"timestamp":"2026-02-01T16:10:51.000Z","message":{"role":"user","content":"Hi"}}\n',
   "claw0.jsonl": '{"type":"user","content":"Hello","ts":1}\n{"type":"assistant","content":"Hi","ts":2.5}\n',
   "package.json": '{"name":"messages","version":"1.0.0","dependencies":{"history":"1"},"messages":"none"}\n',
+  "proto.json": '{"__proto__":{"model":"gpt-5","messages":[{"role":"user","content":"x"}]},"messages":[{"role":5}]}\n',
   "no-messages.json": '{"messages":[],"model":"x"}\n',
   "other-messages.json": '{"messages":[{"role":"warning","text":"Disk full"},{"role":"user"}]}\n',
   "people.json": '[{"role":"user","name":"Ada"},{"role":"admin","name":"Bo"}]\n',

@@ -80,11 +80,15 @@ function takeFile({ url, data, mediaType, mimeType, filename, name }: JsonFields
   step.said.push({ type: kind, source, ...(kind === "image" || title === undefined ? {} : { title }) });
 }
 
+const invocationStates: ReadonlyMap<unknown, string> = new Map([
+  ["call", "input-available"],
+  ["result", "output-available"],
+]);
+
 /** A call of versions before 5. */
 function takeInvocation({ state, toolCallId, toolName, args, result }: JsonFields, step: UiStep): void {
   const part = { toolCallId, input: args, output: result };
-  const states: Readonly<Record<string, string>> = { call: "input-available", result: "output-available" };
-  takeTool({ ...part, state: states[String(state)] ?? "input-streaming" }, toolName, step);
+  takeTool({ ...part, state: invocationStates.get(state) ?? "input-streaming" }, toolName, step);
 }
 
 /** The user did not allow it. */

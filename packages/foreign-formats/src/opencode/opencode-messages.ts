@@ -137,6 +137,11 @@ function ended(bodies: readonly RecordBody[], error: unknown): readonly RecordBo
 /** What stands in a context for an output that was cleared. */
 const clearedOutput = "[Old tool result content cleared]";
 
+const toolStates: ReadonlyMap<unknown, string> = new Map([
+  ["completed", "output-available"],
+  ["error", "output-error"],
+]);
+
 /** A part as the AI SDK has it, which the program makes of it. */
 function uiPart(part: JsonFields): readonly JsonFields[] {
   const { type, ignored, mime, tool, callID, state, metadata } = part;
@@ -147,12 +152,11 @@ function uiPart(part: JsonFields): readonly JsonFields[] {
   if (type !== "tool" || !isJsonFields(state)) return [];
   const { status, input, output, error, time } = state;
   const isCleared = isJsonFields(time) && time["compacted"] !== undefined;
-  const states: Readonly<Record<string, string>> = { completed: "output-available", error: "output-error" };
   return [
     {
       type: `tool-${String(tool)}`,
       toolCallId: callID,
-      state: states[String(status)] ?? "input-available",
+      state: toolStates.get(status) ?? "input-available",
       input,
       output: isCleared ? clearedOutput : output,
       errorText: error,
