@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { openSession, sessionRef } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { afterAll, describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import {
   buildFlushShim,
   countAsFlushed,
@@ -27,7 +27,7 @@ const shim = buildFlushShim(folder);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Also those that come after the message. */
 const isFullSize = process.env["THROUGHLINE_FLUSHES"] === "all";
-const worker = fileURLToPath(new URL("./mirror-flush-worker.ts", import.meta.url));
+const worker = bundledWorker(join(import.meta.dirname, "mirror-flush-worker.ts"));
 
 async function run(kind: StoreKind, words: readonly string[], failing: FailingFlushes | null) {
   const place = flushPlace(mkdtempSync(join(folder, `${kind}-`)));

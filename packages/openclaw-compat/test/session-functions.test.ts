@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hasErrorCode } from "@throughline/core";
 import {
@@ -23,6 +22,9 @@ import {
   updateSessionStoreEntry,
   withSessionStoreLock,
 } from "@throughline/openclaw-compat";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
+
+const script = bundledWorker(join(import.meta.dirname, "functions-process.ts"));
 
 const sessionKey = "agent:main:discord:dm:user123";
 let home = "";
@@ -145,7 +147,6 @@ describe("withSessionStoreLock", () => {
 });
 
 function start(act: string, storePath: string, value: string): ChildProcessByStdio<null, Readable, null> {
-  const script = fileURLToPath(new URL("functions-process.ts", import.meta.url));
   return spawn(process.execPath, ["--conditions=@throughline/source", script, act, storePath, sessionKey, value], {
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -3,11 +3,13 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { hasErrorCode, openSession, sessionRef } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { compatFixture, key, openStore, steppedClock, storeKinds, storePath } from "./compat-fixture.ts";
+
+const script = bundledWorker(join(import.meta.dirname, "incrementing-process.ts"));
 
 describe.each(storeKinds)("the session store functions over %s", (kind) => {
   it("load, update and save entries under their documented names [STO-19] [STO-01]", async () => {
@@ -159,7 +161,6 @@ describe("the lock of a session store", () => {
           await using store = openStore(kind, folder);
           await openSession(store, ref, { random: systemRandom, entry: { sessionId: "s1" } });
         }
-        const script = fileURLToPath(new URL("incrementing-process.ts", import.meta.url));
         const run = async (): Promise<string> => {
           const child = spawn(process.execPath, ["--conditions=@throughline/source", script, kind, folder, key, "10"], {
             stdio: ["ignore", "ignore", "pipe"],

@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import type { RecordDraft } from "@throughline/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import {
   afterPowerCut,
   countAsFlushed,
@@ -36,9 +36,9 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const built = await mkdtemp(join(tmpdir(), "flush-shim-"));
 const shim = buildFlushShim(built);
 afterAll(() => rm(built, { recursive: true, force: true }));
-const turnsWorker = fileURLToPath(new URL("./flush-worker.ts", import.meta.url));
-const otherWorker = fileURLToPath(new URL("./flush-work-worker.ts", import.meta.url));
-const forkWorker = fileURLToPath(new URL("./flush-fork-worker.ts", import.meta.url));
+const turnsWorker = bundledWorker(join(import.meta.dirname, "flush-worker.ts"));
+const otherWorker = bundledWorker(join(import.meta.dirname, "flush-work-worker.ts"));
+const forkWorker = bundledWorker(join(import.meta.dirname, "flush-fork-worker.ts"));
 
 /** What a worker says while flushes fail, and what is on the disk then. */
 async function run(worker: string, kind: string, failing: FailingFlushes | null) {

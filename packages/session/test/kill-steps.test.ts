@@ -3,7 +3,6 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { createCheckpointer, listCheckpoints } from "@throughline/checkpoint";
 import { readCheckpointState } from "@throughline/checkpoint/internal";
@@ -14,9 +13,12 @@ import { systemClock, systemRandom, systemRecordIds } from "@throughline/core/no
 import { buildContext } from "@throughline/history";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { killedRef as ref, summaryOf, talk, type KilledWork } from "./kill-steps-fixture.ts";
 import { openStore } from "./process-store.ts";
 import { allRecords, lostMessages } from "./whole-turn-fixture.ts";
+
+const worker = bundledWorker(join(import.meta.dirname, "kill-steps-worker.ts"));
 
 type Scheme = "sqlite" | "jsonl";
 
@@ -50,7 +52,6 @@ async function prepared(scheme: Scheme, work: KilledWork): Promise<string> {
 
 /** Runs the work in a process that ends at a call of the store; null when it came to its end before. */
 function runUntil(scheme: Scheme, folder: string, work: KilledWork, calls: number, isDone: boolean): string | null {
-  const worker = fileURLToPath(new URL("kill-steps-worker.ts", import.meta.url));
   const given = [scheme, folder, work, String(calls), String(isDone)];
   const ended = spawnSync(process.execPath, ["--conditions=@throughline/source", worker, ...given], {
     encoding: "utf8",

@@ -4,14 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
 import { createSessions, explainCalls, rebuildCall } from "@throughline/session";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";
 import { openStore } from "./process-store.ts";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { allRecords, key, outline } from "./session-fixture.ts";
+
+const script = bundledWorker(join(import.meta.dirname, "turn-process.ts"));
 
 interface Line {
   readonly is: string;
@@ -50,7 +52,6 @@ function take(
   leaseMs: number,
   turns = 1,
 ): TurnProcess {
-  const script = fileURLToPath(new URL("./turn-process.ts", import.meta.url));
   const given = [store, folder, provider.name, simulator.url, "Write a lot", String(leaseMs), String(turns)];
   const child = spawn(process.execPath, [script, ...given], {
     stdio: ["ignore", "pipe", "inherit"],

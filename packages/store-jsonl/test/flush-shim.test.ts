@@ -3,13 +3,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";
 import { countFaults } from "./fault-counts.ts";
 import { mainRef, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
-const child = join(import.meta.dirname, "flush-child.ts");
+const child = bundledWorker(join(import.meta.dirname, "flush-child.ts"));
 const source = join(import.meta.dirname, "failing-flush.c");
 const compiler = ["/usr/bin/cc", "/usr/bin/gcc"].find((path) => existsSync(path));
 /** More flushes than these calls make. */

@@ -3,9 +3,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
+
+const child = bundledWorker(join(import.meta.dirname, "append-child.ts"));
 
 const newFolder = temporaryFolders();
 
@@ -17,7 +20,6 @@ describe("the locks of a process that writes", () => {
       const root = newFolder();
       await (await storeWithSession(root)).close();
       for (let round = 0; round < 4; round++) {
-        const child = join(import.meta.dirname, "append-child.ts");
         // Records of 3 MB: almost all of its time it holds the lock.
         const writer = spawn(process.execPath, [child, root, `w${round}`, "1000", "3000000"], {
           stdio: ["ignore", "pipe", "ignore"],

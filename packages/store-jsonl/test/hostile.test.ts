@@ -14,6 +14,7 @@ import { sessionRef, type SessionEvent } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import {
   findingCodesOf,
@@ -25,6 +26,8 @@ import {
   userDraft,
 } from "./session-fixture.ts";
 import { contentsBelow, temporaryFolders } from "./temporary-folder.ts";
+
+const child = bundledWorker(join(import.meta.dirname, "many-hands-child.ts"));
 
 const newFolder = temporaryFolders();
 
@@ -188,7 +191,6 @@ describe("processes that append, fork and redact at once", () => {
       await store.append(mainRef, secrets);
       const run = (what: string, name: string, rounds: number): Promise<readonly string[]> =>
         new Promise((resolve, reject) => {
-          const child = join(import.meta.dirname, "many-hands-child.ts");
           const running = spawn(process.execPath, [child, root, what, name, String(rounds)], {
             stdio: ["ignore", "pipe", "pipe"],
           });

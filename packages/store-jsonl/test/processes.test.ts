@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { StoredRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";
 import { contend, seededNumbers, type Operation } from "./contention.ts";
 import { findDisorder, findEntryProblems, findSessionProblems, findViewProblems } from "./contention-checks.ts";
@@ -11,7 +12,7 @@ import { mainRef, storeWithSession, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
-const child = join(import.meta.dirname, "append-child.ts");
+const child = bundledWorker(join(import.meta.dirname, "append-child.ts"));
 
 interface Run {
   readonly acknowledged: readonly string[];

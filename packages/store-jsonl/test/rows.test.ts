@@ -6,12 +6,13 @@ import { throughlineDraft } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { createJsonlStore, nodeFiles, type Files } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
-const child = join(import.meta.dirname, "many-hands-child.ts");
+const child = bundledWorker(join(import.meta.dirname, "many-hands-child.ts"));
 
 function linesOf(root: string): readonly Record<string, unknown>[] {
   const [, ...lines] = readFileSync(transcriptOf(root), "utf8").trimEnd().split("\n");

@@ -4,11 +4,12 @@ import { join } from "node:path";
 import type { SessionEvent, SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { findingCodesOf, mainRef, storeWithSession, transcriptOf, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
-const child = join(import.meta.dirname, "append-child.ts");
+const child = bundledWorker(join(import.meta.dirname, "append-child.ts"));
 
 /** What a watch gives until it has so many records. */
 async function watched(store: SessionStore, count: number, afterSeq = 0): Promise<readonly string[]> {

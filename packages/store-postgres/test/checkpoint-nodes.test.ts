@@ -8,7 +8,10 @@ import { openSession, sessionRef } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { createPostgresStore } from "@throughline/store-postgres";
 import { describe, expect, inject, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { newSchema } from "./store-under-test.ts";
+
+const file = bundledWorker(join(import.meta.dirname, "make-checkpoint.ts"));
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -27,7 +30,6 @@ interface Node {
 }
 
 function startNode(schema: string, keys: readonly string[], stopAt: string, aheadMs: number): Node {
-  const file = join(import.meta.dirname, "make-checkpoint.ts");
   const child = spawn(process.execPath, [file, url, schema, keys.join(","), stopAt, String(aheadMs)], {
     stdio: ["ignore", "pipe", "inherit"],
   });

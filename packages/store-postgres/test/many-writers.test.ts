@@ -5,8 +5,11 @@ import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, inject, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
+
+const appendManyPath = bundledWorker(join(import.meta.dirname, "append-many.ts"));
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -18,14 +21,7 @@ function refOf(index: number): SessionRef {
 /** What the process was told, a line for each acknowledged append. */
 function appendMany(schema: string, name: string, count: number, sessions: number): Promise<string[]> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [
-      join(import.meta.dirname, "append-many.ts"),
-      url,
-      schema,
-      name,
-      String(count),
-      String(sessions),
-    ]);
+    const child = spawn(process.execPath, [appendManyPath, url, schema, name, String(count), String(sessions)]);
     let [output, errors] = ["", ""];
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));

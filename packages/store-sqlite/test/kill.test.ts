@@ -1,13 +1,17 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import type { StoredRecord } from "@throughline/core";
 import { killProcess } from "@throughline/store-conformance";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { refOf } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
+
+// From its source: one of its kinds starts a thread from a file of the store.
+const untilKilled = join(import.meta.dirname, "append-until-killed.ts");
+const appendMany = bundledWorker(join(import.meta.dirname, "append-many.ts"));
 
 const condition = "--conditions=@throughline/source";
 
@@ -42,7 +46,7 @@ describe("kill -9 while appending", () => {
       const acknowledged: string[] = [];
       for (let round = 0; round < rounds; round++) {
         const killed = await killProcess({
-          scriptPath: fileURLToPath(new URL("./append-until-killed.ts", import.meta.url)),
+          scriptPath: untilKilled,
           args: [path, ...args],
           execArgv: [condition],
           maxDelayMs: 60,
@@ -73,11 +77,7 @@ describe("several processes", () => {
       const path = join(testFolder(), "store.db");
       await using store = createSqliteStore({ path });
       await createSession(store, "shared");
-      const outputs = await Promise.all(
-        ["a", "b", "c", "d"].map((name) =>
-          run(fileURLToPath(new URL("./append-many.ts", import.meta.url)), [path, name, "200"]),
-        ),
-      );
+      const outputs = await Promise.all(["a", "b", "c", "d"].map((name) => run(appendMany, [path, name, "200"])));
       expect(outputs.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
         outputs.map(() => ({ code: 0, stderr: "" })),
       );

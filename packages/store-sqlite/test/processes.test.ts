@@ -2,13 +2,15 @@ import { spawn } from "node:child_process";
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import type { SessionEvent } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
+
+const script = bundledWorker(join(import.meta.dirname, "append-paced.ts"));
 
 interface WriterReport {
   readonly acknowledged: readonly string[];
@@ -16,7 +18,6 @@ interface WriterReport {
 }
 
 function runWriter(path: string, name: string, count: number): Promise<WriterReport> {
-  const script = fileURLToPath(new URL("./append-paced.ts", import.meta.url));
   const child = spawn(process.execPath, ["--conditions=@throughline/source", script, path, name, String(count)], {
     stdio: ["ignore", "pipe", "pipe"],
   });
