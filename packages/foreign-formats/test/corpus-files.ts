@@ -7,7 +7,7 @@ const root = process.env["THROUGHLINE_CORPUS"];
 const folders: Readonly<Record<string, string>> = { gemini: "gemini-cli" };
 
 /** The folder of another program's example files; null where the corpus is not there. */
-export function corpusFolder(name: string): string | null {
+function corpusFolder(name: string): string | null {
   const folder = root === undefined ? null : join(root, "foreign", folders[name] ?? name);
   return folder !== null && existsSync(folder) ? folder : null;
 }

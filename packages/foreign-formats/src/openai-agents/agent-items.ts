@@ -68,7 +68,7 @@ function modelOf({ providerData }: JsonFields): string | null {
 }
 
 /** An item as the Responses API has it. */
-export function asResponseItem(item: JsonFields): JsonFields {
+function asResponseItem(item: JsonFields): JsonFields {
   const { type, callId, output, providerData, ...rest } = item;
   switch (type) {
     case "function_call":
