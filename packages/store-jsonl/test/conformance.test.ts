@@ -8,6 +8,7 @@ import { startHolder } from "@throughline/store-conformance/internal";
 import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, it } from "vitest";
+import { kitRunner } from "../../../tools/kit-runner.ts";
 import { damageEntry } from "./damage-entry.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import { contentsBelow, makeQuickFolder } from "./temporary-folder.ts";
@@ -51,7 +52,7 @@ async function open(given: Partial<JsonlStoreOptions> = {}): Promise<StoreUnderT
 
 describeStoreConformance({
   name: "store-jsonl",
-  runner: { describe, it },
+  runner: kitRunner,
   open: () => open(),
   openWithCodec: (codec) => open({ codec }),
   model: () => createMemoryStore(),

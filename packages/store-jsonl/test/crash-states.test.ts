@@ -12,7 +12,7 @@ const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes
 /** Far above what these take, which is three milliseconds of processor a state: machines are busy. */
 const timeout = 600_000;
 /** Odd, so that reads, writes and flushes take turns. */
-const faultStep = testSize({ short: 5, long: 1 });
+const faultStep = testSize({ short: 11, long: 1 });
 
 describe("a power cut", () => {
   it(
@@ -21,13 +21,13 @@ describe("a power cut", () => {
     async (context) => {
       const sample = {
         cutEveryBytes: 16,
-        statesPerMoment: testSize({ short: 60, long: 90 }),
+        statesPerMoment: testSize({ short: 30, long: 90 }),
         recoverEvery: 100,
         statesPerRecovery: testSize({ short: 2, long: 3 }),
       };
       const result = await exploreCrashes(lifeOfSessions(), sample);
       expect(result.problems.slice(0, 3)).toEqual([]);
-      expect(result.states).toBeGreaterThanOrEqual(2000);
+      expect(result.states).toBeGreaterThanOrEqual(testSize({ short: 1000, long: 2000 }));
       countFaults(context, { states: result.states });
     },
   );
@@ -46,11 +46,11 @@ describe("the partial of an open reply", () => {
     "is after a power cut as it was acknowledged last, or as it was to be; gone where it was taken away: %s",
     { timeout },
     async (isReopened, context) => {
-      const statesPerMoment = isReopened ? 4 : 40;
+      const statesPerMoment = isReopened ? testSize({ short: 2, long: 4 }) : testSize({ short: 12, long: 40 });
       const sample = { cutEveryBytes: 4, statesPerMoment, recoverEvery: 50, statesPerRecovery: 2, isReopened };
       const result = await exploreCrashes(lifeOfPartials(), sample);
       expect(result.problems.slice(0, 3)).toEqual([]);
-      expect(result.states).toBeGreaterThanOrEqual(200);
+      expect(result.states).toBeGreaterThanOrEqual(testSize({ short: 100, long: 200 }));
       countFaults(context, { states: result.states });
     },
   );
@@ -70,11 +70,11 @@ describe("what is acknowledged at disk", () => {
     "is there after a power cut though its session was made with less, stores closed after each step: %s [STO-03]",
     { timeout },
     async (isReopened, context) => {
-      const statesPerMoment = isReopened ? 2 : 12;
+      const statesPerMoment = isReopened ? testSize({ short: 1, long: 2 }) : testSize({ short: 6, long: 12 });
       const sample = { cutEveryBytes: 48, statesPerMoment, recoverEvery: 100, statesPerRecovery: 2, isReopened };
       const result = await exploreCrashes(lifeOfHastySessions(), sample);
       expect(result.problems.slice(0, 3)).toEqual([]);
-      expect(result.states).toBeGreaterThanOrEqual(400);
+      expect(result.states).toBeGreaterThanOrEqual(testSize({ short: 200, long: 400 }));
       countFaults(context, { states: result.states });
     },
   );

@@ -48,7 +48,7 @@ describe("a lock of the kernel", () => {
     "has one owner at a time while its owners are killed one after the other",
     { timeout: 60_000 },
     async (context) => {
-      const rounds = testSize({ short: 6, long: 100 });
+      const rounds = testSize({ short: 3, long: 100 });
       const { doubleOwners, latenciesMs } = await takeOver(`${newFolder()}/lock`, rounds, 4);
       expect(doubleOwners).toBe(0);
       expect(latenciesMs).toHaveLength(rounds);

@@ -5,13 +5,14 @@ import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";
-import { contend, seededNumbers, type Operation } from "./contention.ts";
+import { contentionChild, contend, seededNumbers, type Operation } from "./contention.ts";
 import { findDisorder, findEntryProblems, findSessionProblems, findViewProblems } from "./contention-checks.ts";
 import { countFaults } from "./fault-counts.ts";
 import { mainRef, storeWithSession, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
+const contender = bundledWorker(contentionChild);
 const child = bundledWorker(join(import.meta.dirname, "append-child.ts"));
 
 interface Run {
@@ -104,9 +105,10 @@ describe("several processes", () => {
       const root = newFolder();
       await (await storeWithSession(root, { sessionsJson: true })).close();
       const seed = Math.floor(Math.random() * 1_000_000);
-      const operationsEach = testSize({ short: 20, long: 40 });
+      const operationsEach = testSize({ short: 8, long: 40 });
       const operations = await contend({
         root,
+        child: contender,
         what: "session",
         processes: 8,
         killsEach: 1,
@@ -132,8 +134,15 @@ describe("eight processes at work on the entries", () => {
       const root = newFolder();
       await (await storeWithSession(root, { sessionsJson })).close();
       const seed = Math.floor(Math.random() * 1_000_000);
-      const operationsEach = testSize({ short: 8, long: 15 });
-      const work = { what: "entries", processes: 8, killsEach: 1, operationsEach, sessionsJson } as const;
+      const operationsEach = testSize({ short: 5, long: 15 });
+      const work = {
+        what: "entries",
+        child: contender,
+        processes: 8,
+        killsEach: 1,
+        operationsEach,
+        sessionsJson,
+      } as const;
       const operations = await contend({ root, ...work, random: seededNumbers(seed) });
       await using store = createJsonlStore({ root, sessionsJson });
       expect(await findEntryProblems(store, operations), `seed ${seed}`).toEqual([]);

@@ -87,7 +87,7 @@ describe("the index of the sessions", () => {
     { timeout: 120_000 },
     async () => {
       const costs: Record<string, number>[] = [];
-      for (const count of testSize({ short: [100, 3000], long: [100, 1000, 10_000] })) {
+      for (const count of testSize({ short: [100, 1500], long: [100, 1000, 10_000] })) {
         const root = newFolder();
         await fillByHand(root, count);
         await new Promise((resolve) => setTimeout(resolve, 100));
