@@ -193,6 +193,15 @@ export const longSuites: readonly LongSuite[] = [
     },
   ),
   program(
+    "server-soak",
+    "nodes of the server on one PostgreSQL under load, killed and restarted",
+    "tools/server-soak.ts",
+    {
+      full: ["--seconds", 1800],
+      quick: ["--seconds", 12, "--kill-every", 4, "--restart-every", 8, "--writers", 4, "--streams", 8],
+    },
+  ),
+  program(
     "older-programs",
     "an earlier commit on stores of this one, and the other way round",
     "tools/older-programs.ts",

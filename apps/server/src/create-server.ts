@@ -104,7 +104,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   http.maxHeadersCount = 0;
   http.on("clientError", answerClientError);
   try {
-    await Promise.all([tokens.refresh(), listen(http, host, port)]);
+    // First the tokens: a node that has just started must not refuse one that is valid.
+    await tokens.refresh();
+    await listen(http, host, port);
   } catch (error) {
     http.close();
     streams.close();

@@ -1,5 +1,10 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTokenStore } from "@throughline/server";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
 import { serve, type Answered, type Serving } from "./serving.ts";
 import { answerOf, headOf, sendRaw } from "./raw-socket.ts";
 
@@ -31,6 +36,20 @@ describe("who asks", () => {
       expect(headers.get("www-authenticate")).toBe("Bearer");
     }
     await strict.close();
+  });
+
+  it("takes a token that was made elsewhere, however many requests show it at once", async () => {
+    const folder = mkdtempSync(join(quickFolder(), "throughline-elsewhere-"));
+    const path = join(folder, "sessions.db");
+    const node = await serve({ openStore: () => createSqliteStore({ path }) });
+    const beside = createSqliteStore({ path });
+    const rights = { namespace: "", agents: "*", scopes: ["read"], expiresAtMs: null } as const;
+    const { text } = await createTokenStore(beside, () => Date.now()).create(rights, "elsewhere");
+    const answers = await Promise.all(Array.from({ length: 12 }, () => node.ask("GET", "/store", { token: text })));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
+    await beside.close();
+    await node.close();
+    rmSync(folder, { recursive: true, force: true });
   });
 
   it("row 2: takes no token from the query, which is in no log", async () => {

@@ -153,7 +153,7 @@ async function answerMetrics(
   const token = await authenticate(parts, request);
   trace.tokenId = token.id;
   if (!token.scopes.includes("metrics"))
-    throw refused("FORBIDDEN", 'The token has no scope "metrics".', { needs: "metrics", scopes: token.scopes });
+    throw refused("UNAUTHENTICATED", 'The metrics need a token with the scope "metrics".', { needs: "metrics" });
   if (request.method !== "GET") throw methodRefused(["GET"]);
   const type = "text/plain; version=0.0.4; charset=utf-8";
   const body = parts.metrics.registry.text();

@@ -19,15 +19,18 @@ export function createAuthenticator(
   clock: { readonly nowMs: () => number; readonly monotonicMs: () => number },
 ): Authenticator {
   let refreshedAtMs = -Infinity;
+  /** The look that runs; requests that come meanwhile wait for it as well. */
+  let looking: Promise<void> | null = null;
   const isCurrent = (token: TokenInfo): boolean => isValidToken(token, clock.nowMs());
   return {
     async authenticate(authorization) {
       const [, text = ""] = /^Bearer +([\w-]+) *$/i.exec(authorization ?? "") ?? [];
       let token = tokens.find(text);
-      if (token === null && clock.monotonicMs() - refreshedAtMs >= refreshEveryMs) {
+      if (token === null && (looking !== null || clock.monotonicMs() - refreshedAtMs >= refreshEveryMs)) {
         // It may have been made a moment ago by another process. A wrong secret is looked for as long as an unknown id.
-        refreshedAtMs = clock.monotonicMs();
-        await tokens.refresh();
+        if (looking === null) refreshedAtMs = clock.monotonicMs();
+        looking ??= tokens.refresh().finally(() => (looking = null));
+        await looking;
         token = tokens.find(text);
       }
       if (token === null || !isCurrent(token)) throw refused("UNAUTHENTICATED", "The request has no valid token.", {});
