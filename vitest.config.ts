@@ -23,6 +23,7 @@ function projectFolders(): string[] {
  * changes of its process, it restores.
  */
 const shared: ReadonlySet<string> = new Set([
+  "apps/cli",
   "packages/adapter-claude-agent-sdk",
   "packages/checkpoint",
   "packages/compaction",

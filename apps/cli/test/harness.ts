@@ -39,13 +39,15 @@ export function temporaryDirectory(): { readonly path: string; remove(): void } 
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** What a command finds in its environment: this machine's own settings must not reach it. */
+/** Variables that name folders of Throughline and of other programs, and `NO_COLOR`. */
+const ofThisMachine = /^(?:THROUGHLINE|OPENCLAW|CLAUDE|CODEX|GEMINI|OPENCODE|COPILOT|XDG)_|^NO_COLOR$/;
+
+/** What a command finds in its environment: this machine's own settings and transcripts must not reach it. */
 export function cleanEnvironment(home: string, extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const own = Object.entries(process.env).filter(
-    (entry): entry is [string, string] =>
-      entry[1] !== undefined && !entry[0].startsWith("THROUGHLINE_") && entry[0] !== "NO_COLOR",
+    (entry): entry is [string, string] => entry[1] !== undefined && !ofThisMachine.test(entry[0]),
   );
-  return { ...Object.fromEntries(own), THROUGHLINE_HOME: home, ...extra };
+  return { ...Object.fromEntries(own), HOME: home, THROUGHLINE_HOME: home, ...extra };
 }
 
 /** Starts the command line in a process of its own. */
