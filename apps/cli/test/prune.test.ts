@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { sessionRef } from "@throughline/core";
 import { throughlineDraft } from "@throughline/core/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -13,11 +14,16 @@ const keyOf = (name: string): string => `agent:main:cli:direct:${name}`;
 
 beforeEach(async () => {
   directory = temporaryDirectory();
-  await seed(directory.path, [
+  const sessions = [
     ...["oldest", "older", "old"].map((name) => ({ key: keyOf(name), drafts: [user(name.repeat(200))] })),
     { key: "agent:main:main", drafts: [user("main")] },
     { key: keyOf("newest"), drafts: [user("new")] },
-  ]);
+  ];
+  for (const session of sessions) {
+    await seed(directory.path, [session]);
+    // Sessions of one millisecond have no order of age.
+    await setTimeout(2);
+  }
 });
 afterEach(() => directory.remove());
 
