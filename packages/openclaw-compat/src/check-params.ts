@@ -45,18 +45,19 @@ const policy: OptionTable<SendPolicyParams> = {
 };
 const path: OptionTable<{ readonly agentId?: string }> = { agentId: text };
 
-const tables: Readonly<Record<CheckedFunction, readonly ["options" | "params", Readonly<Record<string, OptionKind>>]>> =
-  {
-    loadSessionStore: ["options", loading],
-    updateSessionStore: ["options", lock],
-    withSessionStoreLock: ["options", lock],
-    updateSessionStoreEntry: ["params", update],
-    recordSessionMetaFromInbound: ["params", inbound],
-    updateLastRoute: ["params", route],
-    appendAssistantMessageToSessionTranscript: ["params", mirror],
-    resolveStorePath: ["options", path],
-    resolveSendPolicy: ["params", policy],
-  };
+export const paramTables: Readonly<
+  Record<CheckedFunction, readonly ["options" | "params", Readonly<Record<string, OptionKind>>]>
+> = {
+  loadSessionStore: ["options", loading],
+  updateSessionStore: ["options", lock],
+  withSessionStoreLock: ["options", lock],
+  updateSessionStoreEntry: ["params", update],
+  recordSessionMetaFromInbound: ["params", inbound],
+  updateLastRoute: ["params", route],
+  appendAssistantMessageToSessionTranscript: ["params", mirror],
+  resolveStorePath: ["options", path],
+  resolveSendPolicy: ["params", policy],
+};
 
 /** A function of OpenClaw that takes an object of parameters. */
 export type CheckedFunction =
@@ -76,7 +77,7 @@ export type CheckedFunction =
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function checkParams(call: CheckedFunction, given: unknown): void {
-  const [argument, table] = tables[call];
+  const [argument, table] = paramTables[call];
   if (given === undefined && argument === "options") return;
   assertKnownOptions<object>(call, given, table as OptionTable<object>, argument);
 }

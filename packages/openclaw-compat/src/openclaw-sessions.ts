@@ -86,7 +86,7 @@ export interface OpenclawSessions {
 }
 
 const { filledText, number, object, oneOf, required, text } = optionKinds;
-const sessionsTable: OptionTable<OpenclawSessionsOptions> = {
+export const sessionsTable: OptionTable<OpenclawSessionsOptions> = {
   store: required(portKinds.store),
   stateDir: required(filledText),
   homeDir: required(text),

@@ -13,36 +13,51 @@ import { clearCaches, defaultStateDir, inStateDir, stateDirOf } from "./state-di
 
 /** OpenClaw's session functions by their names, over the JSONL store of the state directory that a path lies in. */
 
-export const loadSessionStore: OpenclawSessions["loadSessionStore"] = (storePath, options) =>
-  inDirectoryOf(storePath, (sessions) => sessions.loadSessionStore(storePath, options));
+export const loadSessionStore: OpenclawSessions["loadSessionStore"] = async (storePath, options) => {
+  checkParams("loadSessionStore", options);
+  return inDirectoryOf(storePath, (sessions) => sessions.loadSessionStore(storePath, options));
+};
 
 /** Replaces every entry of an agent by the given ones. */
 export const saveSessionStore: OpenclawSessions["saveSessionStore"] = (storePath, store) =>
   inDirectoryOf(storePath, (sessions) => sessions.saveSessionStore(storePath, store));
 
 /** Changes the entries of an agent under their lock. */
-export const updateSessionStore: OpenclawSessions["updateSessionStore"] = (storePath, mutator, options) =>
-  inDirectoryOf(storePath, (sessions) => sessions.updateSessionStore(storePath, mutator, options));
+export const updateSessionStore: OpenclawSessions["updateSessionStore"] = async (storePath, mutator, options) => {
+  checkParams("updateSessionStore", options);
+  return inDirectoryOf(storePath, (sessions) => sessions.updateSessionStore(storePath, mutator, options));
+};
 
 /** Runs an action under the lock of an agent's sessions. */
-export const withSessionStoreLock: OpenclawSessions["withSessionStoreLock"] = (storePath, action, options) =>
-  inDirectoryOf(storePath, (sessions) => sessions.withSessionStoreLock(storePath, action, options));
+export const withSessionStoreLock: OpenclawSessions["withSessionStoreLock"] = async (storePath, action, options) => {
+  checkParams("withSessionStoreLock", options);
+  return inDirectoryOf(storePath, (sessions) => sessions.withSessionStoreLock(storePath, action, options));
+};
 
 /** Changes one entry under the lock. */
-export const updateSessionStoreEntry: OpenclawSessions["updateSessionStoreEntry"] = (params) =>
-  inDirectoryOf(params.storePath, (sessions) => sessions.updateSessionStoreEntry(params));
+export const updateSessionStoreEntry: OpenclawSessions["updateSessionStoreEntry"] = async (params) => {
+  checkParams("updateSessionStoreEntry", params);
+  return inDirectoryOf(params.storePath, (sessions) => sessions.updateSessionStoreEntry(params));
+};
 
 /** Stores where a message came from in the entry of its session. */
-export const recordSessionMetaFromInbound: OpenclawSessions["recordSessionMetaFromInbound"] = (params) =>
-  inDirectoryOf(params.storePath, (sessions) => sessions.recordSessionMetaFromInbound(params));
+export const recordSessionMetaFromInbound: OpenclawSessions["recordSessionMetaFromInbound"] = async (params) => {
+  checkParams("recordSessionMetaFromInbound", params);
+  return inDirectoryOf(params.storePath, (sessions) => sessions.recordSessionMetaFromInbound(params));
+};
 
 /** Stores the last route of a session in its entry. */
-export const updateLastRoute: OpenclawSessions["updateLastRoute"] = (params) =>
-  inDirectoryOf(params.storePath, (sessions) => sessions.updateLastRoute(params));
+export const updateLastRoute: OpenclawSessions["updateLastRoute"] = async (params) => {
+  checkParams("updateLastRoute", params);
+  return inDirectoryOf(params.storePath, (sessions) => sessions.updateLastRoute(params));
+};
 
 /** In the default state directory. */
 export const appendAssistantMessageToSessionTranscript: OpenclawSessions["appendAssistantMessageToSessionTranscript"] =
-  (params) => inStateDir(defaultStateDir(), (sessions) => sessions.appendAssistantMessageToSessionTranscript(params));
+  async (params) => {
+    checkParams("appendAssistantMessageToSessionTranscript", params);
+    return inStateDir(defaultStateDir(), (sessions) => sessions.appendAssistantMessageToSessionTranscript(params));
+  };
 
 /** The path of a session's transcript in the state directory. */
 export function resolveSessionTranscriptPath(sessionId: string, agentId?: string, topicId?: string | number): string {

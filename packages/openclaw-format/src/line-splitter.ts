@@ -28,7 +28,7 @@ export const defaultMaxLineBytes: number = 16 * 1024 * 1024;
 
 const lineFeed = 0x0a;
 
-const splitterTable: OptionTable<LineSplitterOptions> = {
+export const splitterTable: OptionTable<LineSplitterOptions> = {
   maxLineBytes: optionKinds.number({ min: 1 }),
   byteOffset: optionKinds.number({ min: 0 }),
 };

@@ -1,9 +1,9 @@
-import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
+import { assertKnownOptions } from "@throughline/core/internal";
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { isJsonFields, type JsonFields } from "./parse-line.ts";
 import { readTimeMs } from "./read-time.ts";
-import { parseIndex } from "./sessions-json.ts";
+import { indexFileTable, parseIndex, type IndexFileOptions } from "./sessions-json.ts";
 
 /** One session as an index names it. */
 export interface IndexedSession {
@@ -29,10 +29,8 @@ interface SessionIndex {
 }
 
 /** Reads an index for import, in OpenClaw's shape or either tutorial's. Never throws. */
-export function readSessionIndex(text: string, options: { readonly path?: string | null } = {}): SessionIndex {
-  assertKnownOptions<{ readonly path?: string | null }>("readSessionIndex", options, {
-    path: optionKinds.orNull(optionKinds.text),
-  });
+export function readSessionIndex(text: string, options: IndexFileOptions = {}): SessionIndex {
+  assertKnownOptions<IndexFileOptions>("readSessionIndex", options, indexFileTable);
   const path = options.path ?? null;
   const { value, finding } = parseIndex(text, path);
   if (value === null)

@@ -1,4 +1,4 @@
-import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
 import { isJsonFields, type JsonFields } from "./parse-line.ts";
@@ -15,11 +15,17 @@ interface SessionsJson {
   readonly findings: readonly Finding[];
 }
 
+/** Options of what reads an index. */
+export interface IndexFileOptions {
+  /** For findings. @default null */
+  readonly path?: string | null;
+}
+
+export const indexFileTable: OptionTable<IndexFileOptions> = { path: optionKinds.orNull(optionKinds.text) };
+
 /** Reads the text of a sessions.json. Never throws. */
-export function readSessionsJson(text: string, options: { readonly path?: string | null } = {}): SessionsJson {
-  assertKnownOptions<{ readonly path?: string | null }>("readSessionsJson", options, {
-    path: optionKinds.orNull(optionKinds.text),
-  });
+export function readSessionsJson(text: string, options: IndexFileOptions = {}): SessionsJson {
+  assertKnownOptions<IndexFileOptions>("readSessionsJson", options, indexFileTable);
   const { value, finding } = parseIndex(text, options.path ?? null);
   if (value === null) return { entries: null, unreadable: new Map(), findings: finding === null ? [] : [finding] };
   const entries = new Map<string, JsonFields>();

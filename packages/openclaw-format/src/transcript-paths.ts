@@ -23,7 +23,7 @@ export function resolveDefaultStorePath(options: StorePathOptions): string {
   return joinPath(resolveSessionsDir(options), "sessions.json");
 }
 
-const pathTable: OptionTable<StorePathOptions & { readonly homeDir: string }> = {
+export const pathTable: OptionTable<StorePathOptions & { readonly homeDir: string }> = {
   stateDir: optionKinds.required(optionKinds.text),
   agentId: optionKinds.text,
   homeDir: optionKinds.required(optionKinds.text),

@@ -81,7 +81,7 @@ export interface TranscriptReader {
 }
 
 const nameKind = optionKinds.orNull(optionKinds.text);
-const readerTable: OptionTable<TranscriptReaderOptions> = {
+export const readerTable: OptionTable<TranscriptReaderOptions> = {
   path: nameKind,
   key: nameKind,
   sessionId: nameKind,
