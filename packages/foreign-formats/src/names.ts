@@ -13,21 +13,16 @@ export const foreignFormatNames = [
   "sharegpt",
 ] as const;
 
-/** Those of them that `export --to` takes. */
-export const writableFormatNames = [
-  "claude-code",
-  "codex",
-  "gemini",
-  "openai",
-  "ai-sdk",
-  "opencode",
-  "openai-agents",
-  "anthropic",
-  "sharegpt",
-] as const;
+/** Those of them that are read only. */
+type ReadFormatName = "langgraph" | "copilot-cli";
 
 /** A format that is read. */
 export type ForeignFormatName = (typeof foreignFormatNames)[number];
 
 /** A format that is written too. */
-export type WritableFormatName = (typeof writableFormatNames)[number];
+export type WritableFormatName = Exclude<ForeignFormatName, ReadFormatName>;
+
+/** Those of them that `export --to` takes. */
+export const writableFormatNames: readonly WritableFormatName[] = foreignFormatNames.filter(
+  (name) => name !== "langgraph" && name !== "copilot-cli",
+);

@@ -1,8 +1,17 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import type { FormatSample } from "./foreign-format.ts";
+import type { FormatMatch, FormatSample } from "./foreign-format.ts";
 
 /** The most lines that are looked at: programs begin with notes of their own. */
 const mostLines = 20;
+
+/** How sure a format is of a file of lines, by what it says of each of the first: one that is certain decides. */
+export function matchOfLines(
+  sample: FormatSample,
+  matchOf: (line: JsonFields) => FormatMatch | null,
+): FormatMatch | null {
+  const matches = firstObjects(sample).map(matchOf);
+  return matches.find((match) => match === "certain") ?? matches.find((match) => match !== null) ?? null;
+}
 
 /** The JSON objects among a file's first lines, one a line. */
 export function firstObjects({ head }: FormatSample): readonly JsonFields[] {

@@ -8,21 +8,13 @@ import {
   type ReplayUserBlock,
 } from "@throughline/history/internal";
 import type { JsonFields } from "@throughline/openclaw-format/internal";
+import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
 
 /** Writes what a model would be sent now as messages that `validateUIMessages` takes. */
-export const uiMessageWriter: FormatWriter = {
-  writesHistory: false,
-  *write(session, options) {
-    for (const message of uiMessagesOf(session, options)) yield JSON.stringify(message);
-  },
-  frame: () => ({ head: "[", tail: "\n]\n" }),
-  sessionId: ({ sessionId }) => sessionId,
-  path: ({ sessionId }) => [`${sessionId}.json`],
-  resume: null,
-};
+export const uiMessageWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, uiMessagesOf);
 
 /** Gives the messages of what a model would be sent now. */
 export function uiMessagesOf(session: WrittenSession, options: WriteOptions): Generator<JsonFields> {

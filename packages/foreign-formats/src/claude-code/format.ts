@@ -1,6 +1,6 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
-import { firstObjects, objectIn } from "../sample-lines.ts";
+import { matchOfLines, objectIn } from "../sample-lines.ts";
 import { createClaudeCodeReader } from "./read-claude-code.ts";
 import { claudeCodeWriter } from "./write-claude-code.ts";
 
@@ -26,15 +26,7 @@ export const claudeCodeFormat: ForeignFormat = {
       ],
     },
   ],
-  detect: (sample) => {
-    let best: FormatMatch | null = null;
-    for (const line of firstObjects(sample)) {
-      const match = matchOf(line);
-      if (match === "certain") return match;
-      best ??= match;
-    }
-    return best;
-  },
+  detect: (sample) => matchOfLines(sample, matchOf),
   createReader: createClaudeCodeReader,
   companion: {
     path: (file) => (agentFile.test(file.split(/[/\\]/).at(-1) ?? "") ? file.replace(/jsonl$/, "meta.json") : null),

@@ -1,6 +1,6 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
-import { firstObjects, objectIn } from "../sample-lines.ts";
+import { fileOfLines, type ForeignFormat } from "../foreign-format.ts";
+import { matchOfLines, objectIn } from "../sample-lines.ts";
 import { isBareHeader, isBareItem } from "./codex-lines.ts";
 import { createCodexReader } from "./read-codex.ts";
 import { codexWriter } from "./write-codex.ts";
@@ -26,12 +26,10 @@ export const codexFormat: ForeignFormat = {
   ],
   detect: (sample) => {
     const isNamed = rollout.test(sample.path.split(/[/\\]/).at(-1) ?? "");
-    let best: FormatMatch | null = null;
-    for (const line of firstObjects(sample)) {
+    return matchOfLines(sample, (line) => {
       if (isEnveloped(line)) return "certain";
-      if (isNamed && (isBareHeader(line) || isBareItem(line))) best = "likely";
-    }
-    return best;
+      return isNamed && (isBareHeader(line) || isBareItem(line)) ? "likely" : null;
+    });
   },
   createReader: createCodexReader,
   companion: {

@@ -1,6 +1,6 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
-import { firstObjects } from "../sample-lines.ts";
+import { matchOfLines } from "../sample-lines.ts";
 import { createCopilotCliReader } from "./read-copilot-cli.ts";
 
 /** GitHub Copilot CLI's sessions: `session-state/<session id>/events.jsonl`. */
@@ -9,15 +9,7 @@ export const copilotCliFormat: ForeignFormat = {
   program: "GitHub Copilot CLI",
   layout: () => fileOfLines,
   places: [{ variables: ["COPILOT_HOME"], home: ".copilot", files: [["session-state", /./, "events.jsonl"]] }],
-  detect: (sample) => {
-    let best: FormatMatch | null = null;
-    for (const line of firstObjects(sample)) {
-      const match = matchOf(line);
-      if (match === "certain") return match;
-      best ??= match;
-    }
-    return best;
-  },
+  detect: (sample) => matchOfLines(sample, matchOf),
   createReader: createCopilotCliReader,
 };
 

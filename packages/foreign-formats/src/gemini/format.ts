@@ -1,6 +1,6 @@
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import { fileOfLines, type ForeignFormat, type FormatMatch, type FormatSample } from "../foreign-format.ts";
-import { firstObjects } from "../sample-lines.ts";
+import { fileOfLines, type ForeignFormat, type FormatSample } from "../foreign-format.ts";
+import { firstObjects, matchOfLines } from "../sample-lines.ts";
 import { documentIn } from "../sample-units.ts";
 import { geminiWriter } from "./write-gemini.ts";
 import { createGeminiReader } from "./read-gemini.ts";
@@ -28,12 +28,10 @@ export const geminiFormat: ForeignFormat = {
   ],
   detect: (sample) => {
     if (isWholeSession(sample)) return "certain";
-    let best: FormatMatch | null = null;
-    for (const line of firstObjects(sample)) {
+    return matchOfLines(sample, (line) => {
       if (typeof line["sessionId"] === "string" && typeof line["projectHash"] === "string") return "certain";
-      if (isMessage(line)) best = "likely";
-    }
-    return best;
+      return isMessage(line) ? "likely" : null;
+    });
   },
   createReader: createGeminiReader,
   companion: {

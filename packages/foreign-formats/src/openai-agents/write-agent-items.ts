@@ -1,26 +1,22 @@
 import { providerMappings, type ProviderMapping } from "@throughline/history/internal";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
-import type { FormatWriter } from "../format-writer.ts";
+import { documentWriter } from "../document-writer.ts";
+import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { sentMessages } from "../message-texts.ts";
 
 // Its messages are plain JSON, whose interfaces have no index signature.
 const responses = providerMappings["openai-responses"]({}) as unknown as ProviderMapping<JsonFields>;
 
 /** Writes what a model would be sent now, as the items that a session of the JavaScript SDK holds. */
-export const agentItemWriter: FormatWriter = {
-  writesHistory: false,
-  *write(session, options) {
-    const names = new Map<unknown, unknown>();
-    for (const item of sentMessages(session, responses, options)) {
-      if (item["type"] === "function_call") names.set(item["call_id"], item["name"]);
-      yield JSON.stringify(agentItem(item, names));
-    }
-  },
-  frame: () => ({ head: "[", tail: "\n]\n" }),
-  sessionId: ({ sessionId }) => sessionId,
-  path: ({ sessionId }) => [`${sessionId}.json`],
-  resume: null,
-};
+export const agentItemWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, agentItems);
+
+function* agentItems(session: WrittenSession, options: WriteOptions): Generator<JsonFields> {
+  const names = new Map<unknown, unknown>();
+  for (const item of sentMessages(session, responses, options)) {
+    if (item["type"] === "function_call") names.set(item["call_id"], item["name"]);
+    yield agentItem(item, names);
+  }
+}
 
 /** An item of the Responses API as the SDK keeps it. */
 function agentItem(item: JsonFields, names: ReadonlyMap<unknown, unknown>): JsonFields {

@@ -1,17 +1,12 @@
 import { providerMappings } from "@throughline/history/internal";
+import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter } from "../format-writer.ts";
 import { sentMessages } from "../message-texts.ts";
 
 const chat = providerMappings.openai({});
 
 /** Writes what a model would be sent now, as the messages of a request. */
-export const openAiWriter: FormatWriter = {
-  writesHistory: false,
-  *write(session, options) {
-    for (const message of sentMessages(session, chat, options)) yield JSON.stringify(message);
-  },
-  frame: () => ({ head: '{"messages":[', tail: "\n]}\n" }),
-  sessionId: ({ sessionId }) => sessionId,
-  path: ({ sessionId }) => [`${sessionId}.json`],
-  resume: null,
-};
+export const openAiWriter: FormatWriter = documentWriter(
+  { head: '{"messages":[', tail: "\n]}\n" },
+  (session, options) => sentMessages(session, chat, options),
+);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { uiMessagesOf } from "../ai-sdk/write-ui-messages.ts";
+import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 
 /** The version whose documents these are. */
@@ -8,14 +9,11 @@ const writtenVersion = "1.18.33";
 
 /** Writes what a model would be sent now, as `opencode export` writes a session. */
 export const opencodeWriter: FormatWriter = {
-  writesHistory: false,
-  *write(session, options) {
-    for (const message of new OpencodeDocument(session, options).all()) yield JSON.stringify(message);
-  },
-  frame: (session) => ({ head: `{"info":${JSON.stringify(infoOf(session))},"messages":[`, tail: "\n]}\n" }),
+  ...documentWriter(
+    (session) => ({ head: `{"info":${JSON.stringify(infoOf(session))},"messages":[`, tail: "\n]}\n" }),
+    (session, options) => new OpencodeDocument(session, options).all(),
+  ),
   sessionId: ({ sessionId, createdAtMs }) => idOf("ses", createdAtMs, 0, sessionId),
-  path: ({ sessionId }) => [`${sessionId}.json`],
-  resume: null,
 };
 
 function infoOf({ sessionId, cwd, label, title, createdAtMs }: WrittenSession): JsonFields {

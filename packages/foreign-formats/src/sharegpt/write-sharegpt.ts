@@ -1,5 +1,6 @@
 import { providerMappings, type ProviderMapping, type ReplayTurn } from "@throughline/history/internal";
 import type { JsonFields } from "@throughline/openclaw-format/internal";
+import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter } from "../format-writer.ts";
 import { sentMessages } from "../message-texts.ts";
 
@@ -12,16 +13,10 @@ const mapping: ProviderMapping<JsonFields> = {
 };
 
 /** Writes what a model would be sent now, as a data set of one conversation. */
-export const shareGptWriter: FormatWriter = {
-  writesHistory: false,
-  *write(session, options) {
-    for (const turn of sentMessages(session, mapping, options)) yield JSON.stringify(turn);
-  },
-  frame: () => ({ head: '[{"conversations":[', tail: "\n]}]\n" }),
-  sessionId: ({ sessionId }) => sessionId,
-  path: ({ sessionId }) => [`${sessionId}.json`],
-  resume: null,
-};
+export const shareGptWriter: FormatWriter = documentWriter(
+  { head: '[{"conversations":[', tail: "\n]}]\n" },
+  (session, options) => sentMessages(session, mapping, options),
+);
 
 function turnsOf(turn: ReplayTurn): readonly JsonFields[] {
   if (turn.role === "system") return [{ from: "system", value: turn.text }];
