@@ -11,22 +11,27 @@ import { leanBuiltins } from "./lean-builtins.ts";
  */
 export const externalPackages: readonly string[] = ["better-sqlite3", "pg", "@anthropic-ai/sdk", "openai", "ollama"];
 
-const shared = {
+/** A program for Node, from its sources. */
+export const nodeProgram: BuildOptions = {
   bundle: true,
   format: "esm",
   platform: "node",
   target: "node22.18",
   conditions: ["@throughline/source"],
-  legalComments: "eof",
-  sourcemap: true,
   logLevel: "warning",
-  metafile: true,
   external: [...externalPackages],
-  plugins: [leanBuiltins, directImports],
   // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
   banner: {
     js: 'import { createRequire as throughlineCreateRequire } from "node:module"; const require = throughlineCreateRequire(import.meta.url);',
   },
+};
+
+const shared = {
+  ...nodeProgram,
+  legalComments: "eof",
+  sourcemap: true,
+  metafile: true,
+  plugins: [leanBuiltins, directImports],
 } satisfies BuildOptions;
 
 /**

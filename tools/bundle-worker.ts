@@ -1,38 +1,33 @@
 import { createHash } from "node:crypto";
-import { rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
-import { externalPackages } from "./bundle-cli.ts";
+import { nodeProgram } from "./bundle-cli.ts";
 
-const root = join(import.meta.dirname, "..");
+/** Where the packages that stay outside a bundle are found. */
+const folder: string = join(import.meta.dirname, "../apps/cli/node_modules/.cache/test-workers");
 
 /**
  * One file of a program that a test starts many times, with everything it imports: its start takes a third of the
- * processor time of a start from hundreds of source files. It lies where the packages that stay outside are found.
+ * processor time of a start from hundreds of source files.
  *
- * @param path the program's source
- * @returns the path of the bundle, made again in each process that asks
+ * @param source the program's source, as `new URL("./name.ts", import.meta.url)`
+ * @returns the path of the bundle, which has the hash of what it holds in its name
  */
-export function bundledWorker(path: string): string {
-  const name = relative(root, path);
-  const hash = createHash("sha256").update(`${name}\0${process.pid}`).digest("hex").slice(0, 12);
-  const outfile = join(root, "apps/cli/node_modules/.cache/test-workers", `${hash}.mjs`);
-  buildSync({
-    entryPoints: [path],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node22.18",
-    conditions: ["@throughline/source"],
-    external: [...externalPackages, "koffi", "*.node"],
-    logLevel: "warning",
-    // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
-    banner: {
-      js: 'import { createRequire as workerCreateRequire } from "node:module"; const require = workerCreateRequire(import.meta.url);',
-    },
-  });
-  process.once("exit", () => rmSync(outfile, { force: true }));
+export function bundledWorker(source: URL): string {
+  const path = fileURLToPath(source);
+  const { outputFiles } = buildSync({ ...nodeProgram, entryPoints: [path], outfile: "worker.mjs", write: false });
+  const bytes = outputFiles?.[0]?.contents ?? new Uint8Array();
+  const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 16);
+  const outfile = join(folder, `${basename(path, ".ts")}-${hash}.mjs`);
+  if (!existsSync(outfile)) {
+    mkdirSync(folder, { recursive: true });
+    // Other processes may be making it, too.
+    const part = `${outfile}.${process.pid}`;
+    writeFileSync(part, bytes);
+    renameSync(part, outfile);
+  }
   return outfile;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { build } from "esbuild";
+import { bundledWorker } from "./bundle-worker.ts";
 import { createJsonlStore } from "../packages/store-jsonl/src/index.ts";
 import {
   findEntryProblems,
@@ -63,36 +63,21 @@ if (import.meta.main) {
   const what = values.what === "entries" ? "entries" : "session";
   const seed = Number(values.seed ?? Date.now() % 1_000_000);
   const startMs = performance.now();
-  const folder = mkdtempSync(join(tmpdir(), "throughline-contention-"));
-  // One file starts in a tenth of the time that the sources take.
-  const child = join(folder, "child.mjs");
-  const conditions = ["@throughline/source"];
+  const child = bundledWorker(contentionChild);
   let told = 0;
   const problems: string[] = [];
-  try {
-    await build({
-      entryPoints: [contentionChild],
-      outfile: child,
-      bundle: true,
-      platform: "node",
-      format: "esm",
-      conditions,
+  for (let each = 0; each < Number(values.rounds); each++) {
+    const result = await round({
+      what,
+      sessionsJson: values.view !== "without",
+      processes: Number(values.processes),
+      killsEach: Number(values.kills),
+      operationsEach: Number(values.operations),
+      random: seededNumbers(seed + each),
+      child,
     });
-    for (let each = 0; each < Number(values.rounds); each++) {
-      const result = await round({
-        what,
-        sessionsJson: values.view !== "without",
-        processes: Number(values.processes),
-        killsEach: Number(values.kills),
-        operationsEach: Number(values.operations),
-        random: seededNumbers(seed + each),
-        child,
-      });
-      told += result.told;
-      problems.push(...result.problems.map((problem) => `round ${each}: ${problem}`));
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+    told += result.told;
+    problems.push(...result.problems.map((problem) => `round ${each}: ${problem}`));
   }
   for (const problem of problems.slice(0, 20)) process.stdout.write(`${problem}\n`);
   const kills = Number(values.rounds) * Number(values.processes) * Number(values.kills);

@@ -152,12 +152,7 @@ export interface LongFile {
   readonly reason: string;
 }
 
-export const longFiles: readonly LongFile[] = [
-  {
-    path: "packages/store-sqlite/src/store-file.ts",
-    reason: "every call of the file system that the store makes, and what it means when one fails",
-  },
-];
+export const longFiles: readonly LongFile[] = [];
 
 /**
  * How many levels of files a package may have, one importing the next, types included. For packages that were towers: a reader

@@ -22,7 +22,7 @@ export interface Serving {
   close(): Promise<void>;
 }
 
-export interface AskOptions {
+interface AskOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** @default the token that may do everything; null: none */
@@ -37,7 +37,7 @@ export interface Answered {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export const allScopes: readonly Scope[] = ["read", "write", "delete", "metrics", "admin"];
+const allScopes: readonly Scope[] = ["read", "write", "delete", "metrics", "admin"];
 const manyRequests = { requestsPerMinute: 1_000_000, requestBurst: 1_000_000 };
 
 export async function serve(options: Partial<ServerOptions> = {}): Promise<Serving> {

@@ -27,7 +27,7 @@ const shim = buildFlushShim(folder);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Also those that come after the message. */
 const isFullSize = process.env["THROUGHLINE_FLUSHES"] === "all";
-const worker = bundledWorker(join(import.meta.dirname, "mirror-flush-worker.ts"));
+const worker = bundledWorker(new URL("./mirror-flush-worker.ts", import.meta.url));
 
 async function run(kind: StoreKind, words: readonly string[], failing: FailingFlushes | null) {
   const place = flushPlace(mkdtempSync(join(folder, `${kind}-`)));

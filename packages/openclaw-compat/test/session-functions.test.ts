@@ -24,7 +24,7 @@ import {
 } from "@throughline/openclaw-compat";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 
-const script = bundledWorker(join(import.meta.dirname, "functions-process.ts"));
+const script = bundledWorker(new URL("./functions-process.ts", import.meta.url));
 
 const sessionKey = "agent:main:discord:dm:user123";
 let home = "";

@@ -9,7 +9,7 @@ import { systemRandom } from "@throughline/core/node";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { compatFixture, key, openStore, steppedClock, storeKinds, storePath } from "./compat-fixture.ts";
 
-const script = bundledWorker(join(import.meta.dirname, "incrementing-process.ts"));
+const script = bundledWorker(new URL("./incrementing-process.ts", import.meta.url));
 
 describe.each(storeKinds)("the session store functions over %s", (kind) => {
   it("load, update and save entries under their documented names [STO-19] [STO-01]", async () => {

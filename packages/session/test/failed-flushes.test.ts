@@ -36,9 +36,9 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const built = await mkdtemp(join(tmpdir(), "flush-shim-"));
 const shim = buildFlushShim(built);
 afterAll(() => rm(built, { recursive: true, force: true }));
-const turnsWorker = bundledWorker(join(import.meta.dirname, "flush-worker.ts"));
-const otherWorker = bundledWorker(join(import.meta.dirname, "flush-work-worker.ts"));
-const forkWorker = bundledWorker(join(import.meta.dirname, "flush-fork-worker.ts"));
+const turnsWorker = bundledWorker(new URL("./flush-worker.ts", import.meta.url));
+const otherWorker = bundledWorker(new URL("./flush-work-worker.ts", import.meta.url));
+const forkWorker = bundledWorker(new URL("./flush-fork-worker.ts", import.meta.url));
 
 /** What a worker says while flushes fail, and what is on the disk then. */
 async function run(worker: string, kind: string, failing: FailingFlushes | null) {

@@ -18,7 +18,7 @@ import { killedRef as ref, summaryOf, talk, type KilledWork } from "./kill-steps
 import { openStore } from "./process-store.ts";
 import { allRecords, lostMessages } from "./whole-turn-fixture.ts";
 
-const worker = bundledWorker(join(import.meta.dirname, "kill-steps-worker.ts"));
+const worker = bundledWorker(new URL("./kill-steps-worker.ts", import.meta.url));
 
 type Scheme = "sqlite" | "jsonl";
 

@@ -13,7 +13,7 @@ import { openStore } from "./process-store.ts";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { allRecords, key, outline } from "./session-fixture.ts";
 
-const script = bundledWorker(join(import.meta.dirname, "turn-process.ts"));
+const script = bundledWorker(new URL("./turn-process.ts", import.meta.url));
 
 interface Line {
   readonly is: string;

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { join } from "node:path";
 import process from "node:process";
 import { sessionRef, type SessionRef } from "@throughline/core";
 
@@ -7,7 +6,7 @@ import { sessionRef, type SessionRef } from "@throughline/core";
 export const counterRef: SessionRef = sessionRef({ key: "agent:main:main" });
 
 /** The process that {@link contend} starts so many of. */
-export const contentionChild: string = join(import.meta.dirname, "contention-child.ts");
+export const contentionChild: URL = new URL("./contention-child.ts", import.meta.url);
 
 /** What one process did, or began to do. Times are nanoseconds of the clock that all processes share. */
 export interface Operation {
@@ -22,6 +21,8 @@ export interface Operation {
 
 export interface ContentionOptions {
   readonly root: string;
+  /** The bundle of {@link contentionChild}. */
+  readonly child: string;
   readonly what: "session" | "entries";
   /** Whether the processes write OpenClaw's index. @default true */
   readonly sessionsJson?: boolean;
@@ -32,8 +33,6 @@ export interface ContentionOptions {
   readonly operationsEach: number;
   /** Numbers from 0 to below 1 that say when a process is killed. */
   readonly random: () => number;
-  /** @default the sources of the child */
-  readonly child?: string;
 }
 
 /** What the entries suite does by turns: count in one entry, change one field of it, make a session. */
@@ -98,7 +97,7 @@ interface Worker {
 function startWorker(options: ContentionOptions, name: string, enough: number): Worker {
   const { root, what, child, sessionsJson = true } = options;
   const view = sessionsJson ? "with" : "without";
-  const running = spawn(process.execPath, [child ?? contentionChild, root, what, name, view], {
+  const running = spawn(process.execPath, [child, root, what, name, view], {
     stdio: ["pipe", "pipe", "pipe"],
   });
   let text = "";

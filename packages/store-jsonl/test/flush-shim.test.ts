@@ -10,7 +10,7 @@ import { mainRef, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
-const child = bundledWorker(join(import.meta.dirname, "flush-child.ts"));
+const child = bundledWorker(new URL("./flush-child.ts", import.meta.url));
 const source = join(import.meta.dirname, "failing-flush.c");
 const compiler = ["/usr/bin/cc", "/usr/bin/gcc"].find((path) => existsSync(path));
 /** More flushes than these calls make. */

@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
@@ -8,7 +7,7 @@ import { faultyFiles } from "./faulty-files.ts";
 import { mainRef, storeWithSession, userDraft } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
-const child = bundledWorker(join(import.meta.dirname, "append-child.ts"));
+const child = bundledWorker(new URL("./append-child.ts", import.meta.url));
 
 const newFolder = temporaryFolders();
 

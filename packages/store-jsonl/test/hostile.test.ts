@@ -9,7 +9,6 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
 import { sessionRef, type SessionEvent } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createJsonlStore, nodeFiles } from "@throughline/store-jsonl";
@@ -27,7 +26,7 @@ import {
 } from "./session-fixture.ts";
 import { contentsBelow, temporaryFolders } from "./temporary-folder.ts";
 
-const child = bundledWorker(join(import.meta.dirname, "many-hands-child.ts"));
+const child = bundledWorker(new URL("./many-hands-child.ts", import.meta.url));
 
 const newFolder = temporaryFolders();
 

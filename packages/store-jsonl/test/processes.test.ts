@@ -1,19 +1,18 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
 import type { StoredRecord } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";
-import { contentionChild, contend, seededNumbers, type Operation } from "./contention.ts";
+import { contend, contentionChild, seededNumbers, type Operation } from "./contention.ts";
 import { findDisorder, findEntryProblems, findSessionProblems, findViewProblems } from "./contention-checks.ts";
 import { countFaults } from "./fault-counts.ts";
 import { mainRef, storeWithSession, textsOf } from "./session-fixture.ts";
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
+const child = bundledWorker(new URL("./append-child.ts", import.meta.url));
 const contender = bundledWorker(contentionChild);
-const child = bundledWorker(join(import.meta.dirname, "append-child.ts"));
 
 interface Run {
   readonly acknowledged: readonly string[];

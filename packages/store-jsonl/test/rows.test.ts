@@ -12,7 +12,7 @@ import { mainRef, storeWithSession, textsOf, transcriptOf, userDraft } from "./s
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
-const child = bundledWorker(join(import.meta.dirname, "many-hands-child.ts"));
+const child = bundledWorker(new URL("./many-hands-child.ts", import.meta.url));
 
 function linesOf(root: string): readonly Record<string, unknown>[] {
   const [, ...lines] = readFileSync(transcriptOf(root), "utf8").trimEnd().split("\n");

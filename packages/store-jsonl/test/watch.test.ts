@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeSync } from "node:fs";
-import { join } from "node:path";
 import type { SessionEvent, SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
@@ -9,7 +8,7 @@ import { findingCodesOf, mainRef, storeWithSession, transcriptOf, userDraft } fr
 import { temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
-const child = bundledWorker(join(import.meta.dirname, "append-child.ts"));
+const child = bundledWorker(new URL("./append-child.ts", import.meta.url));
 
 /** What a watch gives until it has so many records. */
 async function watched(store: SessionStore, count: number, afterSeq = 0): Promise<readonly string[]> {

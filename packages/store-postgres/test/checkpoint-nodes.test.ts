@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { listCheckpoints } from "@throughline/checkpoint";
@@ -11,7 +10,7 @@ import { describe, expect, inject, it } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { newSchema } from "./store-under-test.ts";
 
-const file = bundledWorker(join(import.meta.dirname, "make-checkpoint.ts"));
+const file = bundledWorker(new URL("./make-checkpoint.ts", import.meta.url));
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;

@@ -9,7 +9,7 @@ import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { testSize } from "../../../tools/test-size.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
-const appendManyPath = bundledWorker(join(import.meta.dirname, "append-many.ts"));
+const appendManyPath = bundledWorker(new URL("./append-many.ts", import.meta.url));
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;

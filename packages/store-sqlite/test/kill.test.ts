@@ -11,7 +11,7 @@ import { createSession, testFolder } from "./test-folder.ts";
 
 // From its source: one of its kinds starts a thread from a file of the store.
 const untilKilled = join(import.meta.dirname, "append-until-killed.ts");
-const appendMany = bundledWorker(join(import.meta.dirname, "append-many.ts"));
+const appendMany = bundledWorker(new URL("./append-many.ts", import.meta.url));
 
 const condition = "--conditions=@throughline/source";
 

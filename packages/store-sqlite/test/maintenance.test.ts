@@ -5,7 +5,7 @@ import type { Finding, SessionEvent, SessionRef, SessionStore } from "@throughli
 import { flipByte } from "@throughline/store-conformance";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
-import { remoteFileSystem } from "../src/store-file.ts";
+import { remoteFileSystem } from "../src/file-facts.ts";
 import { refOf, say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
 

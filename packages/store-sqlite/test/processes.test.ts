@@ -10,7 +10,7 @@ import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { say } from "./append-drafts.ts";
 import { createSession, testFolder, textsOf } from "./test-folder.ts";
 
-const script = bundledWorker(join(import.meta.dirname, "append-paced.ts"));
+const script = bundledWorker(new URL("./append-paced.ts", import.meta.url));
 
 interface WriterReport {
   readonly acknowledged: readonly string[];
