@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { type Clock, type StoreLockOptions, ThroughlineError } from "@throughline/core";
 import { holdLock, quote } from "@throughline/core/store";
 import { claim } from "./claim-file.ts";
-import { databasePath, lockHolder } from "./store-file.ts";
+import { databasePath } from "./file-facts.ts";
+import { lockHolder } from "./store-file.ts";
 import type { SqliteDriver } from "./connection.ts";
 
 /** SQLite's bytes to lock begin here in every database file. */

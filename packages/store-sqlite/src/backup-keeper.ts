@@ -2,7 +2,8 @@ import { createFinding, type Clock, type Finding } from "@throughline/core";
 import { backupStore } from "./backup-store.ts";
 import type { OpenOptions } from "./connection.ts";
 import { claim } from "./claim-file.ts";
-import { automaticBackups, databasePath, removeDatabase, removeFile, unfinishedBackups } from "./store-file.ts";
+import { databasePath } from "./file-facts.ts";
+import { automaticBackups, removeDatabase, removeFile, unfinishedBackups } from "./store-file.ts";
 
 /** When a store is copied by itself, and how many copies are kept. */
 export interface BackupPolicy {

@@ -13,11 +13,11 @@ import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
 import { damageOfLog, keepDamagedLog } from "./log-damage.ts";
 import { assertOurs, closeDatabase, openConnection, pageBytes } from "./open-connection.ts";
 import { isDamage, storeError } from "./sqlite-errors.ts";
+import { databasePath } from "./file-facts.ts";
 import {
   backupsBeside,
   copyDatabase,
   createPrivateFile,
-  databasePath,
   isThere,
   makeFolders,
   putInPlace,

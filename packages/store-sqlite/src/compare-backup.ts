@@ -1,5 +1,6 @@
 import { createFinding, type Finding } from "@throughline/core";
-import { backupsBeside, databasePath, lookInto } from "./store-file.ts";
+import { databasePath } from "./file-facts.ts";
+import { backupsBeside, lookInto } from "./store-file.ts";
 import type { SqliteDriver } from "./connection.ts";
 import { storeError } from "./sqlite-errors.ts";
 import type { Session, SessionRow } from "./statements.ts";

@@ -28,12 +28,7 @@ interface CountedMessages {
  * A session that shares the records of another up to a seq: one row and one entry, however many they are.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, INPUT_INVALID and those of new ids
  */
-export function forkSession(
-  context: WriteContext,
-  from: SessionRef,
-  target: ForkTarget,
-  messages: number,
-): SessionState {
+function forkSession(context: WriteContext, from: SessionRef, target: ForkTarget, messages: number): SessionState {
   const { connection, clock, rows } = context;
   const { statements } = connection;
   const origin = foundSession(statements, from);

@@ -6,9 +6,9 @@ import { claim } from "./claim-file.ts";
 import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
 import { openConnection } from "./open-connection.ts";
 import { nativeCode } from "./sqlite-errors.ts";
+import { databasePath } from "./file-facts.ts";
 import {
   copyDatabase,
-  databasePath,
   isInUse,
   isThere,
   isWritable,

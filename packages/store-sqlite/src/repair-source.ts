@@ -9,7 +9,8 @@ import { Salvage } from "./salvage.ts";
 import { slotOf } from "./session-rows.ts";
 import type { Session, SessionRow } from "./statements.ts";
 import type { StoreContext } from "./store-context.ts";
-import { databasePath, openRaw } from "./store-file.ts";
+import { databasePath } from "./file-facts.ts";
+import { openRaw } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import { sessionNumbers } from "./verify-store.ts";
 

@@ -13,7 +13,8 @@ import { believedLastSeq } from "./salvage.ts";
 import { placeOf } from "./session-rows.ts";
 import { nativeCode } from "./sqlite-errors.ts";
 import type { SessionRow } from "./statements.ts";
-import { databasePath, isThere, putInPlace, removeDatabase } from "./store-file.ts";
+import { databasePath } from "./file-facts.ts";
+import { isThere, putInPlace, removeDatabase } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import { verifyStore } from "./verify-store.ts";
 

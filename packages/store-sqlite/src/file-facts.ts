@@ -1,0 +1,54 @@
+import { resolve } from "node:path";
+import { refused } from "@throughline/core/store";
+
+/** What the first bytes of a file say, or that there are none. */
+export interface FileHeader {
+  readonly isEmpty: boolean;
+  readonly isSqlite: boolean;
+  readonly applicationId: number;
+  readonly userVersion: number;
+  /** False for a file without a log that ends within a page: SQLite would take the rest of it for zeros. */
+  readonly isWhole: boolean;
+}
+
+/** What the first hundred bytes of a file say; `length`: how many of them there were. */
+export function headerOf(bytes: Buffer, length: number): Omit<FileHeader, "isWhole"> {
+  return {
+    isEmpty: length === 0,
+    isSqlite: length === 100 && bytes.toString("latin1", 0, 16) === "SQLite format 3\0",
+    applicationId: bytes.readUInt32BE(68),
+    userVersion: bytes.readUInt32BE(60),
+  };
+}
+
+/** Types of file systems that reach over a network, as Linux numbers them. */
+const remoteFileSystems: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xfe534d42, "SMB"],
+  [0xff534d42, "CIFS"],
+  [0x01021997, "9P"],
+  [0x65735546, "FUSE"],
+  [0x00c36400, "Ceph"],
+  [0x5346414f, "AFS"],
+  [0x0bd00bd0, "Lustre"],
+  [0x7461636f, "OCFS2"],
+  [0x01161970, "GFS2"],
+  [0x786f4256, "a folder shared with a virtual machine's host"],
+]);
+
+/** The name of a file system that is or may be remote; null for the others. */
+export function remoteFileSystem(type: number): string | null {
+  return remoteFileSystems.get(type >>> 0) ?? null;
+}
+
+/**
+ * The path SQLite is given.
+ * @throws {ThroughlineError} PATH_UNSAFE for what the driver would read as another name
+ */
+export function databasePath(path: string): string {
+  const full = resolve(path);
+  if (full !== full.trim() || full.includes("\0"))
+    throw refused("PATH_UNSAFE", `The path ${JSON.stringify(path)} ends with white space.`, { path });
+  return full;
+}
