@@ -11,6 +11,7 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
+import { defaultIdempotency } from "@throughline/core/internal";
 import { beginTurn, keyedTurnId, type TurnPlace } from "./begin-turn.ts";
 import { processOwners } from "./process-owners.ts";
 import type { InterruptedTurn } from "./turn-outcome.ts";
@@ -102,9 +103,6 @@ export interface CloseLeasedTurnOptions {
   readonly idempotencyKey?: string;
 }
 
-/** Appends this many ago, a close may still be repeated: what a store remembers at least. */
-const rememberedAppends = 4096;
-
 /**
  * Ends a turn that `leaseTurn` opened, with its last records and the mark of its end in one commit.
  * @throws {ThroughlineError} TURN_FENCED for a turn that is over, and what the store throws
@@ -127,9 +125,15 @@ export async function closeLeasedTurn(
   return { turnId: turnId ?? "", result, ids: result.records.slice(0, drafts.length).map(({ id }) => id) };
 }
 
-/** The turn that ended with this fence, which its mark states, so that a repeat of its close is the same append. */
+/**
+ * The turn that ended with this fence, which its mark states, so that a repeat of its close is the same append. Looked for as
+ * far back as a repeat is remembered.
+ */
 async function closedTurn(store: SessionStore, ref: SessionRef, fence: number): Promise<string | null> {
-  for await (const { records } of store.read(ref, { order: "descending", limit: rememberedAppends })) {
+  for await (const { records } of store.read(ref, {
+    order: "descending",
+    limit: defaultIdempotency.rememberedAppends,
+  })) {
     for (const { record } of records) {
       const mark = readTurnMark(record);
       if (mark !== null && mark.state !== "open" && mark.fence === fence) return mark.turnId;
