@@ -11,13 +11,13 @@ import type { TableColumn } from "./text-table.ts";
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 /** Where the titles of a table's columns are printed. */
-export type TableHeading = "terminal" | "always" | "never";
+type TableHeading = "terminal" | "always" | "never";
 
 /** A piece of a line. Whatever its text holds, it is made safe before it is styled. */
 export type Piece = string | { readonly text: string; readonly style: Style };
 
 /** How a text for people is laid out. */
-export interface ParagraphOptions {
+interface ParagraphOptions {
   /** Before the lines that follow a break. @default none */
   readonly indent?: string;
   readonly style?: Style;

@@ -1,6 +1,7 @@
 import type { CompactionResult } from "@throughline/compaction";
 import type { CompactionPlan, NothingReason, NothingToCompact } from "@throughline/compaction/internal";
 import { readWindow, type SessionRef, type SessionStore } from "@throughline/core";
+import type { SessionNames } from "./json-shapes.ts";
 
 /** A compaction as `--json` and the routes show it. What was only planned, or came to nothing, has no record. */
 export interface CompactionRow {
@@ -20,12 +21,6 @@ export interface CompactionRow {
   readonly provider: string | null;
   readonly needsRetry: boolean | null;
   readonly [field: string]: unknown;
-}
-
-/** The session that a result is about. */
-export interface SessionNames {
-  readonly key: string;
-  readonly sessionId: string;
 }
 
 const unknown = {

@@ -1,4 +1,6 @@
-import type { Context } from "@throughline/history";
+import type { SessionState, StoredRecord } from "@throughline/core";
+import { buildContext, limitContext, type Context } from "@throughline/history";
+import { readHistoryCut } from "@throughline/session";
 import {
   breakDown,
   createTokenEstimator,
@@ -10,7 +12,7 @@ import {
 } from "@throughline/tokens";
 import type { ContextBreakdown, ModelName, TokenEstimator } from "@throughline/tokens";
 import type { EstimateSource } from "@throughline/tokens/internal";
-import { percentOf } from "@throughline/queries/internal";
+import { entryWindowTokens, percentOf } from "@throughline/queries/internal";
 
 /** How full the window is, as `--json` shows it. */
 export interface ContextGauge {
@@ -40,6 +42,33 @@ export interface ContextSizeOptions {
   readonly onFallback?: (vocabulary: string) => void;
   /** Keeps the vocabularies that it has loaded. @default one for this measurement */
   readonly estimator?: TokenEstimator;
+}
+
+/** What a model is given next, and what the session knows about its size. */
+export interface NextContext {
+  readonly built: Context;
+  /** Null where nobody has named the model's window. */
+  readonly windowTokens: number | null;
+  /** What the session has learned of the model's tokenizer, as its entry keeps it. */
+  readonly learned: unknown;
+}
+
+/**
+ * The context of a session as the next call gives it, shortened where an earlier call was.
+ *
+ * @param records the session's window
+ * @param windowTokens the model's window; the session's own without it
+ */
+export function nextContext(state: SessionState, records: readonly StoredRecord[], windowTokens?: number): NextContext {
+  const window = windowTokens ?? entryWindowTokens(state.entry["contextTokens"]);
+  const whole = buildContext(records, { headId: state.head.headId });
+  const cut = readHistoryCut(records, window);
+  const kept = state.entry["throughline"] as { readonly calibration?: unknown } | null | undefined;
+  return {
+    built: cut === null ? whole : limitContext(whole, { recorded: cut }),
+    windowTokens: window,
+    learned: kept?.calibration,
+  };
 }
 
 /**

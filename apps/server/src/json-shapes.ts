@@ -1,4 +1,5 @@
 // The JSON that the command line prints and the routes answer: one shape for both. Loads nothing of the server.
+import type { ListedCheckpoint } from "@throughline/checkpoint";
 import type { OverflowClassification } from "@throughline/guard";
 import type { ExplainedCall } from "@throughline/session";
 import type { TokenInfo } from "./security/token-store.ts";
@@ -19,6 +20,36 @@ export function diagnosisJson(found: OverflowClassification, action: string): Js
   const { overflow, kind, category, inputTokens, limitTokens, maxOutputTokens, retryAfterMs, rule } = found;
   const sizes = { inputTokens, limitTokens, maxOutputTokens, retryAfterMs };
   return { kind: "diagnosis", overflow, overflowKind: kind, category, ...sizes, rule, action };
+}
+
+/** The session that a result is about. */
+export interface SessionNames {
+  readonly key: string;
+  readonly sessionId: string;
+}
+
+/** A checkpoint. */
+export function checkpointJson(names: SessionNames, checkpoint: ListedCheckpoint): Json<"checkpoint"> {
+  return { kind: "checkpoint", ...names, ...checkpoint };
+}
+
+/** What a checkpoint would cover, which nobody has made. */
+export function plannedCheckpointJson(names: SessionNames, coversToSeq: number, tokens: number): Json<"checkpoint"> {
+  return {
+    kind: "checkpoint",
+    ...names,
+    id: null,
+    seq: null,
+    coversToSeq,
+    tokensAtCheckpoint: tokens,
+    messageCountAtCheckpoint: null,
+    summary: null,
+    topics: [],
+    keyDecisions: [],
+    openQuestions: [],
+    model: null,
+    atMs: null,
+  };
 }
 
 /** A token. `secret`: its text, which is shown once. */

@@ -2,16 +2,8 @@ import type { ListedCheckpoint } from "@throughline/checkpoint";
 import type { NoCheckpointReason } from "@throughline/checkpoint/internal";
 import type { Output } from "../output.ts";
 import { timeText } from "../time-text.ts";
-import type { SessionNames } from "@throughline/server/compaction-json";
 
-/** A checkpoint as `--json` shows it. */
-export function checkpointObject(
-  session: SessionNames,
-  checkpoint: ListedCheckpoint,
-): { readonly kind: "checkpoint"; readonly [field: string]: unknown } {
-  return { kind: "checkpoint", ...session, ...checkpoint };
-}
-
+/** Prints a checkpoint for people. */
 export async function printCheckpoint(output: Output, checkpoint: ListedCheckpoint): Promise<void> {
   const { seq, coversToSeq, tokensAtCheckpoint, messageCountAtCheckpoint, model, atMs } = checkpoint;
   const covers = coversToSeq === null ? "" : `covers to #${coversToSeq}, `;

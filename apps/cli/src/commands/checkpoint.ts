@@ -1,5 +1,6 @@
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
-import { checkpointObject, noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
+import { checkpointJson, plannedCheckpointJson, type SessionNames } from "@throughline/server/json";
+import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { inSession } from "../agent/in-session.ts";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import { causeText } from "../chat/event-note.ts";
@@ -30,8 +31,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     }
     if (result.kind === "nothing") output.note("There are no new messages since this checkpoint; no model was called.");
     if (made === undefined) throw new ThroughlineError("INTERNAL", "The checkpoint is not among the session's.");
-    const names = { key: session.key, sessionId: session.sessionId };
-    if (output.isJson) await output.object(checkpointObject(names, made));
+    if (output.isJson) await output.object(checkpointJson(namesOf(session), made));
     else await printCheckpoint(output, made);
     return 0;
   });
@@ -42,22 +42,7 @@ async function plan({ output, signal }: CommandContext, session: AgentSession): 
   const { status } = await session.checkpoints({ signal });
   const { gauge } = await session.messages();
   if (output.isJson) {
-    await output.object({
-      kind: "checkpoint",
-      key: session.key,
-      sessionId: session.sessionId,
-      id: null,
-      seq: null,
-      coversToSeq: session.head.lastSeq,
-      tokensAtCheckpoint: gauge.tokens,
-      messageCountAtCheckpoint: null,
-      summary: null,
-      topics: [],
-      keyDecisions: [],
-      openQuestions: [],
-      model: null,
-      atMs: null,
-    });
+    await output.object(plannedCheckpointJson(namesOf(session), session.head.lastSeq, gauge.tokens));
     return 0;
   }
   const turns =
@@ -66,6 +51,10 @@ async function plan({ output, signal }: CommandContext, session: AgentSession): 
     `Would write a checkpoint of ${session.key}, ${turns}, at ~${gauge.tokens.toLocaleString("en")} tokens. Nothing was changed.`,
   );
   return 0;
+}
+
+function namesOf({ key, sessionId }: AgentSession): SessionNames {
+  return { key, sessionId };
 }
 
 function failure(cause: unknown): unknown {

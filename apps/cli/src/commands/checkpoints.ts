@@ -1,5 +1,6 @@
 import { listCheckpoints } from "@throughline/checkpoint";
-import { checkpointObject, printCheckpoint } from "../agent/checkpoint-report.ts";
+import { checkpointJson } from "@throughline/server/json";
+import { printCheckpoint } from "../agent/checkpoint-report.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";
 
@@ -12,7 +13,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const limit = input.options["limit"] as number | undefined;
   const shown = limit === undefined ? all : all.slice(-limit);
   for (const checkpoint of shown) {
-    if (output.isJson) await output.object(checkpointObject({ key: ref.key, sessionId }, checkpoint));
+    if (output.isJson) await output.object(checkpointJson({ key: ref.key, sessionId }, checkpoint));
     else await printCheckpoint(output, checkpoint);
   }
   if (output.isJson) await output.end(shown.length);

@@ -1,21 +1,14 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { readWindow } from "@throughline/core";
-import { buildContext, historyTargets, limitContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history";
 import type { Context, TargetName } from "@throughline/history";
-import { readHistoryCut } from "@throughline/session";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { measureContext, namedModel } from "@throughline/server/context-size";
+import { measureContext, namedModel, nextContext } from "@throughline/server/context-size";
 import { contextRenderer } from "../context-rendering.ts";
 import type { ContextRendering } from "../context-rendering.ts";
 import { contextSizeLines } from "../context-size-text.ts";
 import { counted } from "../counted.ts";
-import {
-  blocksText,
-  entryWindowTokens,
-  modelName,
-  omittedWithWindow,
-  withinMemory,
-} from "@throughline/queries/internal";
+import { blocksText, modelName, omittedWithWindow, withinMemory } from "@throughline/queries/internal";
 import { resolveSession } from "@throughline/queries";
 import { LongText } from "../terminal-safe.ts";
 
@@ -38,10 +31,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   // Measuring takes its time as well, and gives no interrupt a turn.
   await pause();
   signal.throwIfAborted();
-  const windowTokens = options.window ?? entryWindowTokens(state.entry.contextTokens);
-  const whole = buildContext(records, { headId: state.head.headId });
-  const cut = readHistoryCut(records, windowTokens);
-  const built = cut === null ? whole : limitContext(whole, { recorded: cut });
+  const { built, windowTokens, learned } = nextContext(state, records, options.window);
   const target = options.model === undefined ? null : namedModel(options.model);
   const rendering = render(
     built,
@@ -50,7 +40,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const size = await measureContext(built, {
     model: target,
     windowTokens,
-    learned: (state.entry["throughline"] as { readonly calibration?: unknown } | null | undefined)?.calibration,
+    learned,
     onFallback: (vocabulary) =>
       output.note(`The vocabulary ${vocabulary} cannot be loaded; tokens are estimated roughly.`),
   });

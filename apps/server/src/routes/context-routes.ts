@@ -1,10 +1,9 @@
 import { readWindow } from "@throughline/core";
-import { buildContext, historyTargets, limitContext } from "@throughline/history";
+import { historyTargets } from "@throughline/history";
 import type { Context, TargetName } from "@throughline/history";
-import { entryWindowTokens, omittedWithWindow, withinMemory } from "@throughline/queries/internal";
-import { readHistoryCut } from "@throughline/session";
+import { omittedWithWindow, withinMemory } from "@throughline/queries/internal";
 import { z } from "zod";
-import { measureContext, namedModel } from "../context-size.ts";
+import { measureContext, namedModel, nextContext } from "../context-size.ts";
 import { json } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { contextSchema } from "../schemas/reading.ts";
@@ -33,15 +32,12 @@ export const contextRoutes: readonly RouteDefinition[] = [
       const at = ref();
       const { provider = "neutral", model: named } = query;
       const { state, records } = await readWindow(withinMemory(view.store(at.agentId)), at, { signal });
-      const windowTokens = query.window ?? entryWindowTokens(state.entry["contextTokens"]);
-      const whole = buildContext(records, { headId: state.head.headId });
-      const cut = readHistoryCut(records, windowTokens);
-      const built = cut === null ? whole : limitContext(whole, { recorded: cut });
+      const { built, windowTokens, learned } = nextContext(state, records, query.window);
       const { model: own, thinkingLevel, headId, recordsInContext } = built;
       const { gauge, breakdown } = await measureContext(built, {
         model: named === undefined ? null : namedModel(named),
         windowTokens,
-        learned: (state.entry["throughline"] as { readonly calibration?: unknown } | null | undefined)?.calibration,
+        learned,
         estimator: context.summaries.estimator,
       });
       return json(200, {

@@ -1,16 +1,15 @@
-import { listCheckpoints, type ListedCheckpoint } from "@throughline/checkpoint";
+import { listCheckpoints } from "@throughline/checkpoint";
 import type { CompactionRequest } from "@throughline/compaction";
 import { loadExisting, readWindow, ThroughlineError, type SessionRef, type SessionState } from "@throughline/core";
 import { refused, sessionRefText } from "@throughline/core/store";
-import { buildContext, limitContext } from "@throughline/history";
-import { readHistoryCut } from "@throughline/session";
-import { entryWindowTokens, withinMemory } from "@throughline/queries/internal";
+import { withinMemory } from "@throughline/queries/internal";
 import { emptyCalibration, readCalibration } from "@throughline/tokens";
 import { z } from "zod";
 import { compactionRow, plannedCompaction, type CompactionRow } from "../compaction-json.ts";
-import { measureContext, namedModel } from "../context-size.ts";
+import { measureContext, namedModel, nextContext } from "../context-size.ts";
 import { json, list, type Answer } from "../http/answer.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
+import { checkpointJson, plannedCheckpointJson, type SessionNames } from "../json-shapes.ts";
 import { checkpointSchema, compactionSchema } from "../schemas/reading.ts";
 import { sessionQuery } from "../schemas/session.ts";
 import { listOf, queryInteger } from "../schemas/values.ts";
@@ -46,7 +45,7 @@ export const summaryRoutes: readonly RouteDefinition[] = [
       const state = await loadExisting(store, at);
       const all = await listCheckpoints(store, at, { signal });
       const shown = query.limit === undefined ? all : all.slice(-query.limit);
-      return list(shown.map((checkpoint) => JSON.stringify(checkpointJson(state, checkpoint))));
+      return list(shown.map((checkpoint) => JSON.stringify(checkpointJson(namesOf(state), checkpoint))));
     },
   }),
   route({
@@ -65,7 +64,7 @@ export const summaryRoutes: readonly RouteDefinition[] = [
       const at = request.ref();
       if (request.body?.dryRun === true) {
         const { state, tokens } = await measured(request, at);
-        return json(200, plannedCheckpoint(state, tokens));
+        return json(200, plannedCheckpointJson(namesOf(state), state.head.lastSeq, tokens));
       }
       const what = JSON.stringify(["checkpoint", sessionRefText(at), request.body?.model ?? null]);
       return request.context.summaries.once(what, async () => {
@@ -97,6 +96,10 @@ export const summaryRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
+function namesOf({ ref, sessionId }: SessionState): SessionNames {
+  return { key: ref.key, sessionId };
+}
+
 interface Measured {
   readonly state: SessionState;
   readonly tokens: number;
@@ -110,12 +113,8 @@ async function measured({ context, view, body }: SummaryRequest, at: SessionRef)
   if (at.archiveId !== undefined)
     throw refused("SESSION_ARCHIVED", "An archived session stays as it is.", { archiveId: at.archiveId });
   const { state, records } = await readWindow(withinMemory(view.store(at.agentId)), at);
-  const windowTokens = body?.window ?? entryWindowTokens(state.entry["contextTokens"]);
-  const whole = buildContext(records, { headId: state.head.headId });
-  const cut = readHistoryCut(records, windowTokens);
-  const built = cut === null ? whole : limitContext(whole, { recorded: cut });
+  const { built, windowTokens, learned } = nextContext(state, records, body?.window);
   const model = body?.model === undefined ? null : namedModel(body.model);
-  const learned = (state.entry["throughline"] as { readonly calibration?: unknown } | null | undefined)?.calibration;
   const { estimator } = context.summaries;
   const { gauge } = await measureContext(built, { model, windowTokens, learned, estimator });
   const compaction: CompactionRequest = {
@@ -132,14 +131,14 @@ async function compactionOf(request: SummaryRequest, at: SessionRef): Promise<Co
   const { context, body } = request;
   const { state, compaction } = await measured(request, at);
   const { compactor } = context.summaries;
-  const names = { key: at.key, sessionId: state.sessionId };
-  if (body?.dryRun === true) return plannedCompaction(context.store, at, names, await compactor.plan(at, compaction));
+  if (body?.dryRun === true)
+    return plannedCompaction(context.store, at, namesOf(state), await compactor.plan(at, compaction));
   const { turn } = state.head;
   const busy = (): ThroughlineError => refused("SESSION_BUSY", "A turn is running in the session.", { turn });
   if (turn !== null && turn.leaseUntilMs > context.clock.nowMs()) throw busy();
   const result = await compactor.compact(at, compaction);
   if (result.kind === "busy") throw busy();
-  return compactionRow(context.store, at, names, result);
+  return compactionRow(context.store, at, namesOf(state), result);
 }
 
 async function checkpointAnswer(
@@ -158,34 +157,9 @@ async function checkpointAnswer(
   const all = await listCheckpoints(view.store(state.ref.agentId), state.ref);
   const made = result.kind === "written" ? all.find(({ id }) => id === result.recordId) : all.at(-1);
   if (made !== undefined && (result.kind === "written" || result.reason === "nothing-new"))
-    return json(200, checkpointJson(state, made));
+    return json(200, checkpointJson(namesOf(state), made));
   const reason = result.kind === "nothing" ? result.reason : "overtaken";
   if (reason === "nothing-new" || reason === "no-writers")
     throw refused("INPUT_INVALID", "The session has no messages that a checkpoint could be made of.", { reason });
   throw refused("SESSION_BUSY", "Another checkpoint of the session is being made.", { reason });
-}
-
-type CheckpointJson = { readonly kind: "checkpoint" } & Readonly<Record<string, unknown>>;
-
-function checkpointJson({ ref, sessionId }: SessionState, checkpoint: ListedCheckpoint): CheckpointJson {
-  return { kind: "checkpoint", key: ref.key, sessionId, ...checkpoint };
-}
-
-function plannedCheckpoint({ ref, sessionId, head }: SessionState, tokens: number): CheckpointJson {
-  return {
-    kind: "checkpoint",
-    key: ref.key,
-    sessionId,
-    id: null,
-    seq: null,
-    coversToSeq: head.lastSeq,
-    tokensAtCheckpoint: tokens,
-    messageCountAtCheckpoint: null,
-    summary: null,
-    topics: [],
-    keyDecisions: [],
-    openQuestions: [],
-    model: null,
-    atMs: null,
-  };
 }

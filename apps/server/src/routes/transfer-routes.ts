@@ -1,6 +1,6 @@
 import { loadExisting, type SessionRef, type SessionStore } from "@throughline/core";
 import { refused } from "@throughline/core/store";
-import { foreignFormats } from "@throughline/foreign-formats";
+import { writableFormatNames } from "@throughline/foreign-formats/names";
 import { withinMemory } from "@throughline/queries/internal";
 import type { ExportFormat } from "@throughline/transfer";
 import { z } from "zod";
@@ -12,8 +12,7 @@ import { listOf, queryFlag } from "../schemas/values.ts";
 
 const linesType = "application/x-ndjson";
 const lineFormats = ["jsonl", "openclaw", "pi", "claw0"] as const;
-const written = [...foreignFormats].flatMap(([name, { writer }]) => (writer === undefined ? [] : [name]));
-const formats: readonly string[] = [...lineFormats, ...written];
+const formats: readonly string[] = [...lineFormats, ...writableFormatNames];
 /** Made for the page, which this version does not have. */
 const pageFormats: readonly string[] = ["markdown", "html"];
 

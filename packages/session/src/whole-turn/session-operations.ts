@@ -4,10 +4,11 @@ import type { CompactionPlan, NothingToCompact } from "@throughline/compaction/i
 import type { CompactionRequest, CompactionResult, RetryLimits } from "@throughline/compaction";
 import type { SessionDraft, SessionRef } from "@throughline/core";
 import { outdatedSummaryIds } from "@throughline/core/internal";
-import { emptyCalibration, readCalibration, type TokenEstimator } from "@throughline/tokens";
+import type { TokenEstimator } from "@throughline/tokens";
 import type { Session } from "../session.ts";
 import type { RunningTurn } from "../turn.ts";
 import type { SessionHandle } from "../session-handle.ts";
+import { readLearning } from "../session-learning.ts";
 import { entryStatus, summarizerStatus, type AgentSessionStatus, type SummarizerStateSource } from "./agent-status.ts";
 import type { WholeTurnParts } from "./whole-turn-parts.ts";
 
@@ -152,10 +153,9 @@ export class SessionOperations {
   ): Promise<CompactionRequest> {
     const { chat, modelId } = session.model;
     const { gauge } = await session.messages();
-    const kept = session.entry["throughline"] as { readonly calibration?: unknown } | undefined;
     return {
       counter: await this.#options.estimator.counterFor({ provider: chat.provider, modelId }),
-      calibration: readCalibration(kept?.calibration) ?? emptyCalibration,
+      calibration: readLearning(session.entry).calibration,
       windowTokens: windowTokens ?? gauge.windowTokens,
       totalTokens: gauge.tokens,
       way: "asked",
