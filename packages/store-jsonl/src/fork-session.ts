@@ -7,7 +7,7 @@ import { afterCommit, openIfThere, withFileErrors } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { copyForFork, headOfFork } from "./fork-transcript.ts";
 import { ownHeaderLine } from "./own-header.ts";
-import { assertCanBegin } from "./session-changes.ts";
+import { assertCanBegin, heldSettled } from "./session-changes.ts";
 import { removeAbandoned, transcriptNameOf } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
@@ -56,6 +56,7 @@ export async function forkSession(scope: ChangeContext, ref: SessionRef, target:
       // A redaction puts the new file in place before it removes the copies: one of the new file may be among them.
       if (files.facts(copy.temporary) === null) return "changed";
       assertFree(scope, target);
+      heldSettled(agent, now);
       commit(scope, copy.temporary, copy.row);
       return copy.row;
     });

@@ -28,7 +28,7 @@ import { forkSession } from "./fork-session.ts";
 import { createPartials } from "./partials-facet.ts";
 import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
-import { archiveSession, moveSession, purgeSession, saveSession } from "./session-changes.ts";
+import { archiveSession, heldSettled, moveSession, purgeSession, saveSession } from "./session-changes.ts";
 import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
@@ -234,8 +234,9 @@ class JsonlStore implements core.SessionStore {
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     this.#life.begin();
     assertMoveAction(action);
-    const change = (scope: ChangeContext, row: SessionRow): core.SessionState => {
+    const change = (scope: ChangeContext, found: SessionRow): core.SessionState => {
       const { agent } = scope;
+      const row = heldSettled(agent, found);
       // Before anything is changed: what it is now is the answer.
       entryOf(row);
       const moved = moveSession(scope, row, action);
@@ -247,7 +248,9 @@ class JsonlStore implements core.SessionStore {
 
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const change = (scope: ChangeContext, row: SessionRow): void =>
-      options.purge === true ? purgeSession(scope, row) : void archiveSession(scope, row);
+      options.purge === true
+        ? purgeSession(scope, scope.agent.hold(row)?.row ?? row)
+        : void archiveSession(scope, heldSettled(scope.agent, row));
     return this.#track(async () => {
       assertStoreOptions("remove", options);
       this.#life.begin();
@@ -372,7 +375,7 @@ class JsonlStore implements core.SessionStore {
       const scope = this.#scope(agent, "disk");
       const wants = { find: () => locateSession(agent, ref, isArchivedToo), needsEntries: () => true };
       const { result } = await underLocks(scope, ref, wants, (row) => ({
-        result: work(scope, agent.hold(row)?.row ?? row),
+        result: work(scope, row),
       }));
       await agent.log.flushed();
       this.#derived.schedule(agent);

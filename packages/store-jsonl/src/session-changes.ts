@@ -22,6 +22,17 @@ import type { StoreContext } from "./store-context.ts";
 import { finishPurge, activeFileName } from "./finish-purge.ts";
 import { archivedError, underLocks, type ChangeContext } from "./under-locks.ts";
 
+/**
+ * The session as it is now, once records whose flush failed are on the disk. Whatever durability was asked, what the log says
+ * of the session may get there, and would say that they are. Under the session's lock.
+ * @throws {ThroughlineError} STORE_IO
+ */
+export function heldSettled(agent: AgentSessionFiles, row: SessionRow): SessionRow {
+  const held = agent.hold(row);
+  held?.file.settleDoubt();
+  return held?.row ?? row;
+}
+
 /** The entry of a session that stays: a new revision. */
 function saveEntry({ context, agent }: ChangeContext, row: SessionRow, entry: SessionEntry): SessionRow {
   const next = withEntry(context, agent.refOf(row), row, entry);
@@ -231,10 +242,7 @@ export async function saveSession(
   };
   const wants = { find, others: () => [entry], needsEntries: () => true };
   return underLocks(scope, ref, wants, (now) => {
-    const held = now === null ? null : agent.hold(now);
-    // Records whose flush failed come first: an entry on the disk would say that they are there.
-    if (scope.durability === "disk") held?.file.settleDoubt();
-    const row = held?.row ?? now;
+    const row = now === null ? null : heldSettled(agent, now);
     // Whose changes cannot be decoded is at a revision that nobody knows.
     if (row !== null) entryOf(row);
     if ((row?.revision ?? null) !== ifRevision) throw revisionConflict(row?.revision ?? null);

@@ -1,7 +1,7 @@
 import { sessionRef, type AppendOptions, type AppendResult, type SessionStore } from "@throughline/core";
 import { describe, expect, it } from "vitest";
 import { crashStates } from "./crash-states.ts";
-import { simulatedStore } from "./crash-explorer.ts";
+import { observe, simulatedStore } from "./crash-explorer.ts";
 import { mainRef, userDraft } from "./session-fixture.ts";
 import { createSimulatedDisk, systemError, type SimulatedDisk } from "./simulated-disk.ts";
 
@@ -38,6 +38,15 @@ async function afterPowerCuts(disk: SimulatedDisk): Promise<ReadonlySet<string>>
     await store.close();
   }
   return found;
+}
+
+const forkRef = sessionRef({ key: "agent:main:forked" });
+/** An entry save, or a reset, that need not survive a power cut. */
+const atProcess = { ifRevision: 1, durability: "process" } as const;
+
+/** The text of a record as `observe` has it: its id, its parent's, and the message. */
+function textIn(record: string): unknown {
+  return (JSON.parse(record.slice(record.indexOf("{"))) as { content: unknown }).content;
 }
 
 async function again(store: SessionStore, text: string | null, options: AppendOptions): Promise<AppendResult> {
@@ -86,6 +95,29 @@ describe("what a failed flush has left out", () => {
     await expect(store.remove(mainRef)).rejects.toMatchObject({ outcome: "unknown" });
     await store.remove({ ...mainRef, archiveId: "s1" });
     expect(await afterPowerCuts(disk)).toEqual(new Set(["no session"]));
+    await store.close();
+  });
+
+  it.each<readonly [string, (store: SessionStore) => Promise<unknown>]>([
+    ["a reset at process", (store) => store.save(mainRef, { sessionId: "s2" }, atProcess)],
+    ["an entry at process", (store) => store.save(mainRef, { sessionId: "s1", label: "new" }, atProcess)],
+    ["an archive", (store) => store.remove(mainRef)],
+    [
+      "a fork",
+      (store) => store.fork?.fork(mainRef, forkRef, { sessionId: "f1" }) ?? Promise.reject(new Error("no forks")),
+    ],
+    ["a rename", (store) => store.move(mainRef, { kind: "rename", key: "agent:main:renamed" })],
+  ])("is on the disk before %s is acknowledged", async (_name, change) => {
+    const disk = createSimulatedDisk();
+    const store = await storeOn(disk);
+    await store.append(mainRef, [userDraft("one")]);
+    failNext(disk, "flush", transcript);
+    await expect(again(store, "two", {})).rejects.toMatchObject({ outcome: "unknown" });
+    await change(store);
+    for (const image of crashStates(disk.moment(), { cutEveryBytes: 100_000 })) {
+      const found = (await observe(image)).find(({ sessionId }) => sessionId === "s1");
+      expect(found?.records.map(textIn)).toEqual(["one", "two"]);
+    }
     await store.close();
   });
 
