@@ -5,6 +5,7 @@ import {
   appendAll,
   fileError,
   flushFolder,
+  flushFolders,
   makeFolders,
   openIfThere,
   readWhole,
@@ -53,6 +54,7 @@ export class PartialFiles {
 
   /** Appends the new text, or replaces the file. Resolves when it is on the disk. @throws {ThroughlineError} CODEC_FAILED */
   async write(owner: PartialOwner, kept: KeptPartial): Promise<void> {
+    flushFolders(this.#files);
     const { partial } = kept;
     const name = fileNameOf(owner.sessionId, partial.fence);
     const path = `${this.#folder.partials}/${name}`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { crashStates, imageDigest } from "./crash-states.ts";
-import { exploreCrashes } from "./crash-explorer.ts";
+import { exploreCrashes, type Step } from "./crash-explorer.ts";
 import { lifeOfHastySessions, lifeOfPartials, lifeOfSessions } from "./crash-steps.ts";
 import { countFaults } from "./fault-counts.ts";
 import { countFallible, liveWithFault } from "./fault-explorer.ts";
@@ -11,8 +11,16 @@ const text = (bytes: Uint8Array | null | undefined): string => Buffer.from(bytes
 
 /** Far above what these take, which is three milliseconds of processor a state: machines are busy. */
 const timeout = 600_000;
-/** Odd, so that reads, writes and flushes take turns. */
-const faultStep = testSize({ short: 11, long: 1 });
+
+/** What is wrong in any life of which one call fails, whichever call it is: each one is tried, in both ways. */
+async function problemsOfFailedCalls(life: () => readonly Step[]): Promise<readonly string[]> {
+  const calls = await countFallible(life());
+  expect(calls).toBeGreaterThan(100);
+  const problems: string[] = [];
+  for (const code of ["EIO", "ENOSPC"] as const)
+    for (let place = 1; place <= calls; place++) problems.push(...(await liveWithFault(life(), { place, code })));
+  return problems.slice(0, 3);
+}
 
 describe("a power cut", () => {
   it(
@@ -56,12 +64,7 @@ describe("the partial of an open reply", () => {
   );
 
   it("is right, or an error that says what is known, when a call fails once", { timeout }, async () => {
-    const calls = await countFallible(lifeOfPartials());
-    const problems: string[] = [];
-    for (const code of ["EIO", "ENOSPC"] as const)
-      for (let place = 1; place <= calls; place += faultStep)
-        problems.push(...(await liveWithFault(lifeOfPartials(), { place, code })));
-    expect(problems.slice(0, 3)).toEqual([]);
+    expect(await problemsOfFailedCalls(lifeOfPartials)).toEqual([]);
   });
 });
 
@@ -80,13 +83,7 @@ describe("what is acknowledged at disk", () => {
   );
 
   it("is there after a call failed once while its session was put on the disk", { timeout }, async () => {
-    const calls = await countFallible(lifeOfHastySessions());
-    const problems: string[] = [];
-    for (let place = 1; place <= calls; place += faultStep)
-      problems.push(
-        ...(await liveWithFault(lifeOfHastySessions(), { place, code: place % 4 === 1 ? "EIO" : "ENOSPC" })),
-      );
-    expect(problems.slice(0, 3)).toEqual([]);
+    expect(await problemsOfFailedCalls(lifeOfHastySessions)).toEqual([]);
   });
 });
 
@@ -95,14 +92,7 @@ describe("a disk that fails once", () => {
     "at any call is reported as what it is, and what is acknowledged afterwards survives a power cut",
     { timeout },
     async () => {
-      const calls = await countFallible(lifeOfSessions());
-      expect(calls).toBeGreaterThan(100);
-      const problems: string[] = [];
-      for (let place = 1; place <= calls; place += faultStep) {
-        const code = place % 8 === 1 || place % 8 === 7 ? "EIO" : "ENOSPC";
-        problems.push(...(await liveWithFault(lifeOfSessions(), { place, code })));
-      }
-      expect(problems.slice(0, 3)).toEqual([]);
+      expect(await problemsOfFailedCalls(lifeOfSessions)).toEqual([]);
     },
   );
 });
