@@ -44,6 +44,9 @@ export interface SoakResult {
   /** Of the node that nobody disturbs, over the second half. */
   readonly rssMbPerMinute: number;
   readonly rssMb: number;
+  /** The same of what its heap holds after collections: RSS also grows where V8 enlarges a heap that is mostly garbage. */
+  readonly heapMbPerMinute: number;
+  readonly heapMb: number;
 }
 
 const ownMain = join(import.meta.dirname, "../apps/cli/src/main.ts");
@@ -104,6 +107,11 @@ class Node {
   rssMb(): number {
     const status = readFileSync(`/proc/${this.#child?.pid}/status`, "utf8");
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+  }
+
+  async heapMb(token: string): Promise<number> {
+    const answer = await fetch(`${this.url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+    return Number(/^nodejs_heap_size_used_bytes (\d+)/m.exec(await answer.text())?.[1]) / 1024 / 1024;
   }
 
   async remove(): Promise<void> {
@@ -228,8 +236,18 @@ async function disturb(nodes: readonly Node[], options: SoakOptions, untilMs: nu
   }
 }
 
+type Sample = readonly [ms: number, mb: number];
+
+/** Of each stretch of samples the least: what is used just after a collection. */
+function floors(samples: readonly Sample[], stretch: number): readonly Sample[] {
+  const starts = Array.from({ length: Math.ceil(samples.length / stretch) }, (_, at) => at * stretch);
+  return starts.map((from) => {
+    return samples.slice(from, from + stretch).reduce((least, next) => (next[1] < least[1] ? next : least));
+  });
+}
+
 /** By least squares, over the second half: the first loads code and fills caches. */
-function slopePerMinute(samples: readonly (readonly [ms: number, mb: number])[]): number {
+function slopePerMinute(samples: readonly Sample[]): number {
   const half = samples.slice(Math.floor(samples.length / 2));
   const meanX = half.reduce((sum, [ms]) => sum + ms, 0) / half.length;
   const meanY = half.reduce((sum, [, mb]) => sum + mb, 0) / half.length;
@@ -248,7 +266,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult | { readonl
   for (const main of mains) nodes.push(new Node(await freePort(), postgres.url, main));
   try {
     const tokens = createTokenStore(store, () => Date.now());
-    const rights = { namespace: "", agents: "*", scopes: ["read", "write"], expiresAtMs: null } as const;
+    const rights = { namespace: "", agents: "*", scopes: ["read", "write", "metrics"], expiresAtMs: null } as const;
     const { text: token } = await tokens.create(rights, "soak");
     await Promise.all(nodes.map((node) => node.start()));
     const clients = nodes.map(({ url }) => createHttpClient({ url, token }));
@@ -263,8 +281,12 @@ export async function soak(options: SoakOptions): Promise<SoakResult | { readonl
     const streams = followed.map(({ key, position }) => follow(load, key, position));
     const writers = Array.from({ length: options.writers }, (_, at) => write(load, at));
     const steady = nodes[2] as Node;
-    const samples: [number, number][] = [];
-    const sampling = setInterval(() => samples.push([Date.now(), steady.rssMb()]), 1000);
+    const samples: Sample[] = [];
+    const heapSamples: Sample[] = [];
+    const sampling = setInterval(() => {
+      samples.push([Date.now(), steady.rssMb()]);
+      void steady.heapMb(token).then((mb) => heapSamples.push([Date.now(), mb]));
+    }, 1000);
     const chaos: Chaos = { kills: 0, restarts: 0, badStops: 0 };
     const untilMs = Date.now() + options.seconds * 1000;
     await disturb(nodes.slice(0, 2), options, untilMs, chaos);
@@ -291,8 +313,17 @@ export async function soak(options: SoakOptions): Promise<SoakResult | { readonl
     counts.badEvents += followed.filter(isBehind).length;
     load.isFollowing = false;
     await Promise.all(streams);
-    const rss = { rssMbPerMinute: slopePerMinute(samples), rssMb: samples.at(-1)?.[1] ?? 0 };
-    return { ...counts, ...chaos, lost, twice, ...rss };
+    const heap = floors(heapSamples, 20);
+    return {
+      ...counts,
+      ...chaos,
+      lost,
+      twice,
+      rssMbPerMinute: slopePerMinute(samples),
+      rssMb: samples.at(-1)?.[1] ?? 0,
+      heapMbPerMinute: slopePerMinute(heap),
+      heapMb: heap.at(-1)?.[1] ?? 0,
+    };
   } finally {
     await Promise.all(nodes.map((node) => node.remove()));
     await store.close();
@@ -327,7 +358,8 @@ if (import.meta.main) {
     process.stdout.write(
       `server soak: ${acknowledged} appends acknowledged, ${repeated} repeated, ${kills} kills, ${restarts} restarts (${badStops} bad), ` +
         `${lost} lost, ${twice} twice; ${events} events, ${resumed} resumed, ${badEvents} bad; ` +
-        `RSS ${result.rssMb.toFixed(0)} MB, ${result.rssMbPerMinute.toFixed(2)} MB a minute\n`,
+        `RSS ${result.rssMb.toFixed(0)} MB, ${result.rssMbPerMinute.toFixed(2)} MB a minute; ` +
+        `heap after collections ${result.heapMb.toFixed(1)} MB, ${result.heapMbPerMinute.toFixed(2)} MB a minute\n`,
     );
     if (lost + twice + badEvents + badStops > 0) process.exitCode = 1;
   }

@@ -5,6 +5,7 @@ import { apiDocument, apiRoutes } from "./api-routes.ts";
 import { createHub } from "./events/hub.ts";
 import { createOpenStreams } from "./events/open-streams.ts";
 import { answerClientError } from "./http/client-errors.ts";
+import { trackConnections } from "./http/connections.ts";
 import { answerRequest } from "./http/answer-request.ts";
 import { createRouteTable } from "./http/match-route.ts";
 import { createCursorSeal } from "./http/seal-cursor.ts";
@@ -33,8 +34,6 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** How long requests that run may take once the server is closing. */
-const graceMs = 30_000;
 /** How long clients of event streams should wait before they reconnect. */
 const retryMs = 1000;
 /** How often tokens of other processes are looked for: a revocation reaches every node within it. */
@@ -103,6 +102,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   // At its default Node drops the lines behind the 2,000th without a word.
   http.maxHeadersCount = 0;
   http.on("clientError", answerClientError);
+  const connections = trackConnections(http);
   try {
     // First the tokens: a node that has just started must not refuse one that is valid.
     await tokens.refresh();
@@ -132,7 +132,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     if (drainDelayMs > 0) await clock.sleep(drainDelayMs);
     readiness.servesWhileDraining = false;
     streams.bye(retryMs);
-    await endConnections(http);
+    await connections.end();
     clearInterval(refreshing);
     streams.close();
     hub.close();
@@ -171,13 +171,4 @@ function listen(http: HttpServer, host: string, port: number): Promise<void> {
       resolve();
     });
   });
-}
-
-/** Takes no new connections, and ends those there are when their requests are answered. */
-async function endConnections(http: HttpServer): Promise<void> {
-  const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-  http.closeIdleConnections();
-  const timer = setTimeout(() => http.closeAllConnections(), graceMs);
-  await closed;
-  clearTimeout(timer);
 }

@@ -33,7 +33,7 @@ export class SessionSignals {
   readonly #watchers = new Map<string, Set<Watcher>>();
   #waiting = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
-  #sending: Promise<unknown> = Promise.resolve();
+  readonly #sending = new Set<Promise<void>>();
   #listening: AbortController | null = null;
 
   constructor(pool: ConnectionPool, lent: PostgresPool, channel: string, options: SignalOptions) {
@@ -71,7 +71,7 @@ export class SessionSignals {
   async end(): Promise<void> {
     this.#listening?.abort();
     if (this.#timer !== null) this.#send();
-    await this.#sending;
+    await Promise.all(this.#sending);
   }
 
   #wake(sessionNo: string): void {
@@ -85,9 +85,16 @@ export class SessionSignals {
     this.#waiting = new Set();
     for (let from = 0; from < numbers.length; from += mostNumbers) {
       const payload = numbers.slice(from, from + mostNumbers).join(",");
-      const sent = this.#pool.run("SELECT pg_notify($1, $2)", [this.#channel, payload], { isRead: true });
+      const sent: Promise<void> = this.#notify(payload).finally(() => this.#sending.delete(sent));
+      this.#sending.add(sent);
+    }
+  }
+
+  async #notify(payload: string): Promise<void> {
+    try {
+      await this.#pool.run("SELECT pg_notify($1, $2)", [this.#channel, payload], { isRead: true });
+    } catch {
       // Lost signals cost a watcher the time until it looks by itself, and nothing else.
-      this.#sending = Promise.all([this.#sending, sent.catch(() => undefined)]);
     }
   }
 

@@ -43,6 +43,11 @@ export function createServerMetrics(streams: () => number): ServerMetrics {
     return mean;
   });
   registry.gauge("process_resident_memory_bytes", "Memory of the process.", () => process.memoryUsage.rss());
+  registry.gauge("nodejs_heap_size_used_bytes", "Heap in use.", () => process.memoryUsage().heapUsed);
+  registry.gauge("nodejs_heap_size_total_bytes", "Heap, used or not.", () => process.memoryUsage().heapTotal);
+  registry.gauge("nodejs_external_memory_bytes", "Memory of objects outside the heap.", () => {
+    return process.memoryUsage().external;
+  });
   registry.gauge("process_cpu_seconds_total", "CPU time of the process.", () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
