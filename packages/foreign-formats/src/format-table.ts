@@ -1,10 +1,13 @@
 import { aiSdkFormat } from "./ai-sdk/format.ts";
 import { anthropicFormat } from "./anthropic/format.ts";
 import { claudeCodeFormat } from "./claude-code/format.ts";
+import { clineFormat } from "./cline/format.ts";
 import { codexFormat } from "./codex/format.ts";
 import { copilotCliFormat } from "./copilot-cli/format.ts";
+import { cursorFormat } from "./cursor/format.ts";
 import type { ForeignFormat, FormatSample } from "./foreign-format.ts";
 import { geminiFormat } from "./gemini/format.ts";
+import { gooseFormat } from "./goose/format.ts";
 import { langgraphFormat } from "./langgraph/format.ts";
 import { openAiFormat } from "./openai/format.ts";
 import { openAiAgentsFormat } from "./openai-agents/format.ts";
@@ -24,6 +27,9 @@ export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new
     openAiAgentsFormat,
     langgraphFormat,
     copilotCliFormat,
+    clineFormat,
+    cursorFormat,
+    gooseFormat,
     anthropicFormat,
     shareGptFormat,
   ].map((format) => [format.name, format]),

@@ -19,8 +19,16 @@ export function messageLayout(sample: FormatSample, lists: readonly ListPlace[])
   return { unit: "document", lists, sessions: areLines(sample) ? "lines" : null };
 }
 
+/** What Cline and Roo name the messages of a task. No format of a provider claims such a file, whose messages may be its own. */
+export const historyName = "api_conversation_history.json";
+
+export function isHistoryName(path: string): boolean {
+  return path.split(/[/\\]/).at(-1) === historyName;
+}
+
 /** The first conversation of a file. */
 export function firstConversation(sample: FormatSample, lists: readonly ListPlace[]): SampledDocument | null {
+  if (isHistoryName(sample.path)) return null;
   const document = documentIn(areLines(sample) ? firstLine(sample) : sample, lists);
   return document === null || document.elements.length === 0 || document.others > 0 ? null : document;
 }
@@ -33,7 +41,11 @@ export function matchOfMessages(
   elements: readonly JsonFields[],
   matchOf: (element: JsonFields) => FormatMatch | null,
 ): FormatMatch | null {
-  const matches = elements.map((element) => ({ match: matchOf(element), isMessage: element["role"] !== undefined }));
+  // A number as a time is Cline's and Roo's.
+  const matches = elements.map((element) => ({
+    match: typeof element["ts"] === "number" ? null : matchOf(element),
+    isMessage: element["role"] !== undefined,
+  }));
   if (matches[0]?.match == null || matches.some(({ match, isMessage }) => match === null && isMessage)) return null;
   return matches.some(({ match }) => match === "certain") ? "certain" : "likely";
 }

@@ -9,12 +9,16 @@ export const foreignFormatNames = [
   "openai-agents",
   "langgraph",
   "copilot-cli",
+  "cline",
+  "cursor",
+  "goose",
   "anthropic",
   "sharegpt",
 ] as const;
 
 /** Those of them that are read only. */
-type ReadFormatName = "langgraph" | "copilot-cli";
+const readFormatNames = ["langgraph", "copilot-cli", "cline", "cursor", "goose"] as const;
+type ReadFormatName = (typeof readFormatNames)[number];
 
 /** A format that is read. */
 export type ForeignFormatName = (typeof foreignFormatNames)[number];
@@ -23,6 +27,8 @@ export type ForeignFormatName = (typeof foreignFormatNames)[number];
 export type WritableFormatName = Exclude<ForeignFormatName, ReadFormatName>;
 
 /** Those of them that `export --to` takes. */
-export const writableFormatNames: readonly WritableFormatName[] = foreignFormatNames.filter(
-  (name) => name !== "langgraph" && name !== "copilot-cli",
-);
+export const writableFormatNames: readonly WritableFormatName[] = foreignFormatNames.filter(isWritable);
+
+function isWritable(name: ForeignFormatName): name is WritableFormatName {
+  return !(readFormatNames as readonly ForeignFormatName[]).includes(name);
+}

@@ -12,6 +12,11 @@ function corpusFolder(name: string): string | null {
   return folder !== null && existsSync(folder) ? folder : null;
 }
 
+/** Whether a file is a dump of a database's rows, which no program writes. */
+export function isDump(file: string): boolean {
+  return /(?:^|\/)(?:memory-saver-rows|toolpath-bubbles)\.json$/.test(file);
+}
+
 /** Example files of a program, by name; empty without the corpus. */
 export function corpusFiles(name: string, ending: string): readonly string[] {
   const folder = corpusFolder(name);

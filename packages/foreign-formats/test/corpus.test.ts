@@ -1,15 +1,16 @@
 import { readFileSync } from "node:fs";
 import { foreignFormats, type ForeignFormatName } from "@throughline/foreign-formats";
 import { describe, expect, it } from "vitest";
-import { corpusFiles } from "./corpus-files.ts";
+import { corpusFiles, isDump } from "./corpus-files.ts";
 import { readUnits, refusals } from "./read-units.ts";
 
 const files = [...foreignFormats.keys()].flatMap((name) =>
   corpusFiles(name, ".jsonl").map((path) => [name, path] as const),
 );
-/** LangGraph has a database, of which one file is a dump. */
 const documents = [...foreignFormats.keys()].flatMap((name) =>
-  name === "langgraph" ? [] : corpusFiles(name, ".json").map((path) => [name, path] as const),
+  corpusFiles(name, ".json")
+    .filter((path) => !isDump(path))
+    .map((path) => [name, path] as const),
 );
 
 describe.skipIf(files.length === 0)("a real transcript", () => {

@@ -110,13 +110,12 @@ export function talk({ context }: Pick<ReadSession, "context">): readonly string
 
 /** What any provider would refuse of the context; empty where none refuses anything. */
 export function refusals({ context }: Pick<ReadSession, "context">): readonly string[] {
-  // Nothing is sent of nothing.
-  if (context.messages.length === 0) return [];
-  return [...historyTargets.values()].flatMap(({ name, render, validate }) =>
-    validate(render(context).messages, context.model?.modelId).map(
-      (violation) => `${name}: ${JSON.stringify(violation)}`,
-    ),
-  );
+  return [...historyTargets.values()].flatMap(({ name, render, validate }) => {
+    const { messages } = render(context);
+    // Nothing is sent of nothing.
+    const violations = messages.length === 0 ? [] : validate(messages, context.model?.modelId);
+    return violations.map((violation) => `${name}: ${JSON.stringify(violation)}`);
+  });
 }
 
 /** A JSON value a line. */

@@ -13,7 +13,7 @@ const files = [...foreignFormats.keys()].flatMap((name) => {
   const folder = root === undefined ? "" : join(root, "foreign", name === "gemini" ? "gemini-cli" : name);
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
-    .filter((file) => /\.jsonl?$/.test(file) && file !== "memory-saver-rows.json")
+    .filter((file) => /\.jsonl?$/.test(file) && file !== "memory-saver-rows.json" && file !== "toolpath-bubbles.json")
     .toSorted()
     .map((file) => [name, join(folder, file)] as const);
 });

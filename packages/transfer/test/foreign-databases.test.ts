@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { buildContext } from "@throughline/history";
@@ -221,6 +221,110 @@ describe("the database of LangGraph", () => {
   });
 });
 
+const gooseTables = `
+  CREATE TABLE schema_version (version INTEGER);
+  CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, description TEXT, working_dir TEXT, extension_data TEXT, parent_session_id TEXT);
+  CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);`;
+const addGoose =
+  "INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp, metadata_json) VALUES (?, 'g1', ?, ?, 1790000000, ?)";
+
+describe("the database of Goose", () => {
+  it("is read by messages, broken ones included, and grows", async () => {
+    using folder = fixtureFolder();
+    const path = folder.write("goose/sessions/sessions.db", "");
+    run(path, gooseTables);
+    run(
+      path,
+      "INSERT INTO sessions VALUES (?, ?, ?, '/home/u', '{\"token\":\"sk-secret\"}', ?)",
+      ["g1", "A file", "", null],
+      ["g2", "", "Inner", "g1"],
+    );
+    run(
+      path,
+      addGoose,
+      ["m1", "user", '[{"type":"text",\n"text":"Read."}]', null],
+      ["m2", "assistant", "{broken", "{}"],
+      ["m3", "assistant", '[{"type":"text","text":"Old"}]', '{"agentVisible":false}'],
+    );
+    await using store = createMemoryStore();
+    const [first, inner] = await importAll(store, folder.path);
+    expect(first).toMatchObject({ format: "goose", sessionId: "g1", records: 3, repaired: 1, lost: [], error: null });
+    expect((await store.load(refOf(first as ImportSource)))?.entry).toMatchObject({ title: "A file", cwd: "/home/u" });
+    expect((await store.load(refOf(inner as ImportSource)))?.entry).toMatchObject({ spawnedBy: first?.key });
+    run(path, addGoose, ["m4", "assistant", '[{"type":"text","text":"Done."}]', null]);
+    const [grown] = await importAll(store, path, { from: "goose" });
+    expect(grown).toMatchObject({ state: "grown", records: 1 });
+    expect(await said(store, grown)).toEqual(["user: Read.", "assistant: Done."]);
+    const records = await recordsOf(store, refOf(grown as ImportSource));
+    expect(JSON.stringify(records)).not.toContain("sk-secret");
+    // A compaction of the program rewrites its rows.
+    run(path, "UPDATE messages SET metadata_json = '{\"agentVisible\":false}' WHERE message_id = 'm1'");
+    expect((await importAll(store, path))[0]?.error?.code).toBe("SOURCE_CHANGED");
+  });
+
+  it("of an older version has fewer columns", async () => {
+    using folder = fixtureFolder();
+    const path = folder.at("sessions.db");
+    run(
+      path,
+      `CREATE TABLE sessions (id TEXT PRIMARY KEY, description TEXT, working_dir TEXT);
+       CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content_json TEXT);
+       INSERT INTO sessions VALUES ('g1', 'Old', '/w');
+       INSERT INTO messages VALUES (1, 'g1', 'user', '[{"type":"text","text":"Hi"}]');`,
+    );
+    await using store = createMemoryStore();
+    const [source] = await importAll(store, path);
+    expect(source).toMatchObject({ format: "goose", records: 1, error: null });
+    expect(await said(store, source)).toEqual(["user: Hi"]);
+  });
+});
+
+const addCursor = "INSERT INTO cursorDiskKV VALUES (?, ?)";
+const cursorTables = `
+  CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+  CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+  INSERT INTO ItemTable VALUES ('cursorAuth/accessToken', 'tok-secret');`;
+const composer = {
+  _v: 16,
+  composerId: "c1",
+  name: "A file",
+  blobEncryptionKey: "key-secret",
+  fullConversationHeadersOnly: [{ bubbleId: "b2", type: 1 }, { bubbleId: "b1", type: 2 }, { bubbleId: "gone" }],
+};
+
+describe("the store of Cursor", () => {
+  it("is read in the order of its lists, and no key or token of it goes anywhere", async () => {
+    using folder = fixtureFolder();
+    const path = folder.at("state.vscdb");
+    run(path, cursorTables);
+    run(
+      path,
+      addCursor,
+      ["composerData:c1", JSON.stringify(composer)],
+      ["composerData:c2", "{broken"],
+      ["bubbleId:c1:b1", JSON.stringify({ type: 2, text: "Done.", nested: [{ apiKey: "key-secret" }] })],
+      ["bubbleId:c1:b2", JSON.stringify({ type: 1, text: "Read." })],
+      ["bubbleId:c1:b3", JSON.stringify({ type: 1, text: "Outside" })],
+      ["bubbleId:c10:b9", JSON.stringify({ type: 1, text: "Another" })],
+      ["agentKv:x", "key-secret"],
+    );
+    await using store = createMemoryStore();
+    const sources = await importAll(store, path);
+    expect(sources.map(({ format, sessionId, records }) => [format, sessionId, records])).toEqual([
+      ["cursor", "c1", 3],
+      ["cursor", "c2", 0],
+    ]);
+    expect(await said(store, sources[0])).toEqual(["user: Read.", "assistant: Done."]);
+    const records = await recordsOf(store, refOf(sources[0] as ImportSource));
+    expect(JSON.stringify(records)).toContain("Outside");
+    expect(JSON.stringify([records, await store.load(refOf(sources[0] as ImportSource))])).not.toContain("secret");
+    expect((await importAll(store, path, { from: "cursor" })).map(({ state }) => state)).toEqual([
+      "unchanged",
+      "unchanged",
+    ]);
+  });
+});
+
 const corpus = join(process.env["THROUGHLINE_CORPUS"] ?? "", "foreign");
 
 describe.skipIf(!existsSync(join(corpus, "langgraph")))("a database of the corpus", () => {
@@ -236,5 +340,25 @@ describe.skipIf(!existsSync(join(corpus, "langgraph")))("a database of the corpu
     const [source] = await importAll(store, join(corpus, "openai-agents/python-session.sqlite"));
     expect(source).toMatchObject({ format: "openai-agents", records: 6, repaired: 1, lost: [], error: null });
     expect(await said(store, source)).toHaveLength(5);
+  });
+
+  it("of Cursor, put together of its rows, has every bubble and no key", async () => {
+    using folder = fixtureFolder();
+    const path = folder.at("state.vscdb");
+    const dump = JSON.parse(readFileSync(join(corpus, "cursor/toolpath-bubbles.json"), "utf8")) as {
+      readonly data: { readonly composerId: string };
+      readonly bubbles: readonly { readonly bubbleId: string }[];
+    };
+    run(path, cursorTables);
+    const { composerId: id } = dump.data;
+    const bubbles = dump.bubbles.map((bubble) => [`bubbleId:${id}:${bubble.bubbleId}`, JSON.stringify(bubble)]);
+    run(path, addCursor, [`composerData:${id}`, JSON.stringify(dump.data)], ...bubbles);
+    await using store = createMemoryStore();
+    const [source] = await importAll(store, path);
+    expect(source).toMatchObject({ format: "cursor", records: 22, repaired: 0, lost: [], error: null });
+    const texts = await said(store, source);
+    expect(texts.filter((text) => text.startsWith("toolResult"))).toHaveLength(10);
+    expect(texts).toHaveLength(32);
+    expect(JSON.stringify(await recordsOf(store, refOf(source as ImportSource)))).not.toMatch(/EncryptionKey/);
   });
 });

@@ -1,5 +1,6 @@
 import { recordsFromMessages } from "@throughline/history/anthropic";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { blockBodies, type ReplyAuthor } from "../block-messages.ts";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { fieldsWithout, type RecordBody } from "../unit-records.ts";
@@ -60,30 +61,16 @@ export function toldBodies(value: JsonFields): readonly RecordBody[] | null {
 
 /** The steps of a reply: what the model said in each, and the results of the tools that it called. Null as above. */
 export function replyBodies(value: JsonFields, metadata: JsonFields): readonly RecordBody[] | null {
-  const { model, provider } = metadata;
-  const author = {
-    ...(typeof model === "string" ? { model } : {}),
-    ...(typeof provider === "string" ? { provider } : {}),
-  };
-  const read = stepsOf(value).map((step) => stepBodies(step, author));
+  const read = stepsOf(value).map((step) => stepBodies(step, metadata));
   return read.includes(null) ? null : read.flatMap((bodies) => bodies ?? []);
 }
 
-function stepBodies({ said, results, isSigned }: UiStep, author: JsonFields): readonly RecordBody[] | null {
+function stepBodies({ said, results, isSigned }: UiStep, author: ReplyAuthor): readonly RecordBody[] | null {
   const given = [
     ...(said.length === 0 ? [] : [{ role: "assistant", content: said }]),
     ...(results.length === 0 ? [] : [{ role: "user", content: results }]),
   ];
-  const drafts = attempt(() => recordsFromMessages(given, isSigned ? { ...author, provider: "anthropic" } : author));
-  return (
-    drafts?.map((draft) => {
-      const { api, provider, ...message } = plainMessage(draft.message);
-      if (message["role"] !== "assistant") return bodyOf(message);
-      // Messages do not say which model wrote them, but for what it signed.
-      const known = isSigned ? { api, provider } : author["provider"] === undefined ? {} : { provider };
-      return bodyOf({ ...message, ...known });
-    }) ?? null
-  );
+  return blockBodies(given, author, isSigned);
 }
 
 function bodyOf(message: JsonFields): RecordBody {

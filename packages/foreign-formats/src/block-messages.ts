@@ -1,0 +1,44 @@
+import { recordsFromMessages } from "@throughline/history/anthropic";
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+import { attempt, plainMessage } from "./mapped-messages.ts";
+import type { RecordBody } from "./unit-records.ts";
+
+/** Who wrote a reply, as far as the program says it. */
+export interface ReplyAuthor {
+  readonly model?: unknown;
+  readonly provider?: unknown;
+}
+
+/**
+ * The records of messages whose content is in the form of Anthropic's blocks; null where they cannot be read.
+ * @param isSigned whether thinking among them has a signature of Anthropic
+ */
+export function blockBodies(
+  given: readonly JsonFields[],
+  { model, provider: stated }: ReplyAuthor,
+  isSigned: boolean,
+): readonly RecordBody[] | null {
+  const author = typeof model === "string" && model !== "" ? { model } : {};
+  const provider = typeof stated === "string" && stated !== "" ? stated : undefined;
+  const asked = isSigned
+    ? { ...author, provider: "anthropic" }
+    : { ...author, ...(provider === undefined ? {} : { provider }) };
+  const drafts = attempt(() => recordsFromMessages(given, asked));
+  return (
+    drafts?.map((draft) => {
+      const { api, provider: mapped, ...message } = plainMessage(draft.message);
+      if (message["role"] !== "assistant") return { type: "message", message };
+      // Messages do not say which model wrote them, but for what it signed.
+      const known = isSigned ? { api, provider: mapped } : provider === undefined ? {} : { provider };
+      return { type: "message", message: { ...message, ...known } };
+    }) ?? null
+  );
+}
+
+/** Whether blocks have thinking that Anthropic signed. */
+export function hasSignature(blocks: readonly JsonFields[]): boolean {
+  return blocks.some(
+    ({ type, signature }) =>
+      type === "redacted_thinking" || (type === "thinking" && typeof signature === "string" && signature !== ""),
+  );
+}

@@ -1,0 +1,60 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+
+/** The content of a message as Anthropic's blocks: Cline keeps these, Roo's newer version the parts of the AI SDK. */
+export function blocksOf(content: unknown): readonly JsonFields[] {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  if (!Array.isArray(content)) return [];
+  return (content as readonly unknown[]).filter(isJsonFields).flatMap(blockOf);
+}
+
+function blockOf(part: JsonFields): readonly JsonFields[] {
+  switch (part["type"]) {
+    case "tool-call":
+      return [{ type: "tool_use", id: part["toolCallId"], name: part["toolName"], input: part["input"] ?? {} }];
+    case "tool-result":
+      return [resultOf(part)];
+    case "reasoning":
+      return thinkingOf(part);
+    case "image":
+      return "image" in part ? fileOf(part["image"], part["mediaType"], "image") : [part];
+    case "file":
+      return fileOf(part["data"], part["mediaType"], "document");
+    default:
+      return [part];
+  }
+}
+
+const failedOutputs: ReadonlySet<unknown> = new Set(["error-text", "error-json", "execution-denied"]);
+/** What Roo puts before the text of a failed call. */
+const failedMark = "[ERROR]";
+
+function resultOf({ toolCallId, output }: JsonFields): JsonFields {
+  const { type, value } = isJsonFields(output) ? output : { type: "text", value: output };
+  const content = Array.isArray(value)
+    ? blocksOf(value)
+    : typeof value === "string"
+      ? value
+      : (JSON.stringify(value) ?? "");
+  const isFailed =
+    failedOutputs.has(type) || (typeof content === "string" && content.trimStart().startsWith(failedMark));
+  return { type: "tool_result", tool_use_id: toolCallId, content, ...(isFailed ? { is_error: true } : {}) };
+}
+
+function thinkingOf({ text, providerOptions }: JsonFields): readonly JsonFields[] {
+  const own = isJsonFields(providerOptions) ? providerOptions["anthropic"] : null;
+  const { signature, redactedData } = isJsonFields(own) ? own : {};
+  if (typeof redactedData === "string") return [{ type: "redacted_thinking", data: redactedData }];
+  const thinking = typeof text === "string" ? text : "";
+  if (typeof signature === "string" && signature !== "") return [{ type: "thinking", thinking, signature }];
+  return thinking === "" ? [] : [{ type: "thinking", thinking }];
+}
+
+function fileOf(data: unknown, mediaType: unknown, kind: "image" | "document"): readonly JsonFields[] {
+  if (typeof data !== "string" || data === "") return [];
+  const inside = /^data:([^,;]{1,200});base64,/.exec(data.slice(0, 250));
+  if (inside !== null)
+    return [{ type: kind, source: { type: "base64", media_type: inside[1], data: data.slice(inside[0].length) } }];
+  if (/^https?:/.test(data)) return [{ type: kind, source: { type: "url", url: data } }];
+  const media = typeof mediaType === "string" ? mediaType : kind === "image" ? "image/png" : "application/pdf";
+  return [{ type: kind, source: { type: "base64", media_type: media, data } }];
+}

@@ -1,0 +1,46 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { ForeignFormat, FormatPlace } from "../foreign-format.ts";
+import { createListReader } from "../message-list.ts";
+import { historyName, isHistoryName } from "../message-samples.ts";
+import { documentIn } from "../sample-units.ts";
+import { ClineMessages } from "./cline-messages.ts";
+
+const lists = [[], ["messages"]];
+
+/** The folder of each extension below the global storage of the editor. */
+const extensions = ["saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"];
+
+const places: readonly FormatPlace[] = [
+  ".config/Code/User/globalStorage",
+  "Library/Application Support/Code/User/globalStorage",
+  "AppData/Roaming/Code/User/globalStorage",
+].map((home) => ({
+  variables: [],
+  home,
+  files: extensions.map((extension) => [extension, "tasks", /./, historyName]),
+}));
+
+/** Tasks of Cline and Roo Code: `tasks/<task id>/api_conversation_history.json`. */
+export const clineFormat: ForeignFormat = {
+  name: "cline",
+  program: "Cline",
+  layout: () => ({ unit: "document", lists, sessions: null }),
+  places,
+  detect: (sample) => {
+    const document = documentIn(sample, lists);
+    const messages = document?.elements.filter(({ role }) => role !== undefined) ?? [];
+    if (document === null || messages.length === 0 || !messages.every(isMessage)) return null;
+    // The name is the programs' own; without it, a time at each message is.
+    const isNamed = isHistoryName(sample.path);
+    const isDated = messages.every(({ ts }) => typeof ts === "number");
+    return isNamed || isDated ? "certain" : null;
+  },
+  createReader: (options) => createListReader(new ClineMessages(options.path ?? null), options),
+};
+
+const roles: ReadonlySet<unknown> = new Set(["user", "assistant", "tool"]);
+
+function isMessage({ role, content }: JsonFields): boolean {
+  if (!roles.has(role)) return false;
+  return typeof content === "string" || (Array.isArray(content) && (content as readonly unknown[]).every(isJsonFields));
+}

@@ -1,0 +1,104 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { blockBodies } from "../block-messages.ts";
+import type { UnitPlace } from "../foreign-format.ts";
+import { partOf } from "../mapped-messages.ts";
+import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
+import type { RecordBody } from "../unit-records.ts";
+
+/** Reads the bubbles of a conversation: a question, or a piece of a reply. Pieces up to the next result are one reply. */
+export class CursorBubbles implements MessageList {
+  readonly name = "cursor";
+  readonly sessionId = null;
+  readonly entry = {};
+  /** The reply that the next piece belongs to; null where one begins. */
+  #replyId: string | null = null;
+
+  frame(): ReadFrame {
+    return { bodies: [] };
+  }
+
+  element(value: JsonFields, { line }: UnitPlace): ReadElement {
+    const { bubbleId: id, bubble, unlisted } = value;
+    if (!isJsonFields(bubble)) return { bodies: [], isUnreadable: true, id };
+    const { type, createdAt: time } = bubble;
+    const isHidden = unlisted === true;
+    if (type === 1) {
+      this.#replyId = null;
+      const content = [...textOf(bubble["text"]), ...imagesOf(bubble["images"])];
+      const bodies = content.length === 0 ? [] : blockBodies([{ role: "user", content }], {}, false);
+      return { bodies: bodies ?? [], isUnreadable: bodies === null, id, time, isHidden };
+    }
+    if (type !== 2) return { bodies: [], isUnreadable: true, id, time };
+    return { ...this.#piece(bubble, isHidden ? null : `reply-${line}`), id, time, isHidden };
+  }
+
+  /** @param replyId what a reply that begins here is called; null for a piece beside the conversation */
+  #piece(bubble: JsonFields, replyId: string | null): Pick<ReadElement, "bodies" | "isUnreadable"> {
+    const { thinking, text, toolFormerData: tool, modelInfo } = bubble;
+    const call = isJsonFields(tool) ? callOf(tool) : null;
+    const content = [...thinkingOf(thinking), ...textOf(text), ...(call === null ? [] : [call.use])];
+    if (content.length === 0) return { bodies: [], isUnreadable: isJsonFields(tool) };
+    const model = isJsonFields(modelInfo) ? modelInfo["modelName"] : undefined;
+    // "default" is a choice of the program's, no model.
+    const author = model === "default" ? {} : { model };
+    const reply = blockBodies([{ role: "assistant", content }], author, false);
+    if (reply === null) return { bodies: [], isUnreadable: true };
+    const result = call?.result ?? null;
+    const results = result === null ? [] : (blockBodies([{ role: "user", content: [result] }], {}, false) ?? []);
+    return { bodies: [...this.#parts(reply, replyId), ...results], isUnreadable: false };
+  }
+
+  #parts(reply: readonly RecordBody[], replyId: string | null): readonly RecordBody[] {
+    if (replyId === null) return reply;
+    const isFurther = this.#replyId !== null;
+    const id = (this.#replyId ??= replyId);
+    const hasCall = reply.some(({ message }) => JSON.stringify(message).includes('"toolCall"'));
+    if (hasCall) this.#replyId = null;
+    return reply.map((body) => partOf(body, id, isFurther));
+  }
+}
+
+function textOf(text: unknown): readonly JsonFields[] {
+  return typeof text === "string" && text !== "" ? [{ type: "text", text }] : [];
+}
+
+function thinkingOf(thinking: unknown): readonly JsonFields[] {
+  const text = isJsonFields(thinking) ? thinking["text"] : null;
+  return typeof text === "string" && text !== "" ? [{ type: "thinking", thinking: text }] : [];
+}
+
+function imagesOf(images: unknown): readonly JsonFields[] {
+  const listed = Array.isArray(images) ? (images as readonly unknown[]).filter(isJsonFields) : [];
+  return listed.flatMap(({ data, mimeType }) =>
+    typeof data === "string" && typeof mimeType === "string"
+      ? [{ type: "image", source: { type: "base64", media_type: mimeType, data } }]
+      : [],
+  );
+}
+
+interface ToolPiece {
+  readonly use: JsonFields;
+  /** Null while the tool runs. */
+  readonly result: JsonFields | null;
+}
+
+function callOf({ toolCallId: id, name, params, rawArgs, result, status }: JsonFields): ToolPiece | null {
+  if (typeof id !== "string" || id === "" || typeof name !== "string" || name === "") return null;
+  const input = [params, rawArgs].map(jsonIn).find(isJsonFields) ?? {};
+  const use = { type: "tool_use", id, name, input };
+  if (status !== "completed" && status !== "error" && status !== "cancelled") return { use, result: null };
+  // What a tool returned may have been cleared.
+  const content = typeof result === "string" ? result : "";
+  const isFailed = status !== "completed";
+  return { use, result: { type: "tool_result", tool_use_id: id, content, ...(isFailed ? { is_error: true } : {}) } };
+}
+
+function jsonIn(text: unknown): unknown {
+  if (typeof text !== "string") return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Still being written.
+    return null;
+  }
+}

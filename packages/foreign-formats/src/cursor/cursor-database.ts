@@ -1,0 +1,83 @@
+import { Buffer } from "node:buffer";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
+
+/**
+ * The table of Cursor's global store that has its conversations: `composerData:<id>` for each, `bubbleId:<id>:<bubble>` for each
+ * message. The other tables have tokens, and are never read.
+ */
+export const cursorDatabase: FormatDatabase = {
+  tables: { cursorDiskKV: ["key", "value"] },
+  *sessions(database) {
+    for (const { key, value } of database.iterate(rowsUnder, "composerData:", "composerData;")) {
+      const id = String(key).slice("composerData:".length);
+      yield sessionOf(database, id, objectIn(value) ?? {});
+    }
+  },
+};
+
+/** A range of names, which the table's index finds. */
+const rowsUnder = "SELECT key, value FROM cursorDiskKV WHERE key >= ? AND key < ? ORDER BY key";
+
+function sessionOf(database: RowQueries, sessionId: string, data: JsonFields): DatabaseSession {
+  const { name } = data;
+  const title = typeof name === "string" ? name.trim() : "";
+  return {
+    sessionId,
+    entry: title === "" ? {} : { title, titleBy: "import" },
+    spawnedBy: null,
+    lines: () => bubbleLines(database, sessionId, data),
+  };
+}
+
+/** The messages in the order of the conversation's list, then those that it lacks. */
+function* bubbleLines(database: RowQueries, sessionId: string, data: JsonFields): Generator<string> {
+  const headers = data["fullConversationHeadersOnly"];
+  const listed = Array.isArray(headers) ? (headers as readonly unknown[]).filter(isJsonFields) : [];
+  const ids = new Set(listed.flatMap(({ bubbleId }) => (typeof bubbleId === "string" ? [bubbleId] : [])));
+  for (const id of ids) {
+    const [row] = database.all("SELECT value FROM cursorDiskKV WHERE key = ?", `bubbleId:${sessionId}:${id}`);
+    if (row !== undefined) yield bubbleLine(id, row["value"], false);
+  }
+  const prefix = `bubbleId:${sessionId}`;
+  for (const { key, value } of database.iterate(rowsUnder, `${prefix}:`, `${prefix};`)) {
+    const id = String(key).slice(prefix.length + 1);
+    if (!ids.has(id)) yield bubbleLine(id, value, true);
+  }
+}
+
+function bubbleLine(id: string, value: unknown, isUnlisted: boolean): string {
+  const bubble = objectIn(value);
+  const facts = { bubbleId: id, ...(isUnlisted ? { unlisted: true } : {}) };
+  if (bubble === null) return JSON.stringify({ ...facts, unread: true });
+  return JSON.stringify({ ...facts, bubble: withoutKeys(bubble, mostLevels) });
+}
+
+/** Nothing of a message lies deeper. */
+const mostLevels = 100;
+
+/** Names of fields that hold keys or tokens of the user. */
+const secretName = /(?:encryptionkey|accesstoken|refreshtoken|apikey|authtoken|password|secret)$/i;
+
+/** A value without the fields that hold secrets, at any depth. */
+function withoutKeys(value: unknown, levels: number): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (levels === 0) return null;
+  if (Array.isArray(value)) return (value as readonly unknown[]).map((one) => withoutKeys(one, levels - 1));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]) =>
+      secretName.test(name.slice(-40)) ? [] : [[name, withoutKeys(one, levels - 1)] as const],
+    ),
+  );
+}
+
+function objectIn(column: unknown): JsonFields | null {
+  const text = typeof column === "string" ? column : column instanceof Uint8Array ? Buffer.from(column).toString() : "";
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonFields(value) ? value : null;
+  } catch {
+    // Cut off, or of a version that encodes it: it is reported as unread.
+    return null;
+  }
+}

@@ -1,0 +1,16 @@
+import { fileOfLines, type ForeignFormat } from "../foreign-format.ts";
+import { createListReader } from "../message-list.ts";
+import { cursorDatabase } from "./cursor-database.ts";
+import { CursorBubbles } from "./cursor-bubbles.ts";
+
+/** Conversations in the global store of Cursor. */
+export const cursorFormat: ForeignFormat = {
+  name: "cursor",
+  program: "Cursor",
+  layout: () => fileOfLines,
+  // The store holds keys and tokens too: it is read only when somebody names it.
+  places: [],
+  database: cursorDatabase,
+  detect: () => null,
+  createReader: (options) => createListReader(new CursorBubbles(), options),
+};

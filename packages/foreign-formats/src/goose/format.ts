@@ -1,0 +1,32 @@
+import type { JsonFields } from "@throughline/openclaw-format/internal";
+import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
+import { createListReader } from "../message-list.ts";
+import { matchOfLines } from "../sample-lines.ts";
+import { gooseDatabase } from "./goose-database.ts";
+import { GooseMessages } from "./goose-messages.ts";
+
+/** Goose's sessions: its database, and the files of lines of versions before it. */
+export const gooseFormat: ForeignFormat = {
+  name: "goose",
+  program: "Goose",
+  layout: () => fileOfLines,
+  places: [
+    {
+      variables: ["XDG_DATA_HOME"],
+      home: ".local/share",
+      files: [
+        ["goose", "sessions", "sessions.db"],
+        ["goose", "sessions", /\.jsonl$/],
+      ],
+    },
+  ],
+  database: gooseDatabase,
+  detect: (sample) => matchOfLines(sample, matchOf),
+  createReader: (options) => createListReader(new GooseMessages(), options),
+};
+
+/** Only the first line of a file says where the program ran. */
+function matchOf({ working_dir: folder, message_count: count, description, role }: JsonFields): FormatMatch | null {
+  if (role !== undefined || typeof folder !== "string") return null;
+  return typeof count === "number" && typeof description === "string" ? "certain" : null;
+}

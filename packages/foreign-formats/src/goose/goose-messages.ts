@@ -1,0 +1,106 @@
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { blockBodies, hasSignature } from "../block-messages.ts";
+import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
+import { fieldsWithout, type RecordBody } from "../unit-records.ts";
+
+const knownFields: ReadonlySet<string> = new Set(["row", "id", "role", "created", "content"]);
+
+/** Reads the messages of a session. A message that the model does not see any more stands beside the conversation. */
+export class GooseMessages implements MessageList {
+  readonly name = "goose";
+  readonly sessionId = null;
+  readonly #entry = new Map<string, unknown>();
+
+  get entry(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(this.#entry);
+  }
+
+  frame(): ReadFrame {
+    return { bodies: [] };
+  }
+
+  element(value: JsonFields): ReadElement {
+    const { role, created: time, content, metadata, id } = value;
+    if (role === undefined) this.#note(value);
+    if (role !== "user" && role !== "assistant") return { bodies: [], isUnreadable: role !== undefined, time };
+    const seen = isJsonFields(metadata) ? metadata["agentVisible"] : undefined;
+    const bodies = Array.isArray(content) ? messageBodies(role, content as readonly unknown[], value) : null;
+    return { bodies: bodies ?? [], isUnreadable: bodies === null, time, id, isHidden: seen === false };
+  }
+
+  /** The first line of a file. */
+  #note({ working_dir: folder, description }: JsonFields): void {
+    if (typeof folder === "string" && folder !== "") this.#entry.set("cwd", folder);
+    if (typeof description !== "string" || description.trim() === "") return;
+    this.#entry.set("title", description.trim());
+    this.#entry.set("titleBy", "import");
+  }
+}
+
+function messageBodies(
+  role: "user" | "assistant",
+  content: readonly unknown[],
+  value: JsonFields,
+): readonly RecordBody[] | null {
+  const blocks = content.filter(isJsonFields).flatMap(blockOf);
+  if (blocks.length === 0) return [];
+  // Results of tools that a reply lists stand in messages of the user.
+  const isReply = (block: JsonFields): boolean => role === "assistant" && block["type"] !== "tool_result";
+  const runs = [
+    { role: "assistant", content: blocks.filter(isReply) },
+    { role: "user", content: blocks.filter((block) => !isReply(block)) },
+  ].filter((run) => run.content.length > 0);
+  const bodies = blockBodies(runs, {}, role === "assistant" && hasSignature(blocks));
+  const native = fieldsWithout(value, knownFields);
+  const more = Object.keys(native).length === 0 ? {} : { native };
+  return bodies?.map((body, index) => (index === 0 ? { ...body, ...more } : body)) ?? null;
+}
+
+/** A piece of content as a block of Anthropic's; what is for the screen is none. */
+function blockOf(piece: JsonFields): readonly JsonFields[] {
+  const { type, text, data, mimeType, id, thinking, signature } = piece;
+  switch (type) {
+    case "text":
+      return typeof text === "string" && text !== "" ? [{ type, text }] : [];
+    case "image":
+      return typeof data === "string" ? [{ type, source: { type: "base64", media_type: mimeType, data } }] : [];
+    case "thinking":
+      return [
+        { type, thinking: typeof thinking === "string" ? thinking : "", ...(signature === "" ? {} : { signature }) },
+      ];
+    case "redactedThinking":
+      return typeof data === "string" ? [{ type: "redacted_thinking", data }] : [];
+    case "toolRequest":
+    case "frontendToolRequest":
+      return callOf(id, piece["toolCall"]);
+    case "toolResponse":
+      return resultOf(id, piece["toolResult"]);
+    default:
+      return [];
+  }
+}
+
+/** A call that the program could not read has no name: it sends none either. */
+function callOf(id: unknown, call: unknown): readonly JsonFields[] {
+  const { value } = isJsonFields(call) ? call : {};
+  if (!isJsonFields(value) || typeof value["name"] !== "string" || typeof id !== "string") return [];
+  return [
+    { type: "tool_use", id, name: value["name"], input: isJsonFields(value["arguments"]) ? value["arguments"] : {} },
+  ];
+}
+
+function resultOf(id: unknown, result: unknown): readonly JsonFields[] {
+  if (typeof id !== "string" || !isJsonFields(result)) return [];
+  const { value, error } = result;
+  if (typeof error === "string") return [{ type: "tool_result", tool_use_id: id, content: error, is_error: true }];
+  // Older versions have the list alone.
+  const inner = isJsonFields(value) ? value : { content: value };
+  const pieces = Array.isArray(inner["content"]) ? (inner["content"] as readonly unknown[]).filter(isJsonFields) : [];
+  const content = pieces.flatMap((piece) => (piece["type"] === "resource" ? resourceText(piece) : blockOf(piece)));
+  return [{ type: "tool_result", tool_use_id: id, content, ...(inner["isError"] === true ? { is_error: true } : {}) }];
+}
+
+function resourceText({ resource }: JsonFields): readonly JsonFields[] {
+  const text = isJsonFields(resource) ? resource["text"] : null;
+  return typeof text === "string" && text !== "" ? [{ type: "text", text }] : [];
+}
