@@ -297,6 +297,23 @@ export const longSuites: readonly LongSuite[] = [
     full: files(["mutants"]),
     quick: files(["faults"]),
   }),
+  program(
+    "format-table",
+    "what is promised of each format of other programs, on the files of the corpus",
+    "tools/format-table.ts",
+    { full: [], quick: [] },
+    () => (process.env["THROUGHLINE_CORPUS"] === undefined ? "THROUGHLINE_CORPUS is not set" : null),
+  ),
+  tests("tests-foreign-formats", "every hostile value in every field of every format, every cut", {
+    project: "packages/foreign-formats",
+    full: files(["hostile-values"]),
+    quick: files(["hostile-values"]),
+  }),
+  tests("tests-transfer", "40 conversations from every format to every other", {
+    project: "packages/transfer",
+    full: files(["format-pairs"]),
+    quick: files(["format-pairs"]),
+  }),
   tests("tests-tools", "larger imports, more power cuts, all cases of both stores", {
     project: "tools",
     full: files(["import-scale", "power-cut", "random-histories", "stores-and-pi"]),

@@ -3,11 +3,15 @@ import type { WriteOptions, WrittenSession } from "./format-writer.ts";
 import { WrittenConversation } from "./write-conversation.ts";
 import { LossLog } from "./write-losses.ts";
 
-/** Gives the messages that a model would be sent now, in a provider's form; what they have no place for is reported. */
+/**
+ * Gives the messages that a model would be sent now, in a provider's form; what they have no place for is reported.
+ * @param marksFailures whether a message says that a result is of a failed call
+ */
 export function* sentMessages<Message>(
   session: WrittenSession,
   { rules, turn: messagesOf }: ProviderMapping<Message>,
   { onLoss }: WriteOptions,
+  marksFailures: boolean = true,
 ): Generator<Message> {
   const losses = new LossLog(onLoss);
   // What begins or ends a request is no part of the conversation.
@@ -15,6 +19,7 @@ export function* sentMessages<Message>(
   const conversation = new WrittenConversation(session, kept, losses);
   for (const turn of conversation.context()) {
     reportRole(turn, conversation, losses);
+    if (!marksFailures) reportFailures(turn, conversation, losses);
     yield* messagesOf(turn);
   }
   if (session.records.some(({ type }) => type === "message"))
@@ -26,4 +31,10 @@ function reportRole(turn: ReplayTurn, conversation: WrittenConversation, losses:
   const role = origin?.message?.role;
   if (turn.role !== "user" || role === undefined || role === "user" || role === "toolResult") return;
   losses.tell("changed", role === "compactionSummary" ? "summary as user text" : `${role} as user text`, origin);
+}
+
+function reportFailures(turn: ReplayTurn, conversation: WrittenConversation, losses: LossLog): void {
+  if (turn.role !== "user") return;
+  for (const { isError, recordId } of turn.results)
+    if (isError) losses.tell("left-out", "mark of a failed result", conversation.originOf(recordId));
 }

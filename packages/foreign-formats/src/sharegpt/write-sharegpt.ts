@@ -15,7 +15,7 @@ const mapping: ProviderMapping<JsonFields> = {
 /** Writes what a model would be sent now, as a data set of one conversation. */
 export const shareGptWriter: FormatWriter = documentWriter(
   { head: '[{"conversations":[', tail: "\n]}]\n" },
-  (session, options) => sentMessages(session, mapping, options),
+  (session, options) => sentMessages(session, mapping, options, false),
 );
 
 function turnsOf(turn: ReplayTurn): readonly JsonFields[] {
