@@ -10,9 +10,16 @@ import {
   type SessionStore,
   type SourcedRecord,
 } from "../../packages/core/src/index.ts";
-import { lineOf } from "./append-to-model.ts";
-import { listInModel, readInModel } from "./change-model.ts";
-import { findSession, ModelRefusal, stateOf, type ModelRecord, type SessionModel } from "./session-model.ts";
+import {
+  findSession,
+  lineOf,
+  listInModel,
+  type ModelRecord,
+  ModelRefusal,
+  readInModel,
+  type SessionModel,
+  stateOf,
+} from "../../packages/store-conformance/src/internal.ts";
 
 /** A store that is not what the model says. */
 export class HistoryProblem extends Error {

@@ -11,9 +11,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { SessionRecord } from "../../packages/core/src/index.ts";
-import { appendLineToModel } from "./append-to-model.ts";
 import type { DamageKind, ForeignLine, HistoryStep } from "./history-steps.ts";
-import type { ModelSession, SessionModel } from "./session-model.ts";
+import {
+  appendLineToModel,
+  type ModelSession,
+  type SessionModel,
+} from "../../packages/store-conformance/src/internal.ts";
 
 /** What happens to the files of a JSON Lines store without its handles: all of it allowed by its README. */
 export interface OtherPrograms {

@@ -1,8 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionRef, SessionState, SessionStore } from "../../packages/core/src/index.ts";
-import { appendToModel } from "./append-to-model.ts";
-import { forkInModel, moveInModel, redactInModel, removeInModel, saveInModel } from "./change-model.ts";
 import {
   HistoryProblem,
   modelOutcome,
@@ -15,7 +13,18 @@ import type { HistoryPlace, HistoryStore } from "./history-store.ts";
 import { historyKeys, type AppendStep, type History, type HistoryStep, type StepAddress } from "./history-steps.ts";
 import type { OtherPrograms } from "./other-programs.ts";
 import { draftsOf, fieldsOf, optionsOf } from "./plan-drafts.ts";
-import { findSession, stateOf, type ModelSession, type SessionModel } from "./session-model.ts";
+import {
+  appendToModel,
+  findSession,
+  forkInModel,
+  type ModelSession,
+  moveInModel,
+  redactInModel,
+  removeInModel,
+  saveInModel,
+  type SessionModel,
+  stateOf,
+} from "../../packages/store-conformance/src/internal.ts";
 
 /** What steps are played on. */
 export interface PlayContext {

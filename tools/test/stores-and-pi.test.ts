@@ -9,7 +9,6 @@ import { buildContext } from "../../packages/history/src/index.ts";
 import { conformanceCases } from "../../packages/store-conformance/src/internal.ts";
 import { runConformance } from "../../packages/store-conformance/src/index.ts";
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
-import { createMemoryStore } from "../../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 import { exportToFile, importPaths } from "../../packages/transfer/src/index.ts";
 import { makeQuickFolder } from "../../packages/store-jsonl/test/temporary-folder.ts";
@@ -52,7 +51,6 @@ describe("the stores in files and in SQLite", () => {
             const store = open(folder);
             return { store, dispose: () => store.close() };
           },
-          model: () => createMemoryStore(),
         });
         expect(results.filter(({ error }) => error !== null)).toEqual([]);
         passed.push(results.filter((result) => result.passed).map(({ id }) => id));

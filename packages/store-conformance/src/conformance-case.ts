@@ -6,7 +6,6 @@ interface CaseContext {
   readonly under: StoreUnderTest;
   readonly store: SessionStore;
   openWithCodec(codec: PayloadCodec): Promise<StoreUnderTest>;
-  model(): SessionStore;
 }
 
 /** One demand of the contract. */

@@ -1,4 +1,3 @@
-import type { SessionStore } from "@throughline/core";
 import type { ConformanceCase } from "./conformance-case.ts";
 import type { ConformanceAbility, ConformanceSetup, StoreUnderTest } from "./store-under-test.ts";
 
@@ -8,7 +7,6 @@ import type { ConformanceAbility, ConformanceSetup, StoreUnderTest } from "./sto
  */
 export async function runCase(conformanceCase: ConformanceCase, setup: ConformanceSetup): Promise<string | null> {
   const opened: StoreUnderTest[] = [];
-  const models: SessionStore[] = [];
   const under = await setup.open();
   opened.push(under);
   try {
@@ -25,23 +23,15 @@ export async function runCase(conformanceCase: ConformanceCase, setup: Conforman
         opened.push(coded);
         return coded;
       },
-      model: () => {
-        if (setup.model === undefined) throw new Error("A case that uses the model must declare the need.");
-        const model = setup.model();
-        models.push(model);
-        return model;
-      },
     });
     return null;
   } finally {
-    for (const model of models) await model.close();
     for (const each of opened) await each.dispose();
   }
 }
 
 function offers(setup: ConformanceSetup, under: StoreUnderTest, ability: ConformanceAbility): boolean {
   if (ability === "codec") return setup.openWithCodec !== undefined;
-  if (ability === "model") return setup.model !== undefined;
   if (ability === "exclusively") return under.store.exclusively !== undefined;
   return under[ability] !== undefined;
 }

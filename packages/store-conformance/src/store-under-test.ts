@@ -32,15 +32,12 @@ export interface ConformanceSetup {
   open(): Promise<StoreUnderTest>;
   /** The same with a codec around every payload. The codec is handed on as it is: a case may change its name and key and reopen. */
   openWithCodec?(codec: PayloadCodec): Promise<StoreUnderTest>;
-  /** A store known to be right, to compare with: `createMemoryStore`. */
-  model?(): SessionStore;
 }
 
 /** The kinds of a setup. */
 export const setupTable: OptionTable<ConformanceSetup> = {
   open: optionKinds.required(optionKinds.callback),
   openWithCodec: optionKinds.callback,
-  model: optionKinds.callback,
 };
 
 /** What a case may need of the setup; `exclusively` is the store's own. */
@@ -54,5 +51,4 @@ export type ConformanceAbility =
   | "damageEntry"
   | "holdElsewhere"
   | "exclusively"
-  | "codec"
-  | "model";
+  | "codec";

@@ -1,5 +1,4 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { createMemoryStore } from "@throughline/store-memory";
 import { afterAll, describe, it } from "vitest";
 import { isLongRun } from "../../../tools/test-size.ts";
 import { jsonlPlace } from "./served-stores.ts";
@@ -14,6 +13,5 @@ if (isLongRun)
     name,
     runner: { describe, it },
     open: () => openUnderTest(jsonlPlace),
-    model: () => createMemoryStore(),
   });
 else describe(name, () => it.skip("is part of npm run test:long", () => undefined));

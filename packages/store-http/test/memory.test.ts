@@ -1,5 +1,4 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { createMemoryStore } from "@throughline/store-memory";
 import { afterAll, describe, it } from "vitest";
 import { memoryPlace } from "./served-stores.ts";
 import { endServers, openUnderTest } from "./store-under-test.ts";
@@ -10,5 +9,4 @@ describeStoreConformance({
   name: "store-http over a server on memory",
   runner: { describe, it },
   open: () => openUnderTest(memoryPlace),
-  model: () => createMemoryStore(),
 });

@@ -1,5 +1,4 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { createMemoryStore } from "@throughline/store-memory";
 import { afterAll, describe, inject, it } from "vitest";
 import { isLongRun } from "../../../tools/test-size.ts";
 import { createPostgresPlaces } from "./postgres-places.ts";
@@ -20,6 +19,5 @@ if ("unavailable" in server) {
     name,
     runner: { describe, it },
     open: () => openUnderTest(places.make),
-    model: () => createMemoryStore(),
   });
 }

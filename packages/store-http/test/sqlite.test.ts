@@ -1,5 +1,4 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { createMemoryStore } from "@throughline/store-memory";
 import { afterAll, describe, it } from "vitest";
 import { isLongRun } from "../../../tools/test-size.ts";
 import { sqlitePlace } from "./served-stores.ts";
@@ -17,5 +16,4 @@ describeStoreConformance({
   name: "store-http over a server on SQLite",
   runner: { describe, it: (title, body) => (isLongRun || isOfBoth.test(title) ? it(title, body) : undefined) },
   open: () => openUnderTest(sqlitePlace),
-  model: () => createMemoryStore(),
 });

@@ -6,7 +6,6 @@ import { describeStoreConformance } from "@throughline/store-conformance";
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import { startHolder } from "@throughline/store-conformance/internal";
 import { createJsonlStore, type JsonlStoreOptions } from "@throughline/store-jsonl";
-import { createMemoryStore } from "@throughline/store-memory";
 import { describe, it } from "vitest";
 import { kitRunner } from "../../../tools/kit-runner.ts";
 import { damageEntry } from "./damage-entry.ts";
@@ -55,7 +54,6 @@ describeStoreConformance({
   runner: kitRunner,
   open: () => open(),
   openWithCodec: (codec) => open({ codec }),
-  model: () => createMemoryStore(),
 });
 
 // What the index answers otherwise: the cases of lists, and those where nothing fits the codec.

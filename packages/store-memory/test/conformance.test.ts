@@ -52,5 +52,4 @@ describeStoreConformance({
   runner: { describe, it },
   open: () => open(),
   openWithCodec: (codec) => open(codec),
-  model: () => createMemoryStore(),
 });

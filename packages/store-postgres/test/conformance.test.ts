@@ -1,5 +1,4 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { createMemoryStore } from "@throughline/store-memory";
 import process from "node:process";
 import { afterAll, describe, inject, it } from "vitest";
 import { kitRunner } from "../../../tools/kit-runner.ts";
@@ -31,6 +30,5 @@ if ("unavailable" in place) {
     runner: kitRunner,
     open: () => openUnderTest(url, undefined, options),
     openWithCodec: (codec) => openUnderTest(url, codec, options),
-    model: () => createMemoryStore(),
   });
 }

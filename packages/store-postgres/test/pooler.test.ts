@@ -2,7 +2,6 @@ import { conformanceCases } from "@throughline/store-conformance/internal";
 import { runConformance } from "@throughline/store-conformance";
 import { type SessionRef, ThroughlineError } from "@throughline/core";
 import { createPostgresStore } from "@throughline/store-postgres";
-import { createMemoryStore } from "@throughline/store-memory";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startPooler, type Pooler } from "./start-pooler.ts";
 import { endPools, newSchema, openUnderTest } from "./store-under-test.ts";
@@ -96,7 +95,6 @@ describe.skipIf(typeof started === "string")(
       const results = await runConformance({
         cases,
         open: () => openUnderTest(url, undefined, { notify: false }),
-        model: () => createMemoryStore(),
       });
       expect(results.filter(({ error }) => error !== null)).toEqual([]);
       expect(results.filter(({ passed }) => passed).length).toBeGreaterThan(40);

@@ -1,5 +1,4 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { createMemoryStore } from "@throughline/store-memory";
 import { kitRunner } from "../../../tools/kit-runner.ts";
 import { openUnderTest } from "./store-under-test.ts";
 
@@ -8,5 +7,4 @@ describeStoreConformance({
   runner: kitRunner,
   open: () => openUnderTest(),
   openWithCodec: (codec) => openUnderTest(codec),
-  model: () => createMemoryStore(),
 });

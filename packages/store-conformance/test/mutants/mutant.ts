@@ -8,7 +8,6 @@ import type {
   SessionStore,
 } from "@throughline/core";
 import type { ConformanceSetup, StoreUnderTest } from "@throughline/store-conformance";
-import { createMemoryStore } from "@throughline/store-memory";
 import { delegate, openBaseStore } from "../base-store.ts";
 
 /** What the handles of one broken store share. */
@@ -42,7 +41,7 @@ export function mutantSetup({ handle, codec, under }: Mutant): ConformanceSetup 
     const base = openBaseStore({ wrap, ...(used === undefined ? {} : { codec: used }) });
     return under === undefined ? base : { ...base, ...under(base) };
   };
-  return { open: () => open(), openWithCodec: (given) => open(given), model: () => createMemoryStore() };
+  return { open: () => open(), openWithCodec: (given) => open(given) };
 }
 
 type AnyPage = RecordPage<ReadPayload>;

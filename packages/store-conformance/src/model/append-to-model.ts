@@ -1,4 +1,4 @@
-import { isSideRecord } from "../../packages/core/src/internal.ts";
+import { isSideRecord } from "@throughline/core/internal";
 import {
   type AppendDraft,
   type AppendOptions,
@@ -7,7 +7,7 @@ import {
   type SessionRef,
   type SourcedDraft,
   type TurnRequest,
-} from "../../packages/core/src/index.ts";
+} from "@throughline/core";
 import {
   findSession,
   foundSession,

@@ -6,8 +6,8 @@ import type {
   SessionEntry,
   SessionRef,
   SessionState,
-} from "../../packages/core/src/index.ts";
-import { redactionTombstone } from "../../packages/core/src/internal.ts";
+} from "@throughline/core";
+import { redactionTombstone } from "@throughline/core/internal";
 import { lineOf } from "./append-to-model.ts";
 import {
   findSession,

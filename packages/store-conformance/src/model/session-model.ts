@@ -8,7 +8,7 @@ import type {
   SessionRecord,
   SessionRef,
   SessionState,
-} from "../../packages/core/src/index.ts";
+} from "@throughline/core";
 
 /*
  * What a store has to hold, as plain data, and what its contract says of each operation, in as few words as it takes.
