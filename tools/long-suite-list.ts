@@ -309,9 +309,9 @@ export const longSuites: readonly LongSuite[] = [
     full: files(["hostile-values"]),
     quick: files(["hostile-values"]),
   }),
-  tests("tests-transfer", "40 conversations from every format to every other", {
+  tests("tests-transfer", "40 conversations from every format to every other, larger lines and contents", {
     project: "packages/transfer",
-    full: files(["format-pairs"]),
+    full: files(["format-pairs", "hostile-sizes"]),
     quick: files(["format-pairs"]),
   }),
   tests("tests-tools", "larger imports, more power cuts, all cases of both stores", {

@@ -1,4 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/internal";
 import { detectForeignFormat, foreignFormats, type FileLayout, type ForeignFormat } from "@throughline/foreign-formats";
 import { decodeLine } from "@throughline/openclaw-format";
 import { joinPath } from "@throughline/openclaw-format/internal";
@@ -158,6 +159,7 @@ export async function* foreignFolder(
 async function* placedFile(path: string, companions: CompanionFiles): AsyncGenerator<FoundSource> {
   if (await isDatabaseFile(path)) return yield* databaseFile(path);
   const beginning = await foreignBeginning(path);
+  if (beginning === null && path.endsWith(".zst")) throw compressedFile(path);
   if (beginning === null) {
     const what = JSON.stringify(path);
     throw new ThroughlineError("FORMAT_UNKNOWN", `${what} lies where sessions do and does not begin like one.`, {
@@ -167,11 +169,20 @@ async function* placedFile(path: string, companions: CompanionFiles): AsyncGener
   yield* foreignSources(path, beginning, companions);
 }
 
+function compressedFile(path: string): ThroughlineError {
+  return new ThroughlineError("FORMAT_UNKNOWN", `${JSON.stringify(path)} is compressed, and is not read.`, {
+    details: { path },
+    remedy: `Unpack it with \`zstd -d ${shellWord(path)}\` and import again.`,
+  });
+}
+
 /** Where a path may stand in the folders of a program: what is above it must be named as the program names it. */
 function placesBelow(path: string): readonly PlacedFiles[] {
   const above = path.split(/[/\\]/);
   const patterns = [...foreignFormats.values()].flatMap(({ places }) => places.flatMap(({ files }) => files));
-  return patterns.flatMap((parts) =>
+  // A program keeps its files in other folders on other systems, under the same names.
+  const distinct = new Map(patterns.map((parts) => [parts.join("/"), parts])).values();
+  return [...distinct].flatMap((parts) =>
     parts.flatMap((_, depth) => {
       const ours = above.slice(above.length - depth);
       const isThere = ours.length === depth && parts.slice(0, depth).every((part, at) => fits(part, ours[at] ?? ""));

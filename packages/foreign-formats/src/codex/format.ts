@@ -6,6 +6,7 @@ import { createCodexReader } from "./read-codex.ts";
 import { codexWriter } from "./write-codex.ts";
 
 const rollout = /^rollout-.{1,80}\.jsonl$/;
+const compressed = /^rollout-.{1,80}\.jsonl\.zst$/;
 const year = /^\d{4}$/;
 const twoDigits = /^\d{2}$/;
 
@@ -21,6 +22,9 @@ export const codexFormat: ForeignFormat = {
       files: [
         ["sessions", year, twoDigits, twoDigits, rollout],
         ["archived_sessions", rollout],
+        // Compressed by newer versions: found, so that an import reports them.
+        ["sessions", year, twoDigits, twoDigits, compressed],
+        ["archived_sessions", compressed],
       ],
     },
   ],
