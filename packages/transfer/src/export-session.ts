@@ -13,6 +13,7 @@ import { foreignFormats, type ForeignFormatName } from "@throughline/foreign-for
 import { claw0Lines } from "./export-claw0.ts";
 import { foreignParts } from "./export-foreign.ts";
 import { exportTable, workingDirectoryOf, type ExportOptions } from "./export-types.ts";
+import { asPiRecord } from "./pi-message.ts";
 import { supersededCount } from "./continued-line.ts";
 import { UnknownRows } from "./unknown-rows.ts";
 import { importedRecords, noteSeqs, receiptChain } from "./import-receipt.ts";
@@ -77,6 +78,7 @@ async function* exportedParts(
   const { lastSeq, headId } = state.head;
   const [newest] = receipts;
   const tracker = new HeadTracker(newest);
+  const importedSeq = newest === undefined ? 0 : importedRecords(newest);
   const notes = new Set(receipts.flatMap(noteSeqs));
   const continued = new Map(receipts.flatMap((receipt) => receipt.continued ?? []).map((line) => [line.id, line]));
   let lastLineSeq = lastSeq;
@@ -100,7 +102,9 @@ async function* exportedParts(
         options.onRemark?.({ seq: stored.seq, id: stored.id, what: "left-out", reason });
         continue;
       }
-      const line = isExact ? exactLine(stored) : versionThreeLine(stored, state, { options, needsHeader, unknown });
+      const line = isExact
+        ? exactLine(stored)
+        : versionThreeLine(stored, state, { options, needsHeader, unknown, importedSeq });
       if (line === null) continue;
       if (needsHeader && stored.record.type !== "session") yield* addedHeader(state, options);
       needsHeader = false;
@@ -197,14 +201,16 @@ interface LineContext {
   readonly needsHeader: boolean;
   /** Null for pi, which follows a record that hangs on nothing. */
   readonly unknown: UnknownRows | null;
+  /** Records up to this one came from a file. */
+  readonly importedSeq: number;
 }
 
 function versionThreeLine(
   stored: SourcedRecord,
   state: SessionState,
-  { options, needsHeader, unknown }: LineContext,
+  { options, needsHeader, unknown, importedSeq }: LineContext,
 ): RecordSource | null {
-  const { record, source, isSourceCanonical, seq } = stored;
+  const { record, source, seq } = stored;
   if (record.type === "session") {
     if (needsHeader) return headerLine(stored, state, options);
     options.onRemark?.({ seq, id: record.id, what: "left-out", reason: "a second header" });
@@ -224,7 +230,13 @@ function versionThreeLine(
     });
     return null;
   }
-  return unknown === null ? (isSourceCanonical ? source : serializeRecord(record)) : unknown.lineOf(stored);
+  // Lines of pi and OpenClaw go as they came in.
+  const isTheirs = seq <= importedSeq && typeof record["sourceFormat"] !== "string";
+  const { record: fitted, added } = isTheirs ? { record, added: null } : asPiRecord(record);
+  if (added !== null) options.onRemark?.({ seq, id: record.id, what: "added", reason: added });
+  const line = fitted === record ? stored : { ...stored, record: fitted, isSourceCanonical: false };
+  if (unknown !== null) return unknown.lineOf(line);
+  return line.isSourceCanonical ? source : serializeRecord(fitted);
 }
 
 /** A header that says version 3 (or, for OpenClaw, 4) already stays as it is. */

@@ -13,10 +13,17 @@ export const opencodeWriter: FormatWriter = {
     (session) => ({ head: `{"info":${JSON.stringify(infoOf(session))},"messages":[`, tail: "\n]}\n" }),
     (session, options) => new OpencodeDocument(session, options).all(),
   ),
-  sessionId: ({ sessionId, createdAtMs }) => idOf("ses", createdAtMs, 0, sessionId),
+  sessionId: writtenId,
 };
 
-function infoOf({ sessionId, cwd, label, title, createdAtMs }: WrittenSession): JsonFields {
+/** The program takes no session with an id of another form. */
+function writtenId({ sessionId, createdAtMs }: Pick<WrittenSession, "sessionId" | "createdAtMs">): string {
+  return sessionId.startsWith("ses_") ? sessionId : idOf("ses", createdAtMs, 0, sessionId);
+}
+
+function infoOf(session: WrittenSession): JsonFields {
+  const { cwd, label, title, createdAtMs } = session;
+  const sessionId = writtenId(session);
   return {
     id: sessionId,
     slug: sessionId.slice(-8).toLowerCase(),
@@ -38,6 +45,7 @@ function idOf(prefix: string, atMs: number, count: number, text: string): string
 class OpencodeDocument {
   readonly #session: WrittenSession;
   readonly #options: WriteOptions;
+  readonly #sessionId: string;
   #atMs: number;
   #count = 0;
   #promptId = "";
@@ -45,10 +53,13 @@ class OpencodeDocument {
   constructor(session: WrittenSession, options: WriteOptions) {
     this.#session = session;
     this.#options = options;
+    this.#sessionId = writtenId(session);
     this.#atMs = session.createdAtMs;
   }
 
   *all(): Generator<JsonFields> {
+    if (this.#sessionId !== this.#session.sessionId)
+      this.#options.onLoss({ what: "changed", kind: "id of the session", recordId: null });
     for (const { role, metadata, parts } of uiMessagesOf(this.#session, this.#options)) {
       const stated = isJsonFields(metadata) ? metadata : {};
       const createdMs = Date.parse(String(stated["createdAt"]));
@@ -122,13 +133,13 @@ class OpencodeDocument {
   }
 
   #place(id: string): JsonFields {
-    return { id, sessionID: this.#session.sessionId };
+    return { id, sessionID: this.#sessionId };
   }
 
   #id(prefix: string): string {
     this.#count += 1;
     // More of one millisecond would begin anew.
     if (this.#count % 4096 === 0) this.#atMs += 1;
-    return idOf(prefix, this.#atMs, this.#count, `${this.#session.sessionId} ${this.#count}`);
+    return idOf(prefix, this.#atMs, this.#count, `${this.#sessionId} ${this.#count}`);
   }
 }
