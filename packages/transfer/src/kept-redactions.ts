@@ -56,7 +56,11 @@ function withheldDraft(withheld: SessionRecord, redaction: SessionRecord, sizeBy
 
 /** What repeats the records, and summaries made of them, are out of use in the new session too. */
 export async function redactCopies(store: SessionStore, ref: SessionRef, redactions: Redactions): Promise<void> {
-  const byReason = Map.groupBy(redactions.values(), ({ data }) => String((data as { reason?: unknown }).reason));
+  // A source that was written over may have lost some of them.
+  const there: SessionRecord[] = [];
+  for await (const page of store.read(ref))
+    for (const { id } of page.records) there.push(...[redactions.get(id)].filter((one) => one !== undefined));
+  const byReason = Map.groupBy(there, ({ data }) => String((data as { reason?: unknown }).reason));
   for (const [reason, records] of byReason) {
     await redactRecords(
       store,

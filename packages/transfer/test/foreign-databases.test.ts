@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { buildContext } from "@throughline/history";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { SessionStore } from "@throughline/core";
+import { redactRecords, type SessionStore } from "@throughline/core";
 import type { ImportSource } from "@throughline/transfer";
 import { describe, expect, it } from "vitest";
 import { exported, fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
@@ -99,6 +99,41 @@ describe("the database of opencode", () => {
     expect(await said(store, source)).toEqual(["user: A"]);
     run(path, "UPDATE part SET data = ? WHERE id = 'p1'", ['{"type":"text","text":"Z"}']);
     expect((await importAll(store, path))[0]?.error?.code).toBe("SOURCE_CHANGED");
+  });
+});
+
+describe("a database whose rows are written over", () => {
+  it("keeps what was redacted away, refuses rows that changed, and leaves a purged session alone", async () => {
+    using folder = fixtureFolder();
+    const path = folder.at("opencode.db");
+    run(path, opencodeTables);
+    run(path, addSession, ["ses_1", null, "T", null]);
+    run(path, addMessage, ["msg_1", 1, user], ["msg_2", 2, user]);
+    run(
+      path,
+      addPart,
+      ["p1", "msg_1", '{"type":"text","text":"A"}'],
+      ["p2", "msg_2", '{"type":"text","text":"sk-secret"}'],
+    );
+    await using store = createMemoryStore();
+    const [source] = (await importAll(store, path)) as [ImportSource];
+    await redactRecords(store, refOf(source), ["msg_2"], { reason: "secret" });
+    expect((await importAll(store, path))[0]?.state).toBe("unchanged");
+    run(path, addMessage, ["msg_3", 3, user]);
+    run(path, addPart, ["p3", "msg_3", '{"type":"text","text":"C"}']);
+    expect((await importAll(store, path))[0]).toMatchObject({ state: "grown", records: 1 });
+    expect(JSON.stringify(await recordsOf(store, refOf(source)))).not.toContain("sk-secret");
+    // The program took a message back: what it has now is imported beside.
+    run(path, "DELETE FROM message WHERE id = 'msg_2'");
+    expect((await importAll(store, path))[0]?.error?.code).toBe("SOURCE_CHANGED");
+    expect(await said(store, source)).toHaveLength(3);
+    const [beside] = await importAll(store, path, { key: "agent:main:import:direct:beside" });
+    expect([beside?.state, beside?.error?.message]).toEqual(["imported", undefined]);
+    expect(await said(store, beside)).toEqual(["user: A", "user: C"]);
+    await store.remove(refOf(beside as ImportSource), { purge: true });
+    await store.remove(refOf(source), { purge: true });
+    const [left] = await importAll(store, path);
+    expect([left?.state, left?.findings.map(({ code }) => code)]).toEqual(["skipped", ["SESSION_LEFT_ALONE"]]);
   });
 });
 

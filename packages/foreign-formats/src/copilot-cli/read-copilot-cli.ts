@@ -1,7 +1,8 @@
-import type { Finding, RecordSource, Usage } from "@throughline/core";
+import type { Finding, RecordSource } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
+import { provider, RunUsage } from "./run-usage.ts";
 import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 
 /** Creates a reader of a session's events. */
@@ -9,14 +10,13 @@ export function createCopilotCliReader(options: ForeignReaderOptions): ForeignRe
   return new CopilotCliReader(options);
 }
 
-const provider = "github-copilot";
-
 class CopilotCliReader implements ForeignReader {
   headId: string | null = null;
   sessionId: string | null = null;
   readonly spawnedBy = null;
   readonly #records: UnitRecords;
   readonly #entry = new Map<string, unknown>();
+  readonly #runs = new RunUsage();
   /** Tools by the calls of the conversation; those without a result are open. */
   readonly #toolNames = new Map<string, string>();
   /** The reply that calls belong to which only their execution states. */
@@ -89,7 +89,7 @@ class CopilotCliReader implements ForeignReader {
       case "tool.execution_complete":
         return this.#result(data);
       case "session.shutdown":
-        return usageRecords(data["modelMetrics"]);
+        return this.#runs.recordsOf(data);
       default:
         return [];
     }
@@ -162,30 +162,4 @@ function replyBody(content: readonly JsonFields[], model: unknown): RecordBody {
     type: "message",
     message: { role: "assistant", content, ...author, ...(isCalling ? { stopReason: "toolUse" } : {}) },
   };
-}
-
-/** The program counts a run as a whole, by model, and what was cached into the input. */
-function usageRecords(metrics: unknown): readonly RecordBody[] {
-  if (!isJsonFields(metrics)) return [];
-  return Object.entries(metrics).flatMap(([model, facts]) => {
-    const counts = isJsonFields(facts) && isJsonFields(facts["usage"]) ? facts["usage"] : {};
-    const count = (name: string): number => {
-      const value = counts[name];
-      return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-    };
-    const [cacheRead, cacheWrite] = [count("cacheReadTokens"), count("cacheWriteTokens")];
-    const input = Math.max(0, count("inputTokens") - cacheRead - cacheWrite);
-    const [output, reasoning] = [count("outputTokens"), count("reasoningTokens")];
-    const totalTokens = input + output + cacheRead + cacheWrite;
-    if (totalTokens === 0) return [];
-    const usage: Usage = {
-      input,
-      output,
-      cacheRead,
-      cacheWrite,
-      totalTokens,
-      ...(reasoning === 0 ? {} : { reasoning }),
-    };
-    return [{ type: "usage", kind: "copilot-cli.run", usage, provider, model }];
-  });
 }

@@ -117,4 +117,18 @@ describe("a session of GitHub Copilot CLI", () => {
       }
     },
   );
+
+  it("counts a run once, however often it ends, and each run by itself", () => {
+    const shutdown = (sessionStartTime: unknown, inputTokens: number, outputTokens: number): Fields =>
+      event("session.shutdown", { sessionStartTime, modelMetrics: { m: { usage: { inputTokens, outputTokens } } } });
+    const totals = (...events: readonly Fields[]): readonly unknown[] =>
+      readUnits("copilot-cli", jsonLines(start, ...events)).records.flatMap(({ record }) =>
+        record.type === "usage" ? [(record["usage"] as { readonly totalTokens: number }).totalTokens] : [],
+      );
+    expect(totals(shutdown(1, 30, 5), shutdown(1, 50, 9), shutdown(1, 50, 9))).toEqual([35, 24]);
+    expect(totals(shutdown(1, 30, 5), shutdown(2, 50, 9))).toEqual([35, 59]);
+    // Fewer than before: the program counted from nothing again.
+    expect(totals(shutdown(1, 30, 5), shutdown(1, 10, 9))).toEqual([35, 19]);
+    expect(totals(shutdown(undefined, 30, 5), shutdown(undefined, 30, 5))).toEqual([35, 35]);
+  });
 });

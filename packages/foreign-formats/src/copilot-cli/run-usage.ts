@@ -1,0 +1,53 @@
+import type { Usage } from "@throughline/core";
+import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import type { RecordBody } from "../unit-records.ts";
+
+export const provider = "github-copilot";
+
+const countNames = ["inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens"] as const;
+type Counts = Readonly<Record<(typeof countNames)[number], number>>;
+
+/**
+ * What the program counts at the end of each run, by model. A run that ends several times states the same time of its start, and
+ * its later counts include the earlier ones.
+ */
+export class RunUsage {
+  readonly #counted = new Map<string, Counts>();
+
+  /** The usage that a shutdown adds, a record for each model. */
+  recordsOf({ modelMetrics: metrics, sessionStartTime: start }: JsonFields): readonly RecordBody[] {
+    if (!isJsonFields(metrics)) return [];
+    return Object.entries(metrics).flatMap(([model, facts]) => {
+      const counts = countsIn(facts);
+      const run = typeof start === "number" || typeof start === "string" ? `${start} ${model}` : null;
+      const before = run === null ? undefined : this.#counted.get(run);
+      if (run !== null) this.#counted.set(run, counts);
+      const isContinued = before !== undefined && countNames.every((name) => counts[name] >= before[name]);
+      const usage = usageOf(isContinued ? difference(counts, before) : counts);
+      return usage === null ? [] : [{ type: "usage", kind: "copilot-cli.run", usage, provider, model }];
+    });
+  }
+}
+
+function countsIn(facts: unknown): Counts {
+  const stated = isJsonFields(facts) && isJsonFields(facts["usage"]) ? facts["usage"] : {};
+  const count = (name: string): number => {
+    const value = stated[name];
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+  };
+  return Object.fromEntries(countNames.map((name) => [name, count(name)])) as Counts;
+}
+
+function difference(counts: Counts, before: Counts): Counts {
+  return Object.fromEntries(countNames.map((name) => [name, counts[name] - before[name]])) as Counts;
+}
+
+/** Cached tokens are inside of the input. */
+function usageOf(counts: Counts): Usage | null {
+  const { outputTokens: output, cacheReadTokens: cacheRead, cacheWriteTokens: cacheWrite, reasoningTokens } = counts;
+  const input = Math.max(0, counts.inputTokens - cacheRead - cacheWrite);
+  const totalTokens = input + output + cacheRead + cacheWrite;
+  if (totalTokens === 0) return null;
+  const usage = { input, output, cacheRead, cacheWrite, totalTokens };
+  return reasoningTokens === 0 ? usage : { ...usage, reasoning: reasoningTokens };
+}
