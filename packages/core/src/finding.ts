@@ -141,6 +141,10 @@ const table = {
     severity: "error",
     remedy: "What was written after the backup is only in the damaged file, which is kept beside the store.",
   },
+  SOURCE_UNREAD: {
+    severity: "warning",
+    remedy: "What the message names stays in the source; look at it with the program that wrote it.",
+  },
   TAIL_CONTINUED: {
     severity: "info",
     remedy: "Nothing to do: the line is taken as it is now; what was imported of it before is kept and left out.",

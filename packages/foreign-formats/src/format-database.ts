@@ -25,6 +25,8 @@ export interface DatabaseSession {
   readonly entry: Readonly<Record<string, unknown>>;
   /** The session that spawned it, by its id in the database. */
   readonly spawnedBy: string | null;
+  /** What of the session no line has, in a sentence each. Absent: nothing. */
+  readonly unread?: readonly string[];
   /** A JSON object for each unit, without line feeds. The same rows give the same texts. */
   lines(): Iterable<string>;
 }

@@ -1,3 +1,4 @@
+import { createFinding } from "@throughline/core";
 import { foreignFormats, type ForeignFormat } from "@throughline/foreign-formats";
 import { databaseSource } from "./database-session.ts";
 import { guarded, type FoundSource } from "./found-source.ts";
@@ -19,7 +20,8 @@ export function formatOfDatabase(database: ForeignDatabase): ForeignFormat | nul
 /** The sessions of a database of another program. A row, or several that belong together, is a line. */
 export async function* formatDatabase(database: ForeignDatabase, format: ForeignFormat): AsyncGenerator<FoundSource> {
   for (const session of format.database?.sessions(database) ?? []) {
-    const { sessionId, entry, spawnedBy, lines } = session;
+    const { sessionId, entry, spawnedBy, lines, unread = [] } = session;
+    const path = `${database.path}#${sessionId}`;
     const source = databaseSource({
       databasePath: database.path,
       format: format.name,
@@ -30,7 +32,7 @@ export async function* formatDatabase(database: ForeignDatabase, format: Foreign
       lines,
       isArchived: false,
       archivedAtMs: null,
-      findings: [],
+      findings: unread.map((message) => createFinding("SOURCE_UNREAD", message, { path })),
     });
     const found = { ...source, foreign: format, ...(spawnedBy === null ? {} : { spawnedBy }) };
     yield* guarded(source.path, one(found));

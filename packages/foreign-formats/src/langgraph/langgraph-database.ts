@@ -16,7 +16,21 @@ export const langgraphDatabase: FormatDatabase = {
 };
 
 function threadOf(database: RowQueries, sessionId: string): DatabaseSession {
-  return { sessionId, entry: {}, spawnedBy: null, lines: () => checkpointLines(database, sessionId) };
+  const unread = pendingWrites(database, sessionId);
+  return { sessionId, entry: {}, spawnedBy: null, unread, lines: () => checkpointLines(database, sessionId) };
+}
+
+/** The program applies what is written behind the newest checkpoint when the thread continues; an interrupt waits there. */
+function pendingWrites(database: RowQueries, threadId: string): readonly string[] {
+  const newest = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''";
+  const sql =
+    "SELECT channel, count(*) AS number FROM writes WHERE thread_id = ? AND checkpoint_ns = '' " +
+    `AND checkpoint_id = (${newest}) GROUP BY channel ORDER BY channel`;
+  const rows = database.all(sql, threadId, threadId);
+  const channels = rows.map(({ channel, number }) => `${String(channel).slice(0, 100)}: ${String(number)}`);
+  return channels.length === 0
+    ? []
+    : [`Pending writes of the newest checkpoint are not read (${channels.join(", ")}).`];
 }
 
 /**

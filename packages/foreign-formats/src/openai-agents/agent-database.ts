@@ -16,6 +16,7 @@ function sessionOf(database: RowQueries, sessionId: string): DatabaseSession {
     sessionId,
     entry: {},
     spawnedBy: null,
+    unread: unreadOf(database, sessionId),
     *lines() {
       for (const { id, message_data: data, created_at: at } of database.iterate(sql, sessionId)) {
         // SQLite's times are in UTC and do not say so.
@@ -24,4 +25,19 @@ function sessionOf(database: RowQueries, sessionId: string): DatabaseSession {
       }
     },
   };
+}
+
+/** Tables that `AdvancedSQLiteSession` has beside. Its rows of all branches lie in the same table of messages. */
+function unreadOf(database: RowQueries, sessionId: string): readonly string[] {
+  const count = (table: string, what: string): number => {
+    if (!database.columns(table).has("session_id") || (what !== "*" && !database.columns(table).has(what))) return 0;
+    const counted = what === "*" ? "*" : `DISTINCT ${what}`;
+    const [row] = database.all(`SELECT count(${counted}) AS number FROM ${table} WHERE session_id = ?`, sessionId);
+    return Number(row?.["number"] ?? 0);
+  };
+  const [branches, usages] = [count("message_structure", "branch_id"), count("turn_usage", "*")];
+  return [
+    ...(branches > 1 ? [`${branches} branches of the session are read as one, in the order of their rows.`] : []),
+    ...(usages > 0 ? [`Rows of usage are not read: ${usages} (table turn_usage).`] : []),
+  ];
 }
