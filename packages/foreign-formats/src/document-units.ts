@@ -258,7 +258,7 @@ class FieldNames {
 }
 
 /** Bytes that belong to the unit that is being read. */
-class PendingBytes {
+export class PendingBytes {
   readonly #maxBytes: number;
   #parts: Uint8Array[] = [];
   #keptBytes = 0;

@@ -4,6 +4,7 @@ import type { DocumentPart, ListPlace } from "./document-units.ts";
 import type { FormatDatabase } from "./format-database.ts";
 import type { FormatWriter } from "./format-writer.ts";
 import type { ForeignFormatName } from "./names.ts";
+import type { TextCutter } from "./text-units.ts";
 
 /** How a program keeps its sessions, and what that means as records. */
 export interface ForeignFormat {
@@ -27,12 +28,14 @@ export interface ForeignFormat {
 
 /** What a file is cut into. */
 export interface FileLayout {
-  /** Lines, or the elements of the one list that a document holds. */
-  readonly unit: "line" | "document";
+  /** Lines, the elements of the one list that a document holds, or pieces of a text. */
+  readonly unit: "line" | "document" | "text";
   /** In a document: where the list may be. */
   readonly lists: readonly ListPlace[];
   /** Where a file holds several sessions: what each of them is, a document by itself. Null: the file is one session. */
   readonly sessions: "lines" | "elements" | null;
+  /** Of a text: finds where its pieces end. */
+  readonly createCutter?: () => TextCutter;
 }
 
 /** A file of lines that is one session. */

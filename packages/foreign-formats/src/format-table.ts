@@ -1,4 +1,5 @@
 import { aiSdkFormat } from "./ai-sdk/format.ts";
+import { aiderFormat } from "./aider/format.ts";
 import { anthropicFormat } from "./anthropic/format.ts";
 import { claudeCodeFormat } from "./claude-code/format.ts";
 import { clineFormat } from "./cline/format.ts";
@@ -30,6 +31,7 @@ export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new
     clineFormat,
     cursorFormat,
     gooseFormat,
+    aiderFormat,
     anthropicFormat,
     shareGptFormat,
   ].map((format) => [format.name, format]),

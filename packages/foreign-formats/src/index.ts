@@ -15,5 +15,7 @@ export type {
 } from "./foreign-format.ts";
 export type { DatabaseFields, DatabaseSession, FormatDatabase, RowQueries } from "./format-database.ts";
 export { isUuid } from "./made-ids.ts";
+export { createTextSplitter } from "./text-units.ts";
+export type { TextCutter } from "./text-units.ts";
 export type { ForeignFormatName, WritableFormatName } from "./names.ts";
 export type { FormatLoss, FormatWriter, PlacedSession, WriteOptions, WrittenSession } from "./format-writer.ts";

@@ -12,12 +12,13 @@ export const foreignFormatNames = [
   "cline",
   "cursor",
   "goose",
+  "aider",
   "anthropic",
   "sharegpt",
 ] as const;
 
 /** Those of them that are read only. */
-const readFormatNames = ["langgraph", "copilot-cli", "cline", "cursor", "goose"] as const;
+const readFormatNames = ["langgraph", "copilot-cli", "cline", "cursor", "goose", "aider"] as const;
 type ReadFormatName = (typeof readFormatNames)[number];
 
 /** A format that is read. */

@@ -54,7 +54,7 @@ function* mutants({ path, values }: SampleText): Generator<{ readonly what: stri
       for (const by of hostile)
         yield {
           what: `${at} ${place.join(".")} = ${by.slice(0, 40)}`,
-          text: text.replace(JSON.stringify(mark), () => by),
+          text: text.replace(path.endsWith(".md") ? mark : JSON.stringify(mark), () => by),
         };
       yield {
         what: `${at} ${place.join(".")} absent`,
@@ -91,7 +91,7 @@ describe("a file of a format with any value in any of its fields", () => {
         // No value of a file is a prototype here.
         expect(Object.getPrototypeOf(session.reader.entry)).toBe(Object.prototype);
       }
-      expect(count).toBeGreaterThan(250);
+      expect(count).toBeGreaterThan(150);
       expect(({} as { readonly type?: unknown }).type).toBeUndefined();
     },
   );

@@ -2,6 +2,7 @@ import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import { isSideRecord } from "@throughline/core/internal";
 import {
   createDocumentSplitter,
+  createTextSplitter,
   foreignFormats,
   type ForeignFormat,
   type ForeignFormatName,
@@ -51,6 +52,10 @@ interface CutUnit extends Omit<UnitPlace, "line"> {
 /** Lines, or the pieces of a document. */
 function unitsOf(format: ForeignFormat, bytes: Uint8Array, path: string): readonly CutUnit[] {
   const layout = format.layout({ path, head: bytes.subarray(0, 64 * 1024), isWhole: bytes.length <= 64 * 1024 });
+  if (layout.createCutter !== undefined) {
+    const splitter = createTextSplitter(layout.createCutter(), bytes.length);
+    return [...splitter.push(bytes), ...splitter.end()];
+  }
   if (layout.unit === "document") {
     const splitter = createDocumentSplitter({ lists: layout.lists, maxUnitBytes: bytes.length });
     return [...splitter.push(bytes), ...splitter.end()];

@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** A small session of a format, for tests that change it: values of lines, or a document. */
 export interface SampleText {
   readonly path: string;
-  /** The values of the lines; of a document the only one. */
+  /** Of a text the lines as texts; the values of the lines; of a document the only one. */
   readonly values: readonly unknown[];
 }
 
@@ -315,6 +315,19 @@ export const sampleTexts: Readonly<Record<ForeignFormatName, SampleText>> = {
       ],
     },
   ),
+  aider: {
+    path: "/p/.aider.chat.history.md",
+    values: [
+      "# aider chat started at 2026-06-30 10:00:00",
+      "> Model: gpt-5",
+      "#### Hi",
+      "#### there",
+      "Hello.",
+      "",
+      "> Tokens: 5",
+      "Done.",
+    ],
+  },
   anthropic: document({ model: "claude", system: "S", max_tokens: 5, messages: blocks }),
   sharegpt: document({
     id: "c1",
@@ -329,5 +342,7 @@ export const sampleTexts: Readonly<Record<ForeignFormatName, SampleText>> = {
 
 /** The text of a session of lines, or of a document. */
 export function textOf({ path, values }: SampleText): string {
+  if (path.endsWith(".md"))
+    return values.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("");
   return path.endsWith(".json") ? JSON.stringify(values[0]) : jsonLines(...values);
 }

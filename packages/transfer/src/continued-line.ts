@@ -45,7 +45,7 @@ export function growthOf(
   const sizeBytes = kept?.sizeBytes ?? importedBytes;
   if (sizeBytes > maxBytes) return { sizeBytes, hasRecord: false, rest: null };
   // What ended a document before may now be followed by another element.
-  if (source.layout?.unit === "document") return { sizeBytes, hasRecord: true, rest: null };
+  if (source.layout !== undefined && source.layout.unit !== "line") return { sizeBytes, hasRecord: true, rest: null };
   const before = glance(source, split.bytes.subarray(0, sizeBytes));
   const isWhole = split.sizeBytes <= maxBytes && glance(source, split.bytes).unparsed === null;
   const isRecord = before.unparsed === null && isWhole;
@@ -57,12 +57,12 @@ export function growthOf(
 /** Reads the beginning of a unit as it was when it was imported: it claims the id of its record. */
 export function readPiece(
   reader: SourceReader,
-  { bytes, byteOffset, part }: SourceUnit,
+  { bytes, byteOffset, part, isText }: SourceUnit,
   { line, sizeBytes }: { readonly line: number; readonly sizeBytes: number },
 ): SourceLine {
   // What ended a document before, in its list or behind it, says nothing of what stands there now.
-  if (part !== undefined) return reader.push("", { line, byteOffset, part: "tail" });
-  const place = { line, byteOffset, sizeBytes, isTerminated: false };
+  if (part !== undefined && isText !== true) return reader.push("", { line, byteOffset, part: "tail" });
+  const place = { line, byteOffset, sizeBytes, isTerminated: false, ...(part === undefined ? {} : { part }) };
   return reader.push(decodeLine(bytes.subarray(0, sizeBytes)), place);
 }
 

@@ -257,7 +257,7 @@ async function* loneFile(path: string, search: Search): AsyncGenerator<Transcrip
   const peek = await peekTranscript(path);
   const beginning = mayBeForeign.has(peek.format) ? await foreignBeginning(path) : null;
   // A line of a document may look like a flat line of claw0.
-  const isOther = beginning !== null && (peek.format === "unknown" || beginning.layout.unit === "document");
+  const isOther = beginning !== null && (peek.format === "unknown" || beginning.layout.unit !== "line");
   if (!isOther) yield await ownFile(path, peek, search);
   else yield* foreignFile(path, beginning, search);
 }

@@ -81,13 +81,10 @@ async function foreignSource(
   companions: CompanionFiles,
   open: () => Promise<SourceFile>,
 ): Promise<TranscriptSource> {
-  if (layout.unit === "document" && sizeBytes > mostDocumentBytes) throw tooLarge(path, format, sizeBytes);
+  if (layout.unit !== "line" && sizeBytes > mostDocumentBytes) throw tooLarge(path, format, sizeBytes);
   const reader = format.createReader({ path });
   const splitter = createUnitSplitter(headBytes, layout);
-  const units = [
-    ...splitter.push(head),
-    ...(layout.unit === "document" && sizeBytes <= headBytes ? splitter.end() : []),
-  ];
+  const units = [...splitter.push(head), ...(layout.unit !== "line" && sizeBytes <= headBytes ? splitter.end() : [])];
   for (const [index, unit] of units.entries()) reader.push(decodeLine(unit.bytes), placeOf(unit, index + 1));
   const { sessionId, spawnedBy } = reader;
   const entry = await companions.entryOf(format, path, sessionId ?? "");
@@ -108,8 +105,26 @@ async function foreignSource(
     isArchived: false,
     archivedAt: null,
     ...(spawnedBy === null ? {} : { spawnedBy }),
-    open,
+    open: layout.unit === "text" ? async () => inWholeLines(await open()) : open,
     findings: [],
+  };
+}
+
+/** The file in chunks that end with a line, but for the last one: where a piece of a text ends, the next line tells. */
+function inWholeLines(file: SourceFile): SourceFile {
+  return {
+    ...file,
+    chunks: async function* (range) {
+      let before: Uint8Array[] = [];
+      for await (const chunk of file.chunks(range)) {
+        const end = chunk.lastIndexOf(0x0a) + 1;
+        // The file may fill the same buffer again.
+        if (end > 0) yield Buffer.concat([...before, chunk.subarray(0, end)]);
+        before = [...(end > 0 ? [] : before), new Uint8Array(chunk.subarray(end))];
+      }
+      const rest = Buffer.concat(before);
+      if (rest.length > 0) yield rest;
+    },
   };
 }
 

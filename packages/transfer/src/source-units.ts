@@ -1,4 +1,9 @@
-import { createDocumentSplitter, type DocumentPart, type FileLayout } from "@throughline/foreign-formats";
+import {
+  createDocumentSplitter,
+  createTextSplitter,
+  type DocumentPart,
+  type FileLayout,
+} from "@throughline/foreign-formats";
 import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 
 /** A unit of a source: a line, without its line feed, or a piece of a document. */
@@ -9,6 +14,8 @@ export interface SourceUnit extends SplitLine {
   readonly isFinal: boolean;
   /** In a document: what it holds. */
   readonly part?: DocumentPart;
+  /** Whether it is a piece of a text: its beginning stood for a record too. */
+  readonly isText?: boolean;
 }
 
 /** Cuts the bytes of a source into units. */
@@ -24,12 +31,17 @@ export interface UnitSplitter {
  * @param layout of a file of another program. Absent: lines
  */
 export function createUnitSplitter(maxUnitBytes: number, layout?: FileLayout): UnitSplitter {
-  if (layout?.unit === "document") {
-    const splitter = createDocumentSplitter({ lists: layout.lists, maxUnitBytes });
+  if (layout !== undefined && layout.unit !== "line") {
+    const { lists, createCutter } = layout;
+    const splitter =
+      createCutter === undefined
+        ? createDocumentSplitter({ lists, maxUnitBytes })
+        : createTextSplitter(createCutter(), maxUnitBytes);
+    const isText = createCutter !== undefined;
     return {
-      push: (chunk) => splitter.push(chunk).map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: true })),
+      push: (chunk) => splitter.push(chunk).map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: true, isText })),
       // Behind a whole document white space may follow.
-      end: () => splitter.end().map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: false })),
+      end: () => splitter.end().map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: false, isText })),
     };
   }
   const splitter = createLineSplitter({ maxLineBytes: maxUnitBytes });

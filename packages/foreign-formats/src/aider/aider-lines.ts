@@ -1,0 +1,38 @@
+import type { TextCutter } from "../text-units.ts";
+
+/** Who a line is of, by its beginning. A line of a model that begins so is taken for another's: the file does not tell. */
+export type AiderLine = "start" | "heading" | "tool" | "user" | "assistant";
+
+/** What begins a chat; its time follows. */
+export const startMark = "# aider chat started at ";
+
+export function lineKind(line: string): AiderLine {
+  if (line.startsWith(startMark)) return "start";
+  if (line.startsWith("# ")) return "heading";
+  if (line.startsWith("> ")) return "tool";
+  return line.startsWith("#### ") ? "user" : "assistant";
+}
+
+/** What a last line without its end may still become. */
+const marks: readonly string[] = [startMark, "> ", "#### "];
+
+/** Lines in a row of one kind are a unit. A heading that begins no chat belongs to what is before it, as nobody reads it. */
+export function turnCutter(): TextCutter {
+  let current: AiderLine | null = null;
+  const decoder = new TextDecoder("latin1");
+  return (chunk) => {
+    const cuts: number[] = [];
+    for (let at = 0; at < chunk.length;) {
+      const end = chunk.indexOf(0x0a, at);
+      const beginning = decoder.decode(chunk.subarray(at, end < 0 ? undefined : end).subarray(0, startMark.length));
+      const kind = lineKind(beginning);
+      const isOpen = end < 0 && marks.some((mark) => mark.length > beginning.length && mark.startsWith(beginning));
+      if (current === null || (kind !== "heading" && !isOpen)) {
+        if (current !== null && (kind !== current || kind === "start")) cuts.push(at);
+        current = kind;
+      }
+      at = end < 0 ? chunk.length : end + 1;
+    }
+    return cuts;
+  };
+}

@@ -1,0 +1,62 @@
+import { appendFileSync } from "node:fs";
+import { buildContext } from "@throughline/history";
+import { documentSource } from "../src/one-line-source.ts";
+import { createMemoryStore } from "@throughline/store-memory";
+import type { SessionStore } from "@throughline/core";
+import type { ImportSource } from "@throughline/transfer";
+import { describe, expect, it } from "vitest";
+import { fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
+
+async function said(store: SessionStore, source: ImportSource): Promise<readonly string[]> {
+  const state = await store.load(refOf(source));
+  const { messages } = buildContext(await recordsOf(store, refOf(source)), { headId: state?.head.headId ?? null });
+  return messages.map(
+    ({ role, content }) => `${role}: ${content.map((block) => ("text" in block ? block.text : "")).join("")}`,
+  );
+}
+
+const start = "# aider chat started at 2026-06-30 10:00:00\n\n";
+
+describe("a text of another program", () => {
+  it("grows by turns, and by the rest of one that was being written", async () => {
+    using folder = fixtureFolder();
+    const path = folder.write(".aider.chat.history.md", `${start}#### Hi\nHello, I`);
+    await using store = createMemoryStore();
+    const steps: readonly (readonly [added: string, words: readonly string[]])[] = [
+      ["", ["user: Hi\n", "assistant: Hello, I"]],
+      [" am here.\n", ["user: Hi\n", "assistant: Hello, I am here.\n"]],
+      ["And more.\n> Tokens: 5\n", ["user: Hi\n", "assistant: Hello, I am here.\nAnd more.\n"]],
+      ["#### Thanks\n", ["user: Hi\n", "assistant: Hello, I am here.\nAnd more.\n", "user: Thanks\n"]],
+      [`${start}#### New\n`, ["user: New\n"]],
+    ];
+    for (const [added, words] of steps) {
+      appendFileSync(path, added);
+      const [source] = (await importAll(store, path)) as [ImportSource];
+      expect([added, source.state, source.lost, source.error]).toEqual([
+        added,
+        added === "" ? "imported" : "grown",
+        [],
+        null,
+      ]);
+      expect(await said(store, source)).toEqual(words);
+      expect((await importAll(store, path))[0]?.state).toBe("unchanged");
+    }
+  });
+
+  it("cut into pieces is the text again, wherever its chunks end", async () => {
+    using folder = fixtureFolder();
+    const turns = Array.from(
+      { length: 3000 },
+      (_, turn) => `#### Question ${turn} \\n é\n${"Words of an answer.\n".repeat(turn % 7)}> ${turn}\n`,
+    );
+    const text = start + turns.join("");
+    const path = folder.write("history.md", text);
+    await using store = createMemoryStore();
+    const [source] = (await importAll(store, path)) as [ImportSource];
+    expect(source).toMatchObject({ format: "aider", state: "imported", lost: [], repaired: 0, error: null });
+    expect(source.lines).toBe(source.records);
+    const sources = (await recordsOf(store, refOf(source))).map((stored) => String(documentSource(stored.source)));
+    expect(sources.join("")).toBe(text);
+    expect((await importAll(store, path))[0]?.state).toBe("unchanged");
+  });
+});
