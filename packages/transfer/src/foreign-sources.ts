@@ -110,7 +110,7 @@ async function foreignSource(
   };
 }
 
-/** The file in chunks that end with a line, but for the last one: where a piece of a text ends, the next line tells. */
+/** The file in chunks that end with a line, but for the last one: the line after a piece of a text decides where that ends. */
 function inWholeLines(file: SourceFile): SourceFile {
   return {
     ...file,

@@ -1,6 +1,6 @@
 import type { TextCutter } from "../text-units.ts";
 
-/** Who a line is of, by its beginning. A line of a model that begins so is taken for another's: the file does not tell. */
+/** Who a line is of, by its beginning. The file does not distinguish a model's line with the same beginning. */
 export type AiderLine = "start" | "heading" | "tool" | "user" | "assistant";
 
 /** What begins a chat; its time follows. */

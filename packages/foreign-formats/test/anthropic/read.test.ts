@@ -134,6 +134,7 @@ describe("Anthropic's messages", () => {
     const [written, losses] = writtenOf("sharegpt", read);
     expect(losses.map(({ what, kind }) => `${what} ${kind}`)).toEqual([
       "left-out thinking",
+      "left-out mark of a failed result",
       "changed messages without time and usage",
     ]);
     const again = readUnits("sharegpt", JSON.stringify({ conversations: written }), path);
