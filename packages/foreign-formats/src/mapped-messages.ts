@@ -1,3 +1,4 @@
+import { asText } from "./as-text.ts";
 import { hasErrorCode } from "@throughline/core";
 import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { RecordBody } from "./unit-records.ts";
@@ -16,7 +17,7 @@ export function attempt<Read>(read: () => Read): Read | null {
 export function callsOf(content: unknown): readonly { readonly id: string; readonly name: string }[] {
   if (!Array.isArray(content)) return [];
   return (content as readonly JsonFields[]).flatMap(({ type, id, name }) =>
-    type === "toolCall" ? [{ id: String(id), name: String(name) }] : [],
+    type === "toolCall" ? [{ id: asText(id), name: asText(name) }] : [],
   );
 }
 

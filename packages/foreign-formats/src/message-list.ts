@@ -1,3 +1,4 @@
+import { asText } from "./as-text.ts";
 import type { Finding, RecordSource } from "@throughline/core";
 import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
@@ -116,7 +117,7 @@ class ListReader implements ForeignReader {
     const message = body["message"] as JsonFields | undefined;
     for (const { id, name } of callsOf(message?.["content"])) this.#toolNames.set(id, name);
     if (message?.["role"] !== "toolResult" || message["toolName"] !== undefined) return body;
-    const toolName = this.#toolNames.get(String(message["toolCallId"]));
+    const toolName = this.#toolNames.get(asText(message["toolCallId"]));
     return toolName === undefined ? body : { ...body, message: { ...message, toolName } };
   }
 }

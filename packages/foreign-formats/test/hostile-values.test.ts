@@ -56,6 +56,8 @@ function* mutants({ path, values }: SampleText): Generator<{ readonly what: stri
           what: `${at} ${place.join(".")} = ${by.slice(0, 40)}`,
           text: text.replace(path.endsWith(".md") ? mark : JSON.stringify(mark), () => by),
         };
+      // A document without its value is an empty file.
+      if (place.length === 0) continue;
       yield {
         what: `${at} ${place.join(".")} absent`,
         text: textOf({ path, values: values.with(at, replaced(value, place, undefined)) }),

@@ -138,7 +138,9 @@ export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
     emptyResults: "not-in-errors",
     systemMessages: "user",
     trailingAssistant: (modelId) => (takesPrefill(modelId) ? "keep" : "continue"),
-    carryThinking: ({ signature }) => (signature !== null && signature.trim() !== "" ? { itemId: null } : null),
+    // Half a character is in no signature that the provider made, and no request may have it.
+    carryThinking: ({ signature }) =>
+      signature !== null && signature.trim() !== "" && signature.isWellFormed() ? { itemId: null } : null,
     bindsThinking: true,
     carriedBlocks: {
       user: new Set(["document", "search_result", "container_upload"]),

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 
 /** What a model said in one call of it, and what came of the tools that it called; in the form of Anthropic's blocks. */
@@ -68,7 +69,7 @@ function takeReasoning(part: JsonFields, step: UiStep): void {
 
 function takeFile({ url, data, mediaType, mimeType, filename, name }: JsonFields, step: UiStep): void {
   const media = [mediaType, mimeType].find((one) => typeof one === "string") ?? "";
-  const kind = String(media).startsWith("image/") ? "image" : "document";
+  const kind = asText(media).startsWith("image/") ? "image" : "document";
   const address = typeof url === "string" ? url : typeof data === "string" ? `data:${media};base64,${data}` : null;
   if (address === null) return;
   const inside = /^data:([^,;]{1,200});base64,/.exec(address.slice(0, 250));

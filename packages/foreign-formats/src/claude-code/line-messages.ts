@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { recordFromReply, recordsFromMessages } from "@throughline/history/anthropic";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
@@ -29,7 +30,7 @@ export function replyMessage(message: unknown, { isError }: { readonly isError: 
   if (read === null) return null;
   const { stopReason, usage, ...fields } = plainMessage(read) as JsonFields & { readonly usage?: Usage };
   const { provider, model: named, ...bare } = fields;
-  const identity = typeof named === "string" ? { provider: String(provider), model: named } : {};
+  const identity = typeof named === "string" ? { provider: asText(provider), model: named } : {};
   const ended = isError
     ? { stopReason: "error", errorMessage: textOf(content) }
     : isStated || stopReason === "toolUse"
@@ -67,7 +68,7 @@ export function userMessages(content: unknown, { details, nameOf }: UserLineCont
   let at = 0;
   return drafts.map(({ type, message }) => {
     if (message.role !== "toolResult") return { type, message };
-    const name = nameOf(String(message["toolCallId"]));
+    const name = nameOf(asText(message["toolCallId"]));
     const own = detailsOf(details, at++, resultCount);
     return {
       type,

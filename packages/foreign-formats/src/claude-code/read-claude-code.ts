@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
@@ -230,7 +231,7 @@ class ClaudeCodeReader implements ForeignReader {
   #place(link: ChainLink, value: JsonFields, place: UnitPlace): PlacedLine {
     const chainPlace = this.#chain.add(link, place);
     if (chainPlace.isOrphan) {
-      const message = `The parent ${JSON.stringify(String(link.parentUuid).slice(0, 100))} is nowhere in the file before it.`;
+      const message = `The parent ${JSON.stringify(asText(link.parentUuid).slice(0, 100))} is nowhere in the file before it.`;
       const at = { line: place.line, byteOffset: place.byteOffset, recordId: chainPlace.id };
       // A continued session begins with lines whose parents are in the file of the earlier one.
       if (chainPlace.parentId !== null || this.#facts.hasBegun) this.#records.log.add("ORPHAN_PARENT", message, at);

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { StoredRecord, Usage } from "@throughline/core";
 import {
   providerMappings,
@@ -151,8 +152,8 @@ class ClaudeCodeLines {
         usage: usageOf(message?.usage ?? null),
       },
     });
-    for (const block of turn.blocks) if (block.type === "toolCall") this.#callLines.set(block.id, String(line["uuid"]));
-    if (turn.lastRecordId !== null) this.#uuids.set(turn.lastRecordId, String(line["uuid"]));
+    for (const block of turn.blocks) if (block.type === "toolCall") this.#callLines.set(block.id, asText(line["uuid"]));
+    if (turn.lastRecordId !== null) this.#uuids.set(turn.lastRecordId, asText(line["uuid"]));
     return line;
   }
 
@@ -211,7 +212,7 @@ class ClaudeCodeLines {
       parentUuid: boundary,
       ...this.#envelope(),
       type: "user",
-      message: { role: "user", content: String(summary) },
+      message: { role: "user", content: asText(summary) },
       isVisibleInTranscriptOnly: true,
       isCompactSummary: true,
       uuid: summaryUuid,

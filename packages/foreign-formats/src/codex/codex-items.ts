@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { recordsFromMessages } from "@throughline/history/openai";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { attempt, plainMessage } from "../mapped-messages.ts";
@@ -41,7 +42,7 @@ export function readItem(item: JsonFields, { provider, model }: ReplyAuthor): Re
       return { kind: "reply", body: replyBody(message, given), callId: null };
     case "toolResult": {
       const body = { type: "message", message: { ...message, ...(isError ? { isError } : {}) }, ...nativeType(given) };
-      return { kind: "result", body, callId: String(message["toolCallId"]) };
+      return { kind: "result", body, callId: asText(message["toolCallId"]) };
     }
     case "user":
       return userItem(message);

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { StoredRecord, Usage } from "@throughline/core";
 import {
   providerMappings,
@@ -76,7 +77,7 @@ class CodexLines {
   #continueFile(records: readonly StoredRecord[], writtenSeq: number): void {
     for (const { seq, type, record } of records) {
       if (seq > writtenSeq) break;
-      if (type === "model_change") this.#model = String(record["modelId"]);
+      if (type === "model_change") this.#model = asText(record["modelId"]);
       const native = record["native"];
       const info = type === "usage" && isJsonFields(native) ? native["info"] : null;
       const totals = isJsonFields(info) ? info["total_token_usage"] : null;
@@ -121,7 +122,7 @@ class CodexLines {
   *#beginTurn(recordId: string): Generator<JsonFields> {
     yield* this.#endTurn();
     this.#turnCount += 1;
-    this.#turnId = timedUuidOf(Date.parse(this.#timestamp), this.#session.sessionId, recordId, String(this.#turnCount));
+    this.#turnId = timedUuidOf(Date.parse(this.#timestamp), this.#session.sessionId, recordId, asText(this.#turnCount));
     yield this.#line("event_msg", { type: "task_started", turn_id: this.#turnId, model_context_window: null });
     yield* this.#settings(this.#model ?? firstModel(this.#session.records));
   }
@@ -205,7 +206,7 @@ class CodexLines {
     yield* this.#endTurn();
     this.#timestamp = timeOf(stored, this.#timestamp);
     const isCompaction = stored.type === "compaction";
-    const summary = isCompaction ? String(stored.record["summary"]) : "";
+    const summary = isCompaction ? asText(stored.record["summary"]) : "";
     const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);
     const summaryItem = { type: "message", role: "user", content: [{ type: "input_text", text: summary }] };
     const items = kept.flatMap((turn) => responses.turn(turn) as readonly JsonFields[]);

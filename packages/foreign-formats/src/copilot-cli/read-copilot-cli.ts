@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { Finding, RecordSource } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
@@ -113,11 +114,11 @@ class CopilotCliReader implements ForeignReader {
 
   /** A call that no message has asked for: older files have the requests here only. */
   #call({ toolCallId, toolName, arguments: given, model }: JsonFields): readonly RecordBody[] {
-    if (this.#toolNames.has(String(toolCallId))) return [];
+    if (this.#toolNames.has(asText(toolCallId))) return [];
     const blocks = this.#callBlock(toolCallId, toolName, given);
     const [block] = blocks;
     if (block === undefined) return [];
-    this.#replyId ??= String(toolCallId);
+    this.#replyId ??= asText(toolCallId);
     return [partOf(replyBody(blocks, model), this.#replyId, true)];
   }
 
@@ -130,7 +131,7 @@ class CopilotCliReader implements ForeignReader {
   }
 
   #result({ toolCallId, success, result, error }: JsonFields): readonly RecordBody[] {
-    const toolName = this.#toolNames.get(String(toolCallId));
+    const toolName = this.#toolNames.get(asText(toolCallId));
     if (typeof toolCallId !== "string" || toolName === undefined) return [];
     const content = isJsonFields(result) ? result["content"] : result;
     const failure = isJsonFields(error) ? error["message"] : error;

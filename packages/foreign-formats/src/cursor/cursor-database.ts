@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { Buffer } from "node:buffer";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
@@ -10,7 +11,7 @@ export const cursorDatabase: FormatDatabase = {
   tables: { cursorDiskKV: ["key", "value"] },
   *sessions(database) {
     for (const { key, value } of database.iterate(rowsUnder, "composerData:", "composerData;")) {
-      const id = String(key).slice("composerData:".length);
+      const id = asText(key).slice("composerData:".length);
       yield sessionOf(database, id, objectIn(value) ?? {});
     }
   },
@@ -41,7 +42,7 @@ function* bubbleLines(database: RowQueries, sessionId: string, data: JsonFields)
   }
   const prefix = `bubbleId:${sessionId}`;
   for (const { key, value } of database.iterate(rowsUnder, `${prefix}:`, `${prefix};`)) {
-    const id = String(key).slice(prefix.length + 1);
+    const id = asText(key).slice(prefix.length + 1);
     if (!ids.has(id)) yield bubbleLine(id, value, true);
   }
 }

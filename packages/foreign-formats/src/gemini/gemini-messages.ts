@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/gemini";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
@@ -171,7 +172,7 @@ function bodiesOf(parts: readonly JsonFields[]): readonly SentPart[] | null {
   return (
     drafts?.map((draft) => {
       const message = plainMessage(draft.message);
-      const callId = message["role"] === "toolResult" ? String(message["toolCallId"]) : null;
+      const callId = message["role"] === "toolResult" ? asText(message["toolCallId"]) : null;
       return { callId, body: { type: "message", message } };
     }) ?? null
   );

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { createHash } from "node:crypto";
 import type { Finding, RecordSource } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
@@ -106,7 +107,7 @@ class GeminiReader implements ForeignReader {
     const { messages: _messages, ...native } = fields;
     const unit = this.#records.open({ ...at, headId: this.headId });
     unit.add({ type: "reset", reason: `gemini.${name}`, native });
-    for (const message of listed.slice(-mostReplacements)) this.#take(unit, String(message["id"]), message);
+    for (const message of listed.slice(-mostReplacements)) this.#take(unit, asText(message["id"]), message);
     return this.#close(unit);
   }
 
@@ -172,7 +173,7 @@ class GeminiReader implements ForeignReader {
   #continue(unit: OpenUnit, messageId: string, live: LiveMessage, body: RecordBody, { calls }: ReadReply): void {
     const content = contentOf(body) as readonly JsonFields[];
     const words = withoutCalls(content);
-    const kept = content.filter(({ type, id }) => type !== "toolCall" || live.firstCalls.has(String(id)));
+    const kept = content.filter(({ type, id }) => type !== "toolCall" || live.firstCalls.has(asText(id)));
     this.#edit(unit, live, words, kept);
     const added = [...calls].filter(([id]) => !live.calls.has(id));
     if (added.length === 0) return;

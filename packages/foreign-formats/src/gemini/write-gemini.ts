@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { createHash } from "node:crypto";
 import type { StoredRecord, Usage } from "@throughline/core";
 import {
@@ -156,7 +157,7 @@ class GeminiLines {
   *#checkpoint(stored: StoredRecord, keptIds: readonly string[]): Generator<JsonFields> {
     yield* this.#closeReply();
     this.#timestamp = timeOf(stored, this.#timestamp);
-    const summary = stored.type === "compaction" ? String(stored.record["summary"]) : "";
+    const summary = stored.type === "compaction" ? asText(stored.record["summary"]) : "";
     const messages: JsonFields[] =
       summary === "" ? [] : [this.#message("user", stored.id, { content: [{ text: summary }] })];
     const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);

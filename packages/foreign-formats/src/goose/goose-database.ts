@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import {
   jsonLine,
   type DatabaseFields,
@@ -25,7 +26,7 @@ function columnOf(database: RowQueries, table: string, name: string): string {
 }
 
 function sessionOf(database: RowQueries, row: DatabaseFields): DatabaseSession {
-  const sessionId = String(row["id"]);
+  const sessionId = asText(row["id"]);
   const { working_dir: folder, parent_session_id: parentId } = row;
   const title = [row["name"], row["description"]].find((one) => typeof one === "string" && one.trim() !== "");
   return {

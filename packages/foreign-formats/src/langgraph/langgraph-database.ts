@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
@@ -11,7 +12,7 @@ export const langgraphDatabase: FormatDatabase = {
   },
   *sessions(database) {
     const sql = "SELECT DISTINCT thread_id AS id FROM checkpoints ORDER BY 1";
-    for (const { id } of database.iterate(sql)) yield threadOf(database, String(id));
+    for (const { id } of database.iterate(sql)) yield threadOf(database, asText(id));
   },
 };
 
@@ -27,7 +28,7 @@ function pendingWrites(database: RowQueries, threadId: string): readonly string[
     "SELECT channel, count(*) AS number FROM writes WHERE thread_id = ? AND checkpoint_ns = '' " +
     `AND checkpoint_id = (${newest}) GROUP BY channel ORDER BY channel`;
   const rows = database.all(sql, threadId, threadId);
-  const channels = rows.map(({ channel, number }) => `${String(channel).slice(0, 100)}: ${String(number)}`);
+  const channels = rows.map(({ channel, number }) => `${asText(channel).slice(0, 100)}: ${asText(number)}`);
   return channels.length === 0
     ? []
     : [`Pending writes of the newest checkpoint are not read (${channels.join(", ")}).`];
@@ -53,11 +54,11 @@ function* checkpointLines(database: RowQueries, threadId: string): Generator<str
     const { channel_values: values, ...facts } = checkpoint;
     const { messages, ...channels } = isJsonFields(values) ? values : {};
     const list = Array.isArray(messages) ? (messages as readonly unknown[]) : [];
-    const before = known.get(`${String(ns)} ${String(parent)}`);
+    const before = known.get(`${asText(ns)} ${asText(parent)}`);
     const count = before?.messageCount ?? 0;
     const isContinued = before === undefined || hashOf(list.slice(0, count)) === before.messageHash;
     const hashes = new Map(Object.entries(channels).map(([name, value]) => [name, hashOf(value)]));
-    known.set(`${String(ns)} ${String(id)}`, {
+    known.set(`${asText(ns)} ${asText(id)}`, {
       messageCount: list.length,
       messageHash: hashOf(list),
       channels: hashes,

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { Finding, RecordSource } from "@throughline/core";
 import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
@@ -54,7 +55,7 @@ class LanggraphReader implements ForeignReader {
   /** The messages of a checkpoint follow those of its parent. The checkpoint with the greatest id is the current one. */
   #checkpoint(value: JsonFields, id: string, at: { readonly id: string; readonly timestamp: string }): ForeignUnit {
     const { parent, messages, replaces } = value;
-    const before = this.#checkpoints.get(String(parent))?.headId ?? null;
+    const before = this.#checkpoints.get(asText(parent))?.headId ?? null;
     const unit = this.#records.open({ ...at, headId: before });
     const data = fieldsWithout(value, new Set(["messages"]));
     unit.add({ type: "custom", customType: this.#records.customType("checkpoint"), appendMode: "side", data });
@@ -71,10 +72,10 @@ class LanggraphReader implements ForeignReader {
     const { role, content, toolCallId, toolName } = message;
     if (role === "assistant" && Array.isArray(content)) {
       for (const block of content as readonly JsonFields[])
-        if (block["type"] === "toolCall") this.#toolNames.set(String(block["id"]), String(block["name"]));
+        if (block["type"] === "toolCall") this.#toolNames.set(asText(block["id"]), asText(block["name"]));
     }
     if (role !== "toolResult" || toolName !== undefined) return body;
-    const known = this.#toolNames.get(String(toolCallId));
+    const known = this.#toolNames.get(asText(toolCallId));
     return known === undefined ? body : { ...body, message: { ...message, toolName: known } };
   }
 }

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
 
 /** What `SQLiteSession` of the Python SDK writes, under the names its tables have when nobody gives others. */
@@ -5,7 +6,7 @@ export const agentDatabase: FormatDatabase = {
   tables: { agent_sessions: ["session_id"], agent_messages: ["id", "session_id", "message_data"] },
   *sessions(database) {
     const sql = "SELECT session_id AS id FROM agent_sessions UNION SELECT session_id FROM agent_messages ORDER BY 1";
-    for (const { id } of database.iterate(sql)) yield sessionOf(database, String(id));
+    for (const { id } of database.iterate(sql)) yield sessionOf(database, asText(id));
   },
 };
 
@@ -21,7 +22,7 @@ function sessionOf(database: RowQueries, sessionId: string): DatabaseSession {
       for (const { id, message_data: data, created_at: at } of database.iterate(sql, sessionId)) {
         // SQLite's times are in UTC and do not say so.
         const time = typeof at === "string" ? `${at.replace(" ", "T")}Z` : at;
-        yield JSON.stringify({ row: id, created_at: time, message_data: String(data) });
+        yield JSON.stringify({ row: id, created_at: time, message_data: asText(data) });
       }
     },
   };

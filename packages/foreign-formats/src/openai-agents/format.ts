@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
@@ -51,7 +52,7 @@ function matchOf({
   if (typeof content === "string") return type === "message" ? "certain" : "likely";
   if (!Array.isArray(content)) return null;
   const isOwn = (content as readonly unknown[]).every(
-    (part) => isJsonFields(part) && /^(?:input|output)_|^refusal$/.test(String(part["type"])),
+    (part) => isJsonFields(part) && /^(?:input|output)_|^refusal$/.test(asText(part["type"])),
   );
   return isOwn ? "certain" : null;
 }

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { providerMappings, type ProviderMapping } from "@throughline/history/internal";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { documentWriter } from "../document-writer.ts";
@@ -56,14 +57,14 @@ function inputPart(part: JsonFields): JsonFields {
 }
 
 function textOf(parts: unknown): string {
-  if (!Array.isArray(parts)) return String(parts);
+  if (!Array.isArray(parts)) return asText(parts);
   return (parts as readonly JsonFields[]).map(({ text }) => (typeof text === "string" ? text : "")).join("\n");
 }
 
 function resultOf(output: unknown): unknown {
   return Array.isArray(output)
     ? (output as readonly JsonFields[]).map(outputPart)
-    : { type: "text", text: String(output) };
+    : { type: "text", text: asText(output) };
 }
 
 function outputPart(part: JsonFields): JsonFields {

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { isJsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignFormat } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
@@ -20,7 +21,7 @@ export const opencodeFormat: ForeignFormat = {
     const [first] = document?.elements ?? [];
     if (first !== undefined) return isJsonFields(first["info"]) && Array.isArray(first["parts"]) ? "certain" : null;
     const info = document?.head["info"];
-    return isJsonFields(info) && String(info["id"]).startsWith("ses_") ? "certain" : null;
+    return isJsonFields(info) && asText(info["id"]).startsWith("ses_") ? "certain" : null;
   },
   createReader: (options) => createListReader(new OpencodeMessages(), options),
   writer: opencodeWriter,

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { isJsonFields } from "@throughline/openclaw-format/internal";
 import {
   jsonLine,
@@ -25,7 +26,7 @@ function sessionOf(
   database: RowQueries,
   { id, parent_id: parentId, directory, title, revert }: DatabaseFields,
 ): DatabaseSession {
-  const sessionId = String(id);
+  const sessionId = asText(id);
   const named = typeof title === "string" && title.trim() !== "" ? { title: title.trim(), titleBy: "import" } : {};
   const placed = typeof directory === "string" && directory !== "" ? { cwd: directory } : {};
   return {
@@ -49,7 +50,7 @@ function* messageLines(database: RowQueries, sessionId: string, revertedId: stri
     isReverted ||= id === revertedId;
     const head = jsonLine(JSON.stringify({ id, sessionID: sessionId, time: { created }, ...info }));
     const whole = Object.keys(info).length === 0 ? `"data":${jsonLine(data)},` : "";
-    const parts = database.all("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", String(id));
+    const parts = database.all("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", asText(id));
     const texts = parts.map((part) => partLine(part));
     yield `{"info":${head},${whole}"parts":[${texts.join(",")}]${isReverted ? ',"reverted":true' : ""}}`;
   }

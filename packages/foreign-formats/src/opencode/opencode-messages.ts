@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { replyBodies, toldBodies } from "../ai-sdk/ui-messages.ts";
@@ -46,7 +47,7 @@ export class OpencodeMessages implements MessageList {
     const { id, role } = info;
     const time = isJsonFields(info["time"]) ? info["time"]["created"] : undefined;
     const given = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isJsonFields) : [];
-    const { parts, isHidden } = this.#shown(given, String(id), value["reverted"] === true);
+    const { parts, isHidden } = this.#shown(given, asText(id), value["reverted"] === true);
     const bodies = this.#bodies(info, parts, place);
     const isUnreadable = bodies === null && (role === "user" || role === "assistant");
     if (typeof id === "string") this.#recordIds.set(id, id);
@@ -125,7 +126,7 @@ function counted(bodies: readonly RecordBody[], usage: Usage | null): readonly R
 function ended(bodies: readonly RecordBody[], error: unknown): readonly RecordBody[] {
   if (!isJsonFields(error) || error["name"] === "MessageAbortedError") return bodies;
   const data = isJsonFields(error["data"]) ? error["data"] : {};
-  const errorMessage = typeof data["message"] === "string" ? data["message"] : String(error["name"]);
+  const errorMessage = typeof data["message"] === "string" ? data["message"] : asText(error["name"]);
   return bodies.map((body) => {
     const message = body["message"] as JsonFields;
     return message["role"] === "assistant"
@@ -154,7 +155,7 @@ function uiPart(part: JsonFields): readonly JsonFields[] {
   const isCleared = isJsonFields(time) && time["compacted"] !== undefined;
   return [
     {
-      type: `tool-${String(tool)}`,
+      type: `tool-${asText(tool)}`,
       toolCallId: callID,
       state: toolStates.get(status) ?? "input-available",
       input,

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { createHash } from "node:crypto";
 import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { uiMessagesOf } from "../ai-sdk/write-ui-messages.ts";
@@ -62,7 +63,7 @@ class OpencodeDocument {
       this.#options.onLoss({ what: "changed", kind: "id of the session", recordId: null });
     for (const { role, metadata, parts } of uiMessagesOf(this.#session, this.#options)) {
       const stated = isJsonFields(metadata) ? metadata : {};
-      const createdMs = Date.parse(String(stated["createdAt"]));
+      const createdMs = Date.parse(asText(stated["createdAt"]));
       if (Number.isFinite(createdMs)) this.#atMs = Math.max(this.#atMs, createdMs);
       const given = parts as readonly JsonFields[];
       if (role === "assistant") yield* this.#replies(given, stated);

@@ -1,3 +1,4 @@
+import { asText } from "../as-text.ts";
 import { providerMappings, type ProviderMapping, type ReplayTurn } from "@throughline/history/internal";
 import type { JsonFields } from "@throughline/openclaw-format/internal";
 import { documentWriter } from "../document-writer.ts";
@@ -34,6 +35,6 @@ function turnsOf(turn: ReplayTurn): readonly JsonFields[] {
 }
 
 function textOf(blocks: readonly { readonly type: string }[]): string {
-  const texts = blocks.flatMap((block) => (block.type === "text" && "text" in block ? [String(block.text)] : []));
+  const texts = blocks.flatMap((block) => (block.type === "text" && "text" in block ? [asText(block.text)] : []));
   return texts.join("\n\n");
 }

@@ -1,3 +1,4 @@
+import { asText } from "./as-text.ts";
 import type {
   AssistantMessage,
   ImageBlock,
@@ -67,7 +68,7 @@ export function plainContent<Block extends UserBlock | ReplyBlock>(
 ): string | readonly Block[] {
   const [only] = blocks;
   const isPlain = blocks.length === 1 && only?.type === "text" && Object.keys(only).length === 2;
-  return isPlain ? String((only as TextBlock).text) : blocks;
+  return isPlain ? asText((only as TextBlock).text) : blocks;
 }
 
 function parsedObject(json: string): WireFields | null {

@@ -1,3 +1,4 @@
+import { asText } from "./as-text.ts";
 import type { ReplyDraft } from "@throughline/core";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 import {
@@ -83,7 +84,7 @@ export function takeResult(
   name: string | null = null,
 ): void {
   const [first, ...rest] = blocks;
-  const text = first?.type === "text" ? String(first["text" as keyof typeof first]) : "";
+  const text = first?.type === "text" ? asText(first["text" as keyof typeof first]) : "";
   if (text === errorMark) return drafts.result(id, rest, true, name);
   if (!text.startsWith(`${errorMark} `)) return drafts.result(id, blocks, false, name);
   drafts.result(id, [...textBlocks(text.slice(errorMark.length + 1)), ...rest], true, name);
@@ -140,7 +141,7 @@ function partsText(parts: unknown, path: string, reader: MessageReader): string 
 function withRefusal(said: readonly ReplyBlock[], refusal: string): readonly ReplyBlock[] {
   const last = said.at(-1);
   if (refusal === "" || last?.type !== "text") return [...said, ...textBlocks(refusal)];
-  return [...said.slice(0, -1), { type: "text", text: `${String(last["text" as keyof typeof last])}${refusal}` }];
+  return [...said.slice(0, -1), { type: "text", text: `${asText(last["text" as keyof typeof last])}${refusal}` }];
 }
 
 /** Calls, or the one call of the format before there were several, which has no id. */

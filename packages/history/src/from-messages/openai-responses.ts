@@ -1,3 +1,4 @@
+import { asText } from "./as-text.ts";
 import type { ReplyDraft } from "@throughline/core";
 import { isWireFields, type WireFields } from "../wire-values.ts";
 import {
@@ -76,7 +77,7 @@ const answers = /(?:_output|_response)$/;
 function isOfReply(item: WireFields): boolean {
   const { type = "message", role } = item;
   if (type === "message") return role === "assistant";
-  return !answers.test(String(type)) && type !== "item_reference";
+  return !answers.test(asText(type)) && type !== "item_reference";
 }
 
 function itemBlocks(item: WireFields, path: string, reader: MessageReader): readonly ReplyBlock[] {

@@ -1,3 +1,4 @@
+import { asText } from "./as-text.ts";
 import type { MessageDraft, ReplyDraft } from "@throughline/core";
 import { isWireFields } from "../wire-values.ts";
 import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./options.ts";
@@ -50,6 +51,6 @@ function isItem(message: unknown): boolean {
   if (type !== undefined) return true;
   return (
     Array.isArray(content) &&
-    content.some((part) => isWireFields(part) && /^(?:input|output)_(?!audio)/.test(String(part["type"])))
+    content.some((part) => isWireFields(part) && /^(?:input|output)_(?!audio)/.test(asText(part["type"])))
   );
 }
