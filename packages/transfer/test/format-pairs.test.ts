@@ -137,7 +137,12 @@ function fileName(format: ExportFormat, text: string): string {
 function unnamed(before: Carried, after: Carried): readonly string[] {
   const left = after.pieces.map(([piece]) => piece);
   return before.pieces.flatMap(([piece, loss]) => {
-    const at = left.indexOf(piece);
+    const exact = left.indexOf(piece);
+    // What stands for an image that was left out may be joined to the words before it.
+    const at =
+      exact >= 0 || !before.losses.some((one) => /image/.test(one))
+        ? exact
+        : left.findIndex((one) => one.startsWith(piece));
     if (at >= 0) left.splice(at, 1);
     const isNamed = loss !== null && before.losses.some((one) => loss.test(one));
     return at >= 0 || isNamed ? [] : [piece];
