@@ -32,6 +32,7 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 2, name: "queries" },
   { layer: 1, name: "http-client" },
   { layer: 2, name: "foreign-formats" },
+  { layer: 2, name: "wire" },
   { layer: 2, name: "models" },
   { layer: 2, name: "summarizer-providers" },
   { layer: 2, name: "guard" },

@@ -12,6 +12,7 @@ import { createCursorSeal } from "./http/seal-cursor.ts";
 import { createFindings } from "./operations/findings.ts";
 import { createReadinessCheck } from "./operations/readiness.ts";
 import { createServerLog } from "./operations/request-log.ts";
+import { createGateway } from "./gateway/gateway.ts";
 import { createServerMetrics } from "./operations/server-metrics.ts";
 import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
@@ -62,6 +63,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     onFailure: (error) => log.failed("The store cannot be reached.", error),
   });
   const summaries = createSummaries(store, clock, options.summaries);
+  const gateway =
+    options.gateway === undefined
+      ? null
+      : createGateway(options.gateway, { store, clock, log, metrics: metrics.registry });
   let document: string | null = null;
   const context: ServerContext = {
     store,
@@ -71,6 +76,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     audit: createAuditLog(store, nowMs),
     summaries,
     document: () => (document ??= JSON.stringify(apiDocument())),
+    onChanged: (ref) => gateway?.forget(ref),
     drain: () => drain(),
     version: options.version ?? ownVersion,
     limits,
@@ -86,6 +92,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     readiness,
     metrics,
     log,
+    gateway,
     sites: sitesOf(options),
     trustedProxies: options.trustedProxies ?? [],
   };
@@ -109,6 +116,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     await listen(http, host, port);
   } catch (error) {
     http.close();
+    await gateway?.close();
     streams.close();
     hub.close();
     metrics.close();
@@ -133,6 +141,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     readiness.servesWhileDraining = false;
     streams.bye(retryMs);
     await connections.end();
+    // Calls that have passed are stored before the store is closed.
+    await gateway?.close();
     clearInterval(refreshing);
     streams.close();
     hub.close();

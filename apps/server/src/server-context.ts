@@ -1,4 +1,4 @@
-import type { Clock, Finding, SessionStore } from "@throughline/core";
+import type { Clock, Finding, SessionRef, SessionStore } from "@throughline/core";
 import type { Hub } from "./events/hub.ts";
 import type { OpenStreams } from "./events/open-streams.ts";
 import type { CursorSeal } from "./http/seal-cursor.ts";
@@ -21,6 +21,8 @@ export interface ServerContext {
   readonly summaries: Summaries;
   /** The document of the API, as JSON. */
   document(): string;
+  /** Called when a request has changed a session. */
+  onChanged(ref: SessionRef): void;
   /** Readiness says `draining` from now on. */
   drain(): void;
   /** What the store has found wrong, by session, as far as it is remembered. */

@@ -2,6 +2,7 @@ import type { DestinationStream } from "pino";
 import type { Clock, SessionEventListener, SessionStore } from "@throughline/core";
 import type { LogLevel } from "./operations/request-log.ts";
 import type { SummaryOptions } from "./summaries.ts";
+import type { GatewayOptions } from "./gateway/gateway-options.ts";
 import type { TokenStore } from "./security/token-store.ts";
 
 export interface ServerLimits {
@@ -62,6 +63,8 @@ export interface ServerOptions {
   readonly onStopping?: (tokens: TokenStore) => Promise<void>;
   /** Who writes summaries and checkpoints. @default rules, without a model */
   readonly summaries?: SummaryOptions;
+  /** Providers that requests are passed on to, and stored. @default none */
+  readonly gateway?: GatewayOptions;
   /** @default the system's clock */
   readonly clock?: Clock;
   /** What the server calls itself. @default the version of this package */

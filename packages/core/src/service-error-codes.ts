@@ -70,4 +70,14 @@ export const serviceErrorCodes = {
     retryable: false,
     remedy: "Send a valid token in the header `authorization: Bearer`.",
   },
+  UPGRADE_REFUSED: {
+    summary: "The request asks for another protocol, such as WebSocket.",
+    retryable: false,
+    remedy: "Send the request as plain HTTP; answers are streamed as server-sent events.",
+  },
+  UPSTREAM_UNREACHABLE: {
+    summary: "The provider behind the gateway gave no answer.",
+    retryable: true,
+    remedy: "Check the provider's address in `gateway.upstreams`, and repeat the request.",
+  },
 } as const;

@@ -5,6 +5,7 @@ import { monotonicMs } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import { maskDeep } from "@throughline/config/internal";
 import type { ReadinessCheck } from "../operations/readiness.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { ServerMetrics } from "../operations/server-metrics.ts";
 import type { Authenticator } from "../security/authenticate.ts";
@@ -28,6 +29,8 @@ export interface RequestHandlers {
   readonly readiness: ReadinessCheck;
   readonly metrics: ServerMetrics;
   readonly log: ServerLog;
+  /** Null: none is configured. */
+  readonly gateway: Gateway | null;
   readonly sites: SameSite;
   /** Addresses of proxies whose word counts about who asks. */
   readonly trustedProxies: readonly string[];
@@ -60,7 +63,9 @@ export async function answerRequest(
     code = ThroughlineError.isInstance(error) ? error.code : "INTERNAL";
     if (code === "INTERNAL") log.failed("A request failed.", error);
     if (code === "RATE_LIMITED") metrics.rateLimited();
-    refuse(request, response, error, trace.id, errorHeaders(error, corsHeaders(request, parts.sites)));
+    const upstream = parts.gateway?.upstreamOf(request.url ?? "") ?? null;
+    if (upstream !== null) parts.gateway?.refuse(upstream, request, response, error);
+    else refuse(request, response, error, trace.id, errorHeaders(error, corsHeaders(request, parts.sites)));
   }
   const method = methods.has(request.method ?? "") ? String(request.method) : "other";
   const { statusCode: status } = response;
@@ -90,14 +95,24 @@ async function answerChecked(
   assertHost(request, sites);
   assertOrigin(request, sites);
   if (method === "OPTIONS") return answerPreflight(request, response, sites, trace);
+  const upstream = parts.gateway?.upstreamOf(target) ?? null;
+  if (upstream !== null) {
+    trace.route = `/${upstream.name}`;
+    const authenticated = async (text: string | null): Promise<TokenOf> => {
+      const token = await authenticate(parts, request, text === null ? undefined : `Bearer ${text}`);
+      trace.tokenId = token.id;
+      assertNotDraining(readiness);
+      return token;
+    };
+    return parts.gateway?.answer({ upstream, request, response, authenticate: authenticated });
+  }
   // A request that asks to speak another protocol: this server has none.
   if (request.headers.upgrade !== undefined) throw refused("INPUT_INVALID", "The server speaks HTTP only.");
   if (path === "/inspect" || path.startsWith("/inspect/")) throw noRoute();
   if (path === "/metrics") return answerMetrics(parts, request, response, trace);
   const token = await authenticate(parts, request);
   trace.tokenId = token.id;
-  if (readiness.isDraining && !readiness.servesWhileDraining)
-    throw refused("SERVER_DRAINING", "The server is stopping.", { retryAfterMs: 1000 });
+  assertNotDraining(readiness);
   const found = path.startsWith(`${apiPath}/`) ? routes.find(method, path.slice(apiPath.length)) : [];
   if (!("route" in found)) throw found.length === 0 ? noRoute() : methodRefused(found);
   trace.route = `${apiPath}${found.route.path}`;
@@ -113,14 +128,24 @@ async function answerChecked(
 
 type TokenOf = Awaited<ReturnType<Authenticator["authenticate"]>>;
 
-async function authenticate(parts: RequestHandlers, request: IncomingMessage): Promise<TokenOf> {
+function assertNotDraining({ isDraining, servesWhileDraining }: ReadinessCheck): void {
+  if (isDraining && !servesWhileDraining)
+    throw refused("SERVER_DRAINING", "The server is stopping.", { retryAfterMs: 1000 });
+}
+
+/** @param authorization the header with the token; the request's own where no other is meant */
+async function authenticate(
+  parts: RequestHandlers,
+  request: IncomingMessage,
+  authorization: string | undefined = request.headers.authorization,
+): Promise<TokenOf> {
   const { authenticator, rates, metrics, trustedProxies } = parts;
   try {
-    return await authenticator.authenticate(request.headers.authorization);
+    return await authenticator.authenticate(authorization);
   } catch (error) {
     if (!hasErrorCode(error, "UNAUTHENTICATED")) throw error;
-    metrics.authFailed(request.headers.authorization === undefined ? "missing" : "invalid");
-    if (request.headers.authorization === undefined) throw error;
+    metrics.authFailed(authorization === undefined ? "missing" : "invalid");
+    if (authorization === undefined) throw error;
     const { isOver, retryAfterMs } = rates.failed(clientAddress(request, trustedProxies));
     if (isOver)
       throw refused("RATE_LIMITED", "The address has shown too many tokens that are not valid.", { retryAfterMs });

@@ -60,7 +60,10 @@ export async function handleApi(
   };
   try {
     const answer = await route.handle(api);
-    if (route.method !== "GET" && parameters["session"] !== undefined) context.hub.touch(api.ref());
+    if (route.method !== "GET" && parameters["session"] !== undefined) {
+      context.hub.touch(api.ref());
+      context.onChanged(api.ref());
+    }
     if (answer === null) return;
     const headers = { ...exchange.headers, ...answer.headers };
     await writeAnswer(response, { ...answer, headers }, { requestId: id, accept: request.headers.accept });

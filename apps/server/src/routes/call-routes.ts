@@ -4,7 +4,9 @@ import { refused } from "@throughline/core/store";
 import { readCalls, rebuildCall } from "@throughline/session";
 import { readCall, type FoundCall } from "@throughline/session/internal";
 import { z } from "zod";
-import { json, list } from "../http/answer.ts";
+import type { RecordHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import { readExchange, rebuildRequest } from "@throughline/wire";
+import { type Answer, json, list } from "../http/answer.ts";
 import { decodeSegment } from "../http/session-segment.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
 import { callJson } from "../json-shapes.ts";
@@ -53,7 +55,7 @@ export const callRoutes: readonly RouteDefinition[] = [
     path: "/sessions/{session}/calls/{id}/request",
     summary: "The messages that a past call sent, rebuilt from the log.",
     description:
-      "A record that was redacted since is not what it was then. System prompt and tools are in no log: their hashes are given. `payload=bytes` asks for the exact bytes of a call through the gateway, which this version does not have.",
+      "A record that was redacted since is not what it was then. System prompt and tools are in no log: their hashes are given. `payload=bytes` gives the exact bytes of a call through the gateway; other calls have none (CAPABILITY_UNSUPPORTED). A body that was sent packed is given unpacked.",
     scope: "read",
     query: z.strictObject({
       ...sessionQuery,
@@ -68,10 +70,7 @@ export const callRoutes: readonly RouteDefinition[] = [
       "MEMORY_SHORT",
     ],
     handle: async (request) => {
-      if (request.query.payload === "bytes")
-        throw refused("CAPABILITY_UNSUPPORTED", "The exact bytes of a request are kept for calls of a gateway only.", {
-          needs: "gateway",
-        });
+      if (request.query.payload === "bytes") return requestBytes(request);
       const { call, records } = await findCall(request);
       const { facts, callId, provider, model } = call;
       const { api, systemHash, toolsHash, maxOutputTokens } = facts;
@@ -82,13 +81,51 @@ export const callRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
+/**
+ * The body of a call through the gateway, as it was sent.
+ * @throws {ThroughlineError} RECORD_NOT_FOUND also where something of it was redacted, CAPABILITY_UNSUPPORTED
+ */
+async function requestBytes({ ref, view, parameters, signal }: FindingRequest): Promise<Answer> {
+  const at = ref();
+  const id = decodeSegment(parameters["id"] ?? "");
+  const store = withinMemory(view.store(at.agentId));
+  const call = await oneRecord(store, at, await findRecord(store, at, id, signal), signal);
+  const data = call?.record["data"];
+  const exchangeId = typeof data === "object" && data !== null ? (data as { exchangeId?: unknown }).exchangeId : null;
+  if (typeof exchangeId !== "string")
+    throw refused("CAPABILITY_UNSUPPORTED", "The exact bytes of a request are kept for calls of a gateway only.", {
+      needs: "gateway",
+    });
+  const exchange = await oneRecord(store, at, await findRecord(store, at, exchangeId, signal), signal);
+  const facts = exchange === null ? null : readExchange(exchange);
+  try {
+    if (exchange === null || facts === null) throw new RangeError("The exchange of the call is redacted or missing.");
+    const body = await rebuildRequest(store.read(at, { beforeSeq: exchange.seq, signal }), facts);
+    return { kind: "text", status: 200, type: "application/octet-stream", body: inOne(body) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw refused("RECORD_NOT_FOUND", "Something that the request held was redacted or removed.", { id }, error);
+  }
+}
+
+async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield bytes;
+}
+
+async function oneRecord(
+  store: SessionStore,
+  at: SessionRef,
+  { seq }: Pick<RecordHead, "seq">,
+  signal: AbortSignal,
+): Promise<StoredRecord | null> {
+  for await (const { records } of store.read(at, { afterSeq: seq - 1, limit: 1, signal })) return records[0] ?? null;
+  return null;
+}
+
+type FindingRequest = Pick<ApiRequest, "ref" | "view" | "parameters" | "signal">;
+
 /** @throws {ThroughlineError} RECORD_NOT_FOUND */
-async function findCall({
-  ref,
-  view,
-  parameters,
-  signal,
-}: Pick<ApiRequest, "ref" | "view" | "parameters" | "signal">): Promise<FoundCall> {
+async function findCall({ ref, view, parameters, signal }: FindingRequest): Promise<FoundCall> {
   const at = ref();
   const id = decodeSegment(parameters["id"] ?? "");
   const store = withinMemory(view.store(at.agentId));

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { scopes, type Scope } from "../security/scopes.ts";
+import { isScope, scopes, type Scope } from "../security/scopes.ts";
 import { atMs, openObject, seq } from "./values.ts";
 
 const agents: z.ZodType<readonly string[] | "*"> = z
@@ -20,7 +20,10 @@ export const newTokenSchema: z.ZodType<WireNewToken> = z
     label: z.string().max(200).nullable().exactOptional().describe("what it is for, for people"),
     namespace: z.string().exactOptional().describe("the tenant, or `*`; that of the asking token without it"),
     agents: agents.exactOptional(),
-    scopes: z.array(z.enum(scopes)).min(1).max(scopes.length),
+    scopes: z
+      .array(z.union([z.enum(scopes), z.custom<Scope>((value) => typeof value === "string" && isScope(value))]))
+      .min(1)
+      .max(100),
     expiresAtMs: atMs.nullable().exactOptional().describe("null, or left out: it never expires"),
   })
   .meta({ id: "newToken" });

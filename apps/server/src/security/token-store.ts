@@ -28,7 +28,11 @@ interface KeptToken extends TokenInfo {
 }
 
 /** Namespaces of the server's own, which no token reaches. */
-export const reservedNamespaces: ReadonlySet<string> = new Set(["throughline.tokens", "throughline.audit"]);
+export const reservedNamespaces: ReadonlySet<string> = new Set([
+  "throughline.tokens",
+  "throughline.audit",
+  "throughline.gateway",
+]);
 
 /** The session of the tokens. */
 export const tokensRef: SessionRef = { namespace: "throughline.tokens", agentId: "main", key: "tokens" };

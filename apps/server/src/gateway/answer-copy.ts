@@ -1,0 +1,55 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
+
+/** The most of an answer that is kept in memory until it has ended. */
+export const mostCopied: number = 32 * 1024 * 1024;
+
+/** What the recorder keeps of an answer while it passes. */
+export class AnswerCopy {
+  readonly #hash = createHash("sha256");
+  #chunks: Buffer[] | null = [];
+  #digest: string | null = null;
+  bytes = 0;
+
+  take(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    this.#hash.update(chunk);
+    // Hash and size are kept of what is larger, and no reply.
+    if (this.bytes > mostCopied) this.#chunks = null;
+    else this.#chunks?.push(chunk);
+  }
+
+  get sha256(): string {
+    return (this.#digest ??= this.#hash.digest("hex"));
+  }
+
+  /** The text of the answer, unpacked; null where there was too much of it, or it is no text. */
+  async text(encoding: string | undefined): Promise<string | null> {
+    if (this.#chunks === null) return null;
+    const packed = Buffer.concat(this.#chunks);
+    const bytes = await unpacked(packed, encoding);
+    return bytes === null ? null : bytes.toString("utf8");
+  }
+}
+
+const unpackers = {
+  gzip: promisify(gunzip),
+  "x-gzip": promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+  zstd: promisify(zstdDecompress),
+} as const;
+
+/** A body without its encoding; null for one that cannot be unpacked, or becomes too large by it. */
+export async function unpacked(packed: Buffer, encoding: string | undefined): Promise<Buffer | null> {
+  const name = (encoding ?? "identity").trim().toLowerCase();
+  if (name === "" || name === "identity") return packed;
+  if (!Object.hasOwn(unpackers, name)) return null;
+  try {
+    return await unpackers[name as keyof typeof unpackers](packed, { maxOutputLength: mostCopied });
+  } catch {
+    // What another program packed wrongly is passed on as it is.
+    return null;
+  }
+}

@@ -1,0 +1,119 @@
+import type { CallFacts } from "@throughline/session";
+import type { RecordDraft } from "@throughline/core";
+import { callDrafts } from "@throughline/session/internal";
+import type { CallPlan, SplitRequest, WireApi, WireLog } from "@throughline/wire";
+import { throughlineDraft } from "@throughline/core/internal";
+import type { AssistantMessage } from "@throughline/core";
+
+/** What is known of a call once it has ended. */
+export interface EndedCall {
+  /** The id of the record of this attempt. */
+  readonly recordId: string;
+  readonly api: WireApi;
+  readonly upstream: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly requestHeaders: Readonly<Record<string, string>>;
+  readonly responseHeaders: Readonly<Record<string, string>>;
+  readonly status: number;
+  readonly outcome: CallFacts["outcome"];
+  readonly startedMs: number;
+  readonly firstByteMs: number | null;
+  readonly endedMs: number;
+  readonly requestSha256: string;
+  readonly requestBytes: number;
+  /** How the body was packed; the hash is of what it was unpacked to. */
+  readonly requestEncoding: string | null;
+  readonly responseSha256: string;
+  readonly responseBytes: number;
+  readonly errorBody: string | null;
+  readonly unknownEvents: readonly string[];
+}
+
+/** Where a call stands in its session. */
+export interface CallPlace {
+  readonly callId: string;
+  readonly attempt: number;
+  readonly lane: string;
+  readonly compactionOf: string | null;
+  readonly replyId: string | null;
+  readonly responseId: string | null;
+  readonly reply: AssistantMessage | null;
+}
+
+const targets: Readonly<Record<WireApi, readonly [provider: string, target: string]>> = {
+  "anthropic-messages": ["anthropic", "anthropic"],
+  "openai-completions": ["openai", "openai"],
+  "openai-responses": ["openai", "openai-responses"],
+  ollama: ["ollama", "ollama"],
+};
+
+/** The records of a call: what it was given, and what passed. */
+export function callRecords(
+  call: EndedCall,
+  place: CallPlace,
+  plan: CallPlan,
+  split: SplitRequest,
+  log: WireLog,
+): readonly RecordDraft[] {
+  const { recordId, errorBody, unknownEvents, requestEncoding, query, responseHeaders, ...facts } = call;
+  const { compactionOf, replyId, responseId, lane, callId, attempt } = place;
+  const exchangeId = `x-${recordId}`;
+  const exchange = throughlineDraft("exchange", {
+    callId,
+    attempt,
+    mode: "record",
+    lane,
+    ...facts,
+    ...(query === "" ? {} : { query }),
+    ...(requestEncoding === null ? {} : { requestEncoding }),
+    ...(Object.keys(responseHeaders).length === 0 ? {} : { responseHeaders }),
+    ...(errorBody === null ? {} : { errorBody }),
+    ...(unknownEvents.length === 0 ? {} : { unknownEvents }),
+    ...(compactionOf === null ? {} : { compactionOf }),
+    ...(replyId === null ? {} : { replyId }),
+    ...(responseId === null ? {} : { responseId }),
+    ...plan.frame,
+    ...(plan.copies.length === 0 ? {} : { copies: plan.copies }),
+  });
+  const [first, ...more] = callDrafts(factsOf(call, place, plan, split, log));
+  if (first === undefined) throw new RangeError("A call has one record at least.");
+  const data = { ...(first["data"] as object), exchangeId };
+  return [{ ...exchange, id: exchangeId }, { ...first, data, id: recordId }, ...more];
+}
+
+function factsOf(call: EndedCall, place: CallPlace, plan: CallPlan, split: SplitRequest, log: WireLog): CallFacts {
+  const [provider, api] = targets[call.api];
+  const model = split.member("model");
+  const limit =
+    split.member("max_tokens") ?? split.member("max_output_tokens") ?? split.member("max_completion_tokens");
+  const { usage } = place.reply ?? {};
+  return {
+    turnId: place.callId,
+    step: 1,
+    attempt: place.attempt,
+    provider,
+    api,
+    model: typeof model === "string" ? model : "",
+    fromSeq: 1,
+    toSeq: log.lastSeq,
+    headId: plan.tip?.lastId ?? null,
+    summaryId: null,
+    messageCount: split.units.length,
+    systemHash: split.partHash("system")?.slice(0, 12) ?? null,
+    toolsHash: split.partHash("tools")?.slice(0, 12) ?? null,
+    prefixTokens: null,
+    // Nothing is counted before a call: the provider's own count, or a quarter of the bytes.
+    estimatedTokens:
+      usage === undefined ? Math.ceil(call.requestBytes / 4) : usage.input + usage.cacheRead + usage.cacheWrite,
+    maxOutputTokens: typeof limit === "number" ? limit : null,
+    windowTokens: null,
+    outcome: call.outcome,
+    actual: usage === undefined ? null : [usage.input, usage.output, usage.cacheRead, usage.cacheWrite],
+    changes: [],
+    thinkingOut: null,
+    splice: null,
+    cut: null,
+  };
+}

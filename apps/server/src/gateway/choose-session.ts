@@ -1,0 +1,184 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { parseSessionKey, type SessionRef, ThroughlineError } from "@throughline/core";
+import { refused } from "@throughline/core/store";
+import { systemRandom } from "@throughline/core/node";
+import { unitIds, type SplitRequest, type WireNode } from "@throughline/wire";
+import { isCompaction, keyPart, namedSession } from "./session-ids.ts";
+import type { KnownSession, SessionLogs } from "./session-logs.ts";
+import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
+
+/** The session that a call belongs to, and its place there. */
+export interface ChosenSession {
+  readonly ref: SessionRef;
+  /** Null: it begins with this call. */
+  readonly session: KnownSession | null;
+  /** The message that the request follows; null: it begins at its first message. */
+  readonly from: WireNode | null;
+  readonly lane: "main" | "side" | "agent";
+  /** The head of the session before the client shortened its history with this request. */
+  readonly compactionOf: string | null;
+  /** Fields of the entry of a new session. */
+  readonly entry: Readonly<Record<string, unknown>>;
+  /** Whether it is found by its messages: nothing names it. */
+  readonly isAnonymous: boolean;
+}
+
+/** What a request says about where it belongs. */
+export interface SessionRequest {
+  readonly scope: GatewayScope;
+  readonly headers: IncomingHttpHeaders;
+  readonly split: SplitRequest;
+  readonly requestSha256: string;
+  /** Whether the token may write to any session that it sees. */
+  readonly mayWrite: boolean;
+}
+
+/** Ids by which a provider continues what it has stored. */
+export function followedReply(split: SplitRequest): string | null {
+  const previous = split.member("previous_response_id");
+  if (typeof previous === "string") return previous;
+  for (const name of ["thread", "diagnostics"]) {
+    const value = split.member(name);
+    const id =
+      typeof value === "object" && value !== null
+        ? (value as Readonly<Record<string, unknown>>)["previous_message_id"]
+        : null;
+    if (typeof id === "string") return id;
+  }
+  return null;
+}
+
+/** The session that the header `throughline-session` names, as far as the token may. @throws {ThroughlineError} FORBIDDEN */
+export function sessionOfHeader(header: unknown, scope: GatewayScope, mayWrite: boolean): string | null {
+  if (typeof header !== "string" || header === "") return null;
+  if (!header.startsWith("agent:")) return keyOf(scope, keyPart(header));
+  const isOwn = header.startsWith(keyOf(scope, ""));
+  if ((isOwn || mayWrite) && agentOf(header) === scope.agentId) return header;
+  throw refused("FORBIDDEN", "The token does not reach the session that throughline-session names.", {
+    needs: "write",
+  });
+}
+
+function agentOf(key: string): string | null {
+  try {
+    return parseSessionKey(key).agentId;
+  } catch (error) {
+    if (ThroughlineError.isInstance(error)) return null;
+    throw error;
+  }
+}
+
+function keyOf({ agentId, tokenId }: GatewayScope, part: string): string {
+  return `agent:${agentId}:gateway:direct:${tokenId}-${part}`;
+}
+
+/** Decides where a call belongs: by the first that answers of header, product, ids, body, messages. */
+export async function chooseSession(
+  request: SessionRequest,
+  logs: SessionLogs,
+  lookup: SessionLookup,
+): Promise<ChosenSession> {
+  const { scope, headers, split } = request;
+  const given = sessionOfHeader(headers["throughline-session"], scope, request.mayWrite);
+  if (given !== null) return inNamed(request, logs, given, { clientSessionId: String(headers["throughline-session"]) });
+  const named = namedSession(headers, split);
+  if (named !== null && !named.isShared) {
+    const key = keyOf(scope, keyPart(named.id));
+    if (named.agentId === null) return inNamed(request, logs, key, { clientSessionId: named.id });
+    const child = `${key}-${keyPart(named.agentId)}`;
+    const entry = { clientSessionId: named.id, spawnedBy: key };
+    return { ...(await inNamed(request, logs, child, entry)), lane: "agent" };
+  }
+  const followed = await byReply(request, logs, lookup);
+  if (followed !== null) return followed;
+  return (await byMessages(request, logs, lookup)) ?? newSession(request);
+}
+
+function refOf({ namespace, agentId }: GatewayScope, key: string): SessionRef {
+  return { namespace, agentId, key };
+}
+
+async function inNamed(
+  request: SessionRequest,
+  logs: SessionLogs,
+  key: string,
+  entry: Readonly<Record<string, unknown>>,
+): Promise<ChosenSession> {
+  const { scope, headers, split } = request;
+  const ref = refOf(scope, key);
+  const session = await logs.read(ref);
+  const chosen = { ref, session, from: null, lane: "main", compactionOf: null, entry, isAnonymous: false } as const;
+  if (session === null || session.log.isEmpty) return chosen;
+  const { log } = session;
+  const reply = followedReply(split);
+  const from = reply === null ? null : log.reply(reply);
+  const { known, nodes } = log.match(split);
+  const isSameAgent = log.tools !== null && split.partHash("tools") === log.tools;
+  // A title is asked for with the question of the main agent and without its tools.
+  const isOther = known > 0 && !nodes.some(({ isReply }) => isReply) && log.tools !== null && !isSameAgent;
+  if (from !== null || (known > 0 && !isOther)) return { ...chosen, from };
+  // With the same tools it is the same agent, which has shortened its history; else it is a title or a probe.
+  if (!isOther && (isCompaction(headers) || isSameAgent)) return { ...chosen, compactionOf: session.headId };
+  const side = refOf(scope, `${key}-side`);
+  const sideEntry = { ...entry, spawnedBy: key };
+  return { ...chosen, ref: side, session: await logs.read(side), lane: "side", entry: sideEntry };
+}
+
+async function byReply(
+  { scope, split }: SessionRequest,
+  logs: SessionLogs,
+  lookup: SessionLookup,
+): Promise<ChosenSession | null> {
+  const id = followedReply(split);
+  const [key] = id === null ? [] : await lookup.find(scope, "response", id);
+  if (id === null || key === undefined) return null;
+  const ref = refOf(scope, key);
+  const session = await logs.read(ref);
+  const from = session?.log.reply(id) ?? null;
+  if (session === null || from === null) return null;
+  return { ref, session, from, lane: "main", compactionOf: null, entry: {}, isAnonymous: false };
+}
+
+/**
+ * A request that repeats a known reply continues that conversation. One that repeats only what a user said may be any: it
+ * counts where that was never answered.
+ */
+async function byMessages(
+  { scope, split, requestSha256 }: SessionRequest,
+  logs: SessionLogs,
+  lookup: SessionLookup,
+): Promise<ChosenSession | null> {
+  const { first, firstReply } = unitIds(split);
+  if (first === null) return null;
+  const keys = new Set<string>();
+  if (firstReply !== null) for (const key of await lookup.find(scope, "first-reply", firstReply)) keys.add(key);
+  if (keys.size === 0) for (const key of await lookup.find(scope, "first-message", first)) keys.add(key);
+  let best: { readonly chosen: ChosenSession; readonly known: number } | null = null;
+  for (const key of keys) {
+    const ref = refOf(scope, key);
+    const session = await logs.read(ref);
+    if (session === null) continue;
+    const { known, node, nodes } = session.log.match(split);
+    const isAnswered = nodes.some((one) => one.isReply);
+    const isOpen = node !== null && node.children.length === 0;
+    const again = session.log.callOf(requestSha256);
+    const isRetry = again !== null && again.outcome !== "answered";
+    if (known === 0 || (!isAnswered && !isOpen && !isRetry) || known <= (best?.known ?? 0)) continue;
+    const chosen = {
+      ref,
+      session,
+      from: null,
+      lane: "main",
+      compactionOf: null,
+      entry: {},
+      isAnonymous: true,
+    } as const;
+    best = { chosen, known };
+  }
+  return best?.chosen ?? null;
+}
+
+function newSession({ scope }: SessionRequest): ChosenSession {
+  const ref = refOf(scope, keyOf(scope, systemRandom.uuid()));
+  return { ref, session: null, from: null, lane: "main", compactionOf: null, entry: {}, isAnonymous: true };
+}

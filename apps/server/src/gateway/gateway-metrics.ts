@@ -1,0 +1,36 @@
+import type { Metrics } from "../operations/metrics.ts";
+
+/** What a gateway counts. */
+export interface GatewayMetrics {
+  call(labels: {
+    readonly upstream: string;
+    readonly api: string;
+    readonly mode: string;
+    readonly outcome: string;
+  }): void;
+  /** From the last byte of the request to the upstream's first, without the upstream's own time; in milliseconds. */
+  added(ms: number): void;
+  tokens(upstream: string, classes: Readonly<Record<string, number>>): void;
+  unrecorded(reason: string): void;
+}
+
+const seconds: readonly number[] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 1];
+
+export function createGatewayMetrics(registry: Metrics): GatewayMetrics {
+  const calls = registry.counter("throughline_gateway_calls_total", "Calls of models through the gateway.");
+  const added = registry.histogram(
+    "throughline_gateway_added_first_byte_seconds",
+    "What the gateway adds to the time to the first byte.",
+    seconds,
+  );
+  const tokens = registry.counter("throughline_gateway_tokens_total", "Tokens as providers counted them.");
+  const unrecorded = registry.counter("throughline_gateway_unrecorded_total", "Calls that passed without a record.");
+  return {
+    call: (labels) => calls(labels),
+    added: (ms) => added({}, ms / 1000),
+    tokens: (upstream, classes) => {
+      for (const [name, count] of Object.entries(classes)) if (count > 0) tokens({ upstream, class: name }, count);
+    },
+    unrecorded: (reason) => unrecorded({ reason }),
+  };
+}

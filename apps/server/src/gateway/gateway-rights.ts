@@ -1,0 +1,104 @@
+import type { IncomingMessage } from "node:http";
+import { refused } from "@throughline/core/store";
+import { bodyText, hasRepeatedNames, splitRequest, type SplitRequest, type WireApi } from "@throughline/wire";
+import { reservedNamespaces, type TokenInfo } from "../security/token-store.ts";
+import type { Upstream } from "./gateway-options.ts";
+import type { PathRule } from "./gateway-path.ts";
+import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
+
+/** The text of our token in a request: the API key of the client, or, beside a key of its own, a header of ours. */
+export function tokenText({ credentials }: Upstream, { headers }: IncomingMessage): string | null {
+  const own = headers["throughline-token"];
+  if (credentials === "caller") return typeof own === "string" ? own : null;
+  const [, bearer] = /^Bearer +([\w-]+) *$/i.exec(headers.authorization ?? "") ?? [];
+  const key = headers["x-api-key"];
+  return bearer ?? (typeof key === "string" ? key : null);
+}
+
+/** @throws {ThroughlineError} FORBIDDEN, ROUTE_NOT_FOUND */
+export function assertGatewayScope(upstream: Upstream, rule: PathRule, token: TokenInfo): void {
+  const needs = `gateway:${upstream.name}`;
+  const has = (scope: string): boolean => (token.scopes as readonly string[]).includes(scope);
+  if (!has(needs)) throw refused("FORBIDDEN", `The token has no scope "${needs}".`, { needs });
+  if (rule.does === "manage" && !has("gateway:manage"))
+    throw refused("FORBIDDEN", 'The token has no scope "gateway:manage".', { needs: "gateway:manage" });
+  if (upstream.credentials === "caller") return;
+  if (rule.does === "refuse" || (rule.does === "share" && !upstream.sharedResources))
+    throw refused("ROUTE_NOT_FOUND", "The gateway does not pass this path on with a key of its own.");
+}
+
+/** Whose sessions a token's calls become. @throws {ThroughlineError} FORBIDDEN */
+export function scopeOf({ id, namespace, agents }: TokenInfo, { headers }: IncomingMessage): GatewayScope {
+  const named = headers["throughline-namespace"];
+  const own = namespace === "*" ? (typeof named === "string" ? named : "") : namespace;
+  if ((named !== undefined && named !== own) || reservedNamespaces.has(own))
+    throw refused("FORBIDDEN", "The token does not reach this namespace.", { needs: "namespace" });
+  const agentId = agents === "*" ? "main" : (agents[0] ?? "main");
+  return { namespace: own, agentId, tokenId: id };
+}
+
+/** A request as far as it may name what is stored at the provider. */
+interface NamingRequest {
+  readonly upstream: Upstream;
+  readonly target: string;
+  readonly body: Buffer;
+  readonly isPlain: boolean;
+  readonly api: WireApi | null;
+  readonly scope: GatewayScope;
+}
+
+/** Members that name what the provider has stored. */
+const naming: readonly string[] = ["previous_response_id", "previous_message_id", "conversation"];
+
+/**
+ * Many tokens share a key of ours: an id that one was given must not lead another to its conversation.
+ * @throws {ThroughlineError} ROUTE_NOT_FOUND in the words of a provider that knows no such id
+ */
+export async function assertOwnIds(
+  { upstream, body, isPlain, api, scope }: NamingRequest,
+  lookup: SessionLookup,
+): Promise<void> {
+  if (api === null && upstream.sharedResources) return;
+  if (!isPlain) throw refused("MEDIA_TYPE_UNSUPPORTED", "The gateway takes no packed bodies with a key of its own.");
+  // Escapes may write a name in many ways: what has one is looked at as well.
+  if (!naming.some((name) => body.includes(name)) && !body.includes("\\u")) return;
+  const text = bodyText(body);
+  const split = text === null || api === null ? null : splitRequest(api, text);
+  if (split === null) {
+    if (text === null || naming.some((name) => text.includes(name)))
+      throw unknownId("The request names something that is not known.");
+    return;
+  }
+  // Parsers do not agree on which of two members counts, nor whether the case of a name does.
+  if (isAmbiguous(split)) throw unknownId("The request names what it continues in more than one way.");
+  const conversation = split.member("conversation");
+  if (conversation !== undefined && conversation !== null) throw unknownId("There is no such conversation.");
+  for (const id of followedIds(split))
+    if ((await lookup.find(scope, "response", id)).length === 0) throw unknownId("There is no such response.");
+}
+
+const ownMembers: readonly string[] = ["previous_response_id", "conversation", "thread"];
+
+function isAmbiguous(split: SplitRequest): boolean {
+  const named = split.names.filter((name) => ownMembers.includes(name.toLowerCase()));
+  const thread = split.memberText("thread");
+  return (
+    named.some((name) => !ownMembers.includes(name)) ||
+    new Set(named).size < named.length ||
+    (thread !== null && hasRepeatedNames(thread))
+  );
+}
+
+function followedIds(split: SplitRequest): readonly string[] {
+  const thread = split.member("thread");
+  const isObject = typeof thread === "object" && thread !== null;
+  const previous = isObject
+    ? Object.entries(thread).filter(([name]) => name.toLowerCase() === "previous_message_id")
+    : [];
+  const values = [split.member("previous_response_id"), ...previous.map(([, id]) => id)];
+  return values.filter((value) => value !== undefined && value !== null).map(String);
+}
+
+function unknownId(message: string): Error {
+  return refused("ROUTE_NOT_FOUND", message);
+}

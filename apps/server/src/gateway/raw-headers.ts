@@ -1,0 +1,108 @@
+import type { IncomingMessage } from "node:http";
+
+const hopByHop: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Set again for the upstream, or about the way from the client to us. */
+const ofTheWay: ReadonlySet<string> = new Set([
+  "host",
+  "content-length",
+  "accept-encoding",
+  "cookie",
+  "forwarded",
+  "expect",
+]);
+
+/** With a key of ours, what stands for an account is ours too. */
+const ofTheAccount: ReadonlySet<string> = new Set([
+  "authorization",
+  "x-api-key",
+  "api-key",
+  "x-goog-api-key",
+  "openai-organization",
+  "openai-project",
+  "chatgpt-account-id",
+]);
+
+const tokenForm = /\btl_[a-z0-9]{12}_/;
+
+/** Names and values in turn, as they came, without those that a test takes. */
+function without(raw: readonly string[], isDropped: (name: string, value: string) => boolean): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2)
+    if (!isDropped((raw[at] as string).toLowerCase(), raw[at + 1] as string))
+      kept.push(raw[at] as string, raw[at + 1] as string);
+  return kept;
+}
+
+/** What a connection header names goes no further either. */
+function namedByConnection(raw: readonly string[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (let at = 0; at + 1 < raw.length; at += 2)
+    if ((raw[at] as string).toLowerCase() === "connection")
+      for (const name of (raw[at + 1] as string).split(",")) names.add(name.trim().toLowerCase());
+  return names;
+}
+
+/**
+ * The headers that the upstream gets: order, case and repeats as they came.
+ *
+ * @param isOwnCredential whether the request's key is our token, which no provider may see
+ */
+export function requestHeaders({ rawHeaders }: IncomingMessage, isOwnCredential: boolean): string[] {
+  const named = namedByConnection(rawHeaders);
+  return without(rawHeaders, (name, value) => {
+    // Our token in the place of the provider's key is a mistake that the provider must not see.
+    if (tokenForm.test(value)) return true;
+    if (hopByHop.has(name) || named.has(name) || ofTheWay.has(name)) return true;
+    if (name.startsWith("x-forwarded-") || name.startsWith("throughline-")) return true;
+    return isOwnCredential && ofTheAccount.has(name);
+  });
+}
+
+/** The headers that the client gets. */
+export function responseHeaders({ rawHeaders }: IncomingMessage): string[] {
+  const named = namedByConnection(rawHeaders);
+  return without(rawHeaders, (name) => hopByHop.has(name) || named.has(name) || name.startsWith("throughline-"));
+}
+
+const keptOfRequests: readonly string[] = [
+  "anthropic-version",
+  "anthropic-beta",
+  "openai-beta",
+  "user-agent",
+  "originator",
+  "x-stainless-retry-count",
+  "x-claude-code-agent-id",
+];
+const keptOfResponses: readonly string[] = [
+  "request-id",
+  "x-request-id",
+  "retry-after",
+  "retry-after-ms",
+  "x-should-retry",
+];
+const longestKept = 200;
+
+/** The few headers that are stored; a header that is not listed never is. */
+export function keptHeaders(
+  { headers }: IncomingMessage,
+  which: "request" | "response",
+): Readonly<Record<string, string>> {
+  const names = which === "request" ? keptOfRequests : keptOfResponses;
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers[name];
+      return value === undefined ? [] : [[name, String(value).slice(0, longestKept)]];
+    }),
+  );
+}

@@ -1,0 +1,222 @@
+import { hasErrorCode, openSession, type RecordDraft, type SessionRef, type SessionStore } from "@throughline/core";
+import type { Clock, AssistantMessage } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
+import { planCall, planReply, unitIds, type CallPlan, type ReadReply, type ReplyPlan } from "@throughline/wire";
+import { callRecords, type EndedCall } from "./call-record.ts";
+import { type ChosenSession, chooseSession, type SessionRequest } from "./choose-session.ts";
+import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
+import { createSessionLookup, type SessionLookup } from "./session-lookup.ts";
+
+/** A call that has begun. */
+export interface OpenCall {
+  /** Resolves with the key of its session once the request is stored; rejects where it cannot be. */
+  readonly session: Promise<string>;
+  /** Stores what came of it. Resolves when it is stored. */
+  end(call: EndedCall, reply: ReadReply | null): Promise<void>;
+}
+
+export interface RecorderOptions {
+  readonly store: SessionStore;
+  readonly clock: Clock;
+}
+
+/** How often another writer may be faster before a call counts as lost. */
+const mostTries = 8;
+/** How long a turn of somebody else's may keep a call from being stored. */
+const mostWaitMs = 600_000;
+
+/** Stores calls in their sessions, those of one session one after the other. */
+export class Recorder {
+  readonly #store: SessionStore;
+  readonly #clock: Clock;
+  readonly #logs: SessionLogs;
+  readonly #lookup: SessionLookup;
+  /** What waits for its turn, by session or scope. */
+  readonly #queues = new Map<string, Promise<unknown>>();
+  /** Bodies whose calls run, with how often each was sent. */
+  readonly #running = new Map<string, { readonly callId: string; attempt: number; count: number }>();
+
+  constructor({ store, clock }: RecorderOptions) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#logs = new SessionLogs(store);
+    this.#lookup = createSessionLookup(store);
+  }
+
+  get lookup(): SessionLookup {
+    return this.#lookup;
+  }
+
+  forget(ref: SessionRef): void {
+    this.#logs.forget(ref);
+  }
+
+  /** Resolves once nothing waits any more. */
+  async settled(): Promise<void> {
+    while (this.#queues.size > 0) await Promise.allSettled(this.#queues.values());
+  }
+
+  /** Begins to store a call: its session, and the messages that are new. */
+  open(request: SessionRequest, recordId: string): OpenCall {
+    const { scope } = request;
+    const begun = this.#inTurn(JSON.stringify(scope), () => this.#begin(request, recordId));
+    // Whoever waits for it hears of a failure; nobody has to.
+    begun.catch(() => {});
+    return {
+      session: begun.then(({ chosen }) => chosen.ref.key),
+      end: (call, reply) => this.#end(request, begun, call, reply),
+    };
+  }
+
+  async #begin(request: SessionRequest, recordId: string): Promise<BegunCall> {
+    const chosen = await chooseSession(request, this.#logs, this.#lookup);
+    const { ref, entry, isAnonymous } = chosen;
+    const session = chosen.session ?? (await this.#create(ref, entry));
+    if (chosen.session === null && isAnonymous) {
+      const { first } = unitIds(request.split);
+      if (first !== null) await this.#lookup.note(request.scope, "first-message", first, ref.key);
+    }
+    const again = session.log.callOf(request.requestSha256);
+    const runningKey = `${ref.key} ${request.requestSha256}`;
+    const running = this.#running.get(runningKey);
+    const before = running ?? (again === null || again.outcome === "answered" ? null : again);
+    const named = { callId: before?.callId ?? recordId, attempt: before === null ? 0 : before.attempt + 1 };
+    this.#running.set(runningKey, { ...named, count: (running?.count ?? 0) + 1 });
+    const begun = { chosen, ...named, runningKey };
+    await this.#write(request, begun, session, () => []);
+    return begun;
+  }
+
+  async #create(ref: SessionRef, entry: Readonly<Record<string, unknown>>): Promise<KnownSession> {
+    await openSession(this.#store, ref, { random: systemRandom, entry: { ...entry, channel: "gateway" } });
+    const session = await this.#logs.read(ref);
+    if (session === null) throw new RangeError("A session that was made is not there.");
+    return session;
+  }
+
+  async #end(
+    request: SessionRequest,
+    begun: Promise<BegunCall>,
+    call: EndedCall,
+    reply: ReadReply | null,
+  ): Promise<void> {
+    let known: BegunCall;
+    try {
+      known = await begun;
+    } catch {
+      // The store may have come back meanwhile.
+      known = await this.#inTurn(JSON.stringify(request.scope), () => this.#begin(request, call.recordId));
+    }
+    const { chosen, callId, attempt, runningKey } = known;
+    const { ref, lane, compactionOf } = chosen;
+    const running = this.#running.get(runningKey);
+    try {
+      await this.#inTurn(JSON.stringify([request.scope.namespace, ref.key]), async () => {
+        const session = (await this.#logs.read(ref)) ?? (await this.#create(ref, chosen.entry));
+        let planned: ReplyPlan | null = null;
+        await this.#write(request, known, session, (plan, { log }) => {
+          const draft = reply?.draft ?? null;
+          planned = draft === null ? null : planReply(log, call.api, plan.tip, draft);
+          const message = (draft?.message ?? null) as (AssistantMessage & { readonly responseId?: string }) | null;
+          const place = {
+            callId,
+            attempt,
+            lane,
+            compactionOf,
+            replyId: planned?.node.id ?? null,
+            responseId: message?.responseId ?? null,
+            reply: message,
+          };
+          const said = planned?.draft ?? null;
+          return [...(said === null ? [] : [said]), ...callRecords(call, place, plan, request.split, log)];
+        });
+        await this.#noteReply(request, known, planned, reply);
+      });
+    } finally {
+      if (running !== undefined && --running.count <= 0) this.#running.delete(runningKey);
+    }
+  }
+
+  async #noteReply(
+    { scope, split }: SessionRequest,
+    { chosen }: BegunCall,
+    planned: ReplyPlan | null,
+    reply: ReadReply | null,
+  ): Promise<void> {
+    if (planned === null || reply?.draft == null) return;
+    const { node } = planned;
+    let before = node.parent;
+    while (before !== null && !before.isReply) before = before.parent;
+    if (chosen.isAnonymous && before === null) await this.#lookup.note(scope, "first-reply", node.id, chosen.ref.key);
+    const { responseId } = reply.draft.message;
+    const isFollowed = split.api === "openai-responses" || split.member("thread") !== undefined;
+    if (isFollowed && responseId !== undefined) await this.#lookup.note(scope, "response", responseId, chosen.ref.key);
+  }
+
+  /** Appends what the log does not have of the request, and more behind it. */
+  async #write(
+    { split }: SessionRequest,
+    { chosen }: Pick<BegunCall, "chosen">,
+    known: KnownSession,
+    more: (plan: CallPlan, session: KnownSession) => readonly RecordDraft[],
+  ): Promise<void> {
+    let session = known;
+    const { ref } = chosen;
+    const untilMs = this.#clock.nowMs() + mostWaitMs;
+    for (let attempt = 1; ; attempt++) {
+      const { log } = session;
+      const from = chosen.from === null ? null : log.node(chosen.from.id);
+      const plan = planCall(log, split, log.match(split, from));
+      const part = firstBatch(plan.drafts);
+      const isPart = part.length < plan.drafts.length;
+      const drafts = isPart ? part : [...plan.drafts, ...more(plan, session)];
+      if (drafts.length === 0) return;
+      try {
+        const { stored = [], head } = await this.#store.append(ref, drafts, { return: "stored" });
+        if (stored[0]?.seq === log.lastSeq + 1) for (const record of stored) log.apply(record);
+        session.headId = head.headId;
+        if (!isPart) return;
+        session = (await this.#logs.read(ref)) ?? session;
+        attempt = 0;
+      } catch (error) {
+        if (hasErrorCode(error, "SESSION_BUSY") && this.#clock.nowMs() < untilMs) await this.#clock.sleep(250);
+        else if (!isOvertaken(error) || attempt >= mostTries) throw error;
+        this.#logs.forget(ref);
+        session = (await this.#logs.read(ref)) ?? (await this.#create(ref, chosen.entry));
+      }
+    }
+  }
+
+  /** Runs work behind what was asked for under the same name. */
+  #inTurn<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#queues.get(name) ?? Promise.resolve();
+    const run = before.then(work, work);
+    this.#queues.set(name, run);
+    const done = (): void => {
+      if (this.#queues.get(name) === run) this.#queues.delete(name);
+    };
+    run.then(done, done);
+    return run;
+  }
+}
+
+const mostRecords = 400;
+const mostBatchBytes = 4 * 1024 * 1024;
+
+/** As many drafts as one append takes; records of one message stay together. */
+function firstBatch(drafts: readonly RecordDraft[]): readonly RecordDraft[] {
+  let bytes = 0;
+  for (const [index, draft] of drafts.entries()) {
+    const isFull = index >= mostRecords || (index > 0 && bytes >= mostBatchBytes);
+    if (isFull && draft["derivedFrom"] === undefined) return drafts.slice(0, index);
+    bytes += JSON.stringify(draft).length;
+  }
+  return drafts;
+}
+
+interface BegunCall {
+  readonly chosen: ChosenSession;
+  readonly callId: string;
+  readonly attempt: number;
+  readonly runningKey: string;
+}

@@ -1,0 +1,120 @@
+import {
+  Agent as HttpAgent,
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { refused } from "@throughline/core/store";
+import type { Upstream } from "./gateway-options.ts";
+
+/** Connections to upstreams, which are kept open between requests. */
+export interface UpstreamConnections {
+  /** Sends a request; resolves with the head of the answer. @throws {ThroughlineError} UPSTREAM_UNREACHABLE, ABORTED */
+  send(upstream: Upstream, outgoing: OutgoingRequest, signal: AbortSignal): Promise<IncomingMessage>;
+  close(): void;
+}
+
+export interface OutgoingRequest {
+  readonly method: string;
+  /** Path and query, as they came. */
+  readonly target: string;
+  readonly headers: readonly string[];
+  readonly body: Buffer;
+}
+
+/** A call of a model may take this long. */
+const deadlineMs = 3_600_000;
+const maxHeaderSize = 64 * 1024;
+
+export function createUpstreamConnections(): UpstreamConnections {
+  const options = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: Infinity } as const;
+  const [http, https] = [new HttpAgent(options), new HttpsAgent(options)];
+  return {
+    send(upstream, { method, target, headers, body }, signal) {
+      const { url } = upstream;
+      const isSecure = url.protocol === "https:";
+      const head = ["Host", url.host, ...headers, "Accept-Encoding", "identity"];
+      if (body.length > 0 || method === "POST" || method === "PUT" || method === "PATCH")
+        head.push("Content-Length", String(body.length));
+      return new Promise((resolve, reject) => {
+        const send = isSecure ? httpsRequest : httpRequest;
+        const request: ClientRequest = send({
+          protocol: url.protocol,
+          hostname: url.hostname.replace(/^\[|\]$/g, ""),
+          port: url.port,
+          method,
+          path: upstream.basePath + target,
+          headers: head,
+          agent: isSecure ? https : http,
+          maxHeaderSize,
+          signal,
+          timeout: deadlineMs,
+        });
+        request.on("timeout", () => request.destroy(new Error("The upstream did not answer in an hour.")));
+        request.on("response", resolve);
+        request.on("error", (cause) => reject(signal.aborted ? gone(cause) : unreachable(upstream, cause)));
+        // Without a listener a switch of protocols would leave the request open.
+        request.on("upgrade", (_response, socket) => socket.destroy(new Error("The upstream switched protocols.")));
+        request.end(body);
+      });
+    },
+    close() {
+      http.destroy();
+      https.destroy();
+    },
+  };
+}
+
+function unreachable({ name }: Upstream, cause: unknown): Error {
+  const { code } = cause as NodeJS.ErrnoException;
+  const why = code === undefined ? "" : `: ${code}`;
+  return refused("UPSTREAM_UNREACHABLE", `The upstream ${name} gave no answer${why}.`, { upstream: name }, cause);
+}
+
+function gone(cause: unknown): Error {
+  return refused("ABORTED", "The client went away before the upstream answered.", {}, cause);
+}
+
+/** How the body of an answer ended. */
+export type RelayEnd = "whole" | "cut" | "aborted";
+
+/**
+ * Passes the body of an answer on, each chunk as it comes and no faster than the client takes it. What `onChunk` does comes
+ * behind the write, so that the client never waits for it.
+ */
+export function relayBody(
+  answer: IncomingMessage,
+  response: ServerResponse,
+  onChunk: (chunk: Buffer) => void,
+): Promise<RelayEnd> {
+  return new Promise((resolve) => {
+    let isOver = false;
+    const end = (how: RelayEnd): void => {
+      if (isOver) return;
+      isOver = true;
+      resolve(how);
+    };
+    answer.on("data", (chunk: Buffer) => {
+      if (!response.write(chunk)) answer.pause();
+      onChunk(chunk);
+    });
+    response.on("drain", () => answer.resume());
+    answer.on("end", () => {
+      response.end();
+      end("whole");
+    });
+    // The length was a lie, or the connection broke: the client sees a broken answer as it would without us.
+    answer.on("error", () => {
+      response.destroy();
+      end("cut");
+    });
+    response.on("close", () => {
+      if (isOver) return;
+      end(answer.complete ? "whole" : "aborted");
+      answer.destroy();
+    });
+    response.on("error", () => {});
+  });
+}

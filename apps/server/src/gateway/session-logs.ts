@@ -1,0 +1,81 @@
+import { hasErrorCode, type SessionRef, type SessionStore } from "@throughline/core";
+import { WireLog } from "@throughline/wire";
+
+/** What is known of a session while calls of it are recorded. */
+export interface KnownSession {
+  readonly ref: SessionRef;
+  readonly sessionId: string;
+  readonly log: WireLog;
+  /** The head of the session, as far as it is known. */
+  headId: string | null;
+}
+
+/** All that is known of sessions together may take this. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** The logs of sessions, kept in memory while they are used. */
+export class SessionLogs {
+  readonly #store: SessionStore;
+  readonly #known = new Map<string, KnownSession>();
+  #bytes = 0;
+
+  constructor(store: SessionStore) {
+    this.#store = store;
+  }
+
+  /** The session as it is now; null where there is none. */
+  async read(ref: SessionRef): Promise<KnownSession | null> {
+    const state = await this.#store.load(ref);
+    if (state === null) {
+      this.forget(ref);
+      return null;
+    }
+    const name = nameOf(ref);
+    let session = this.#known.get(name);
+    if (session === undefined || session.sessionId !== state.entry.sessionId) {
+      this.forget(ref);
+      session = { ref, sessionId: state.entry.sessionId, log: new WireLog(), headId: null };
+    }
+    const before = session.log.bytes;
+    if (state.head.lastSeq > session.log.lastSeq) await this.#readOn(session);
+    session.headId = state.head.headId;
+    this.#keep(name, session, session.log.bytes - (this.#known.has(name) ? before : 0));
+    return session;
+  }
+
+  async #readOn({ ref, log }: KnownSession): Promise<void> {
+    for await (const { records } of this.#store.read(ref, { afterSeq: log.lastSeq }))
+      for (const stored of records) log.apply(stored);
+  }
+
+  #keep(name: string, session: KnownSession, more: number): void {
+    this.#known.delete(name);
+    this.#known.set(name, session);
+    this.#bytes += more;
+    for (const [oldest, { log }] of this.#known) {
+      if (this.#bytes <= mostBytes || oldest === name) return;
+      this.#known.delete(oldest);
+      this.#bytes -= log.bytes;
+    }
+  }
+
+  /** What is known of the session may be wrong: it was redacted, reset or deleted. */
+  forget(ref: SessionRef): void {
+    const name = nameOf(ref);
+    this.#bytes -= this.#known.get(name)?.log.bytes ?? 0;
+    this.#known.delete(name);
+  }
+}
+
+function nameOf({ namespace, agentId, key }: SessionRef): string {
+  return JSON.stringify([namespace, agentId, key]);
+}
+
+/** Whether another writer was faster, and the log must be looked at again. */
+export function isOvertaken(error: unknown): boolean {
+  return (
+    hasErrorCode(error, "RECORD_ID_TAKEN") ||
+    hasErrorCode(error, "SESSION_NOT_FOUND") ||
+    hasErrorCode(error, "SESSION_ARCHIVED")
+  );
+}

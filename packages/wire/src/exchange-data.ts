@@ -1,0 +1,40 @@
+import type { Patch } from "./template.ts";
+import type { FormText } from "./wire-node.ts";
+
+/**
+ * A piece of a request: text, a part by its hash, messages from one to another in their newest forms, or one message in a
+ * form by its number, which is its newest from then on. Between messages that follow each other stands the separator.
+ */
+export type FrameEntry =
+  | string
+  | { readonly part: string }
+  | { readonly first: string; readonly last: string; readonly count: number }
+  | { readonly id: string; readonly form: number };
+
+/** Data of a `throughline.exchange`, as far as requests are rebuilt from it. */
+export interface ExchangeData {
+  readonly callId: string;
+  /** From 0: how often the same body was sent before, without an answer. */
+  readonly attempt: number;
+  readonly outcome: string;
+  readonly requestSha256?: string;
+  /** Up to where the log was known to whoever wrote the frame: forms of later records do not count in it. */
+  readonly knownSeq: number;
+  /** Forms that the request was the first to show, by message. */
+  readonly forms?: Readonly<Record<string, FormText>>;
+  readonly frame: readonly FrameEntry[];
+  /** Left out: a comma. */
+  readonly separator?: string;
+  /** The frame is of bytes that are no text: it has one entry, in base64. */
+  readonly encoding?: "base64";
+  /** The message that the reply is kept as. */
+  readonly replyId?: string;
+  readonly responseId?: string;
+  readonly [field: string]: unknown;
+}
+
+/** Data of a `throughline.prompt`: a part of requests, whole or as another one with something put in place of its middle. */
+export type PromptData = { readonly name: string; readonly hash: string } & (
+  | { readonly text: string }
+  | { readonly base: string; readonly patch: Patch }
+);

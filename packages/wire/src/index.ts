@@ -1,0 +1,15 @@
+export { hasRepeatedNames } from "./scan-json.ts";
+export { bodyText, splitRequest } from "./split-request.ts";
+export type { SplitRequest } from "./split-request.ts";
+export { planCall } from "./plan-call.ts";
+export type { CallPlan } from "./plan-call.ts";
+export { readReply } from "./read-reply.ts";
+export type { ReadReply } from "./read-reply.ts";
+export { readExchange, rebuildRequest } from "./rebuild-request.ts";
+export type { ExchangeData } from "./exchange-data.ts";
+export { planReply } from "./plan-reply.ts";
+export type { ReplyPlan } from "./plan-reply.ts";
+export { unitIds, WireLog } from "./wire-log.ts";
+export type { ChainMatch, RecordedCall } from "./wire-log.ts";
+export type { WireApi } from "./wire-api.ts";
+export type { WireNode } from "./wire-node.ts";

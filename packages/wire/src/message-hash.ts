@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What a chain begins with. */
+export const rootHash = "";
+
+/**
+ * Names a message by what it says and by all that stands before it. Marks of a cache, thinking, and what a program may leave
+ * out of a reply that it sends back do not count; neither do ids of calls where the API has none that last.
+ *
+ * @param messages the messages of the records that the message is kept as
+ */
+export function chainHash(
+  parent: string,
+  messages: readonly unknown[],
+  { isWithoutIds }: { isWithoutIds: boolean },
+): string {
+  const said = messages.map((message) => sayingOf(message, isWithoutIds));
+  return createHash("sha256")
+    .update(`${parent}\n${JSON.stringify(said)}`)
+    .digest("hex")
+    .slice(0, 32);
+}
+
+function sayingOf(message: unknown, isWithoutIds: boolean): unknown {
+  if (!isFields(message)) return message;
+  const { role, content, toolCallId, isError, name } = message;
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const list = Array.isArray(blocks) ? blocks : [];
+  const said =
+    role === "assistant" ? list.flatMap((block) => replySaying(block, isWithoutIds)) : list.flatMap(blockSaying);
+  const names = isWithoutIds ? {} : { toolCallId };
+  return { role, said, ...names, name, ...(isError === true ? { isError } : {}) };
+}
+
+function replySaying(block: unknown, isWithoutIds: boolean): readonly unknown[] {
+  if (!isFields(block) || block["type"] === "thinking") return [];
+  if (block["type"] === "text") return saidText(String(block["text"]).trimEnd());
+  if (block["type"] !== "toolCall") return [sorted(block)];
+  const { id, name, arguments: given, partialJson } = block;
+  return [{ ...(isWithoutIds ? {} : { id }), name, given: sorted(given), partialJson }];
+}
+
+function blockSaying(block: unknown): readonly unknown[] {
+  if (isFields(block) && block["type"] === "text") return saidText(String(block["text"]));
+  return [sorted(block)];
+}
+
+function saidText(text: string): readonly unknown[] {
+  return text === "" ? [] : [text];
+}
+
+/** In one order of names, without marks of a cache and without what is null: programs write these as they like. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isFields(value)) return value;
+  const names = Object.keys(value).filter((name) => name !== "cache_control" && value[name] !== null);
+  return names.toSorted().map((name) => [name, sorted(value[name])]);
+}

@@ -1,0 +1,144 @@
+import type { RecordDraft } from "@throughline/core";
+import { throughlineDraft } from "@throughline/core/internal";
+import type { ExchangeData, FrameEntry } from "./exchange-data.ts";
+import type { RequestPart, RequestPiece, SplitRequest } from "./split-request.ts";
+import { withLastingIds } from "./lasting-ids.ts";
+import type { UnitDraft } from "./unit-drafts.ts";
+import { type ChainMatch, draftsOf, messageIdOf, type WireLog } from "./wire-log.ts";
+import { type FormText, WireNode } from "./wire-node.ts";
+
+/** What is to be stored of a request. */
+export interface CallPlan {
+  /** Parts and messages that the log does not have yet. */
+  readonly drafts: readonly RecordDraft[];
+  /** The last message of the request; null for one without messages. */
+  readonly tip: WireNode | null;
+  /** Messages that the log has once the drafts are stored. */
+  readonly added: readonly WireNode[];
+  /** How the request is rebuilt. */
+  readonly frame: Pick<ExchangeData, "knownSeq" | "frame" | "forms" | "separator">;
+  /** Messages of which the forms hold text. */
+  readonly copies: readonly string[];
+}
+
+/** Plans what is stored of a request, from where it stands in the conversation. Changes nothing of the log. */
+export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): CallPlan {
+  const drafts: RecordDraft[] = [];
+  const parts = new Map<string, RequestPart>();
+  for (const piece of split.pieces) if ("part" in piece) parts.set(piece.part.hash, piece.part);
+  for (const part of parts.values())
+    if (!log.parts.has(part.hash)) drafts.push(throughlineDraft("prompt", log.parts.dataOf(part)));
+  const nodes = [...match.nodes];
+  const added: WireNode[] = [];
+  let tip = match.node;
+  for (let index = match.known; index < split.units.length; index++) {
+    const read = draftsOf(split, index);
+    const id = messageIdOf(split.api, tip, read);
+    const unit = split.api === "ollama" ? withLastingIds(read, id.slice(1), tip) : read;
+    const node = nodeOf(id, tip, unit);
+    drafts.push(...messageDrafts(node, unit));
+    added.push(node);
+    nodes.push(node);
+    tip = node;
+  }
+  const framed = new FrameWriter(split, nodes).write();
+  const own = split.separator === "," ? {} : { separator: split.separator };
+  const forms = framed.forms.size === 0 ? {} : { forms: Object.fromEntries(framed.forms) };
+  return {
+    drafts,
+    tip,
+    added,
+    frame: { knownSeq: log.lastSeq, frame: framed.frame, ...forms, ...own },
+    copies: [...framed.forms.keys()],
+  };
+}
+
+function nodeOf(id: string, parent: WireNode | null, drafts: readonly UnitDraft[]): WireNode {
+  // As a store gives it back.
+  const contents = drafts.map(
+    (draft) => JSON.parse(JSON.stringify("message" in draft ? draft.message : draft.data)) as unknown,
+  );
+  return new WireNode(parent, id, id.slice(1), contents);
+}
+
+/** The records of a message: the first has its id, the others are derived from it. */
+export function messageDrafts({ id, parent }: WireNode, drafts: readonly UnitDraft[]): readonly RecordDraft[] {
+  return drafts.map((draft, index) => {
+    if (index === 0) return { ...draft, id, parentId: parent?.lastId ?? null };
+    const parentId = index === 1 ? id : `${id}~d${index - 1}`;
+    return { ...draft, id: `${id}~d${index}`, parentId, derivedFrom: { id, index } };
+  });
+}
+
+class FrameWriter {
+  readonly #split: SplitRequest;
+  readonly #nodes: readonly WireNode[];
+  readonly frame: FrameEntry[] = [];
+  readonly forms = new Map<string, FormText>();
+  #run: { first: string; last: string; count: number } | null = null;
+  #literal = "";
+
+  constructor(split: SplitRequest, nodes: readonly WireNode[]) {
+    this.#split = split;
+    this.#nodes = nodes;
+  }
+
+  write(): this {
+    const { pieces, separator } = this.#split;
+    for (const [index, piece] of pieces.entries()) {
+      const isBetween = "unit" in (pieces[index - 1] ?? {}) && "unit" in (pieces[index + 1] ?? {});
+      if ("literal" in piece) {
+        if (!isBetween || piece.literal !== separator) this.#addLiteral(piece.literal);
+      } else if ("part" in piece) this.#addPart(piece);
+      else this.#addUnit(piece.unit);
+    }
+    this.#endRun();
+    this.#endLiteral();
+    return this;
+  }
+
+  /** An empty text between two messages is one too: it says that no separator stands there. */
+  #addLiteral(text: string): void {
+    this.#endRun();
+    this.#literal += text;
+  }
+
+  #addPart({ part }: Extract<RequestPiece, { readonly part: RequestPart }>): void {
+    this.#endRun();
+    this.#endLiteral();
+    this.frame.push({ part: part.hash });
+  }
+
+  #addUnit(index: number): void {
+    const node = this.#nodes[index];
+    const text = this.#split.units[index]?.text;
+    if (node === undefined || text === undefined) throw new RangeError("A request has no such message.");
+    this.#endLiteral();
+    // What was redacted must not come back as the form of a later request.
+    if (node.isRedacted) return this.#addRedacted(node);
+    const form = node.findForm(text);
+    if (form !== null && form === node.current) {
+      if (this.#run === null) this.#run = { first: node.id, last: node.id, count: 1 };
+      else this.#run = { ...this.#run, last: node.id, count: this.#run.count + 1 };
+      return;
+    }
+    this.#endRun();
+    if (form === null) this.forms.set(node.id, node.newForm(text));
+    this.frame.push({ id: node.id, form: form ?? node.forms.length + 1 });
+  }
+
+  #addRedacted({ id, current }: WireNode): void {
+    this.#endRun();
+    this.frame.push({ id, form: current });
+  }
+
+  #endRun(): void {
+    if (this.#run !== null) this.frame.push(this.#run);
+    this.#run = null;
+  }
+
+  #endLiteral(): void {
+    if (this.#literal !== "") this.frame.push(this.#literal);
+    this.#literal = "";
+  }
+}

@@ -1,0 +1,23 @@
+import type { RecordDraft, ReplyDraft } from "@throughline/core";
+import { chainHash, rootHash } from "./message-hash.ts";
+import type { WireApi } from "./wire-api.ts";
+import type { WireLog } from "./wire-log.ts";
+import { WireNode } from "./wire-node.ts";
+
+/** What is to be stored of a reply. */
+export interface ReplyPlan {
+  /** Null where the log has a reply of the same words at this place. */
+  readonly draft: RecordDraft | null;
+  readonly node: WireNode;
+}
+
+/** Plans what is stored of the reply to a request. */
+export function planReply(log: WireLog, api: WireApi, tip: WireNode | null, reply: ReplyDraft): ReplyPlan {
+  // As a store gives it back.
+  const message = JSON.parse(JSON.stringify(reply.message)) as unknown;
+  const hash = chainHash(tip?.hash ?? rootHash, [message], { isWithoutIds: api === "ollama" });
+  const id = `m${hash}`;
+  const known = log.node(id);
+  if (known !== null) return { draft: null, node: known };
+  return { draft: { ...reply, id, parentId: tip?.lastId ?? null }, node: new WireNode(tip, id, hash, [message]) };
+}

@@ -1,0 +1,31 @@
+import type { StoredRecord } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
+import type { ExchangeData } from "./exchange-data.ts";
+import { WireLog } from "./wire-log.ts";
+
+/** The data of an exchange; null for every other record. */
+export function readExchange({ record }: Pick<StoredRecord, "record">): ExchangeData | null {
+  const data = throughlineKind(record) === "exchange" ? (record["data"] as ExchangeData | null) : null;
+  return data !== null && typeof data === "object" && Array.isArray(data.frame) ? data : null;
+}
+
+/**
+ * The bytes of a request as it was sent, from the records of the log before its exchange.
+ *
+ * @param pages the log from its first record up to the exchange
+ * @throws {RangeError} where something that it was made of is redacted or missing
+ */
+export async function rebuildRequest(
+  pages: AsyncIterable<{ readonly records: readonly StoredRecord[] }>,
+  exchange: ExchangeData,
+): Promise<Uint8Array> {
+  const { knownSeq, frame, encoding, separator = ",", forms = {} } = exchange;
+  if (encoding === "base64") return Buffer.from(String(frame[0]), "base64");
+  const log = new WireLog();
+  for await (const { records } of pages)
+    for (const stored of records)
+      // Whoever wrote the frame did not know what others stored meanwhile.
+      if (stored.seq <= knownSeq || throughlineKind(stored.record) !== "exchange") log.apply(stored);
+  log.addForms(forms);
+  return new TextEncoder().encode(log.frameText(frame, separator));
+}

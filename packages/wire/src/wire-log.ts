@@ -1,0 +1,229 @@
+import type { SessionRecord, StoredRecord } from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
+import { chainHash, rootHash } from "./message-hash.ts";
+import type { ExchangeData, FrameEntry, PromptData } from "./exchange-data.ts";
+import { PartTexts } from "./part-texts.ts";
+import type { RequestUnit, SplitRequest } from "./split-request.ts";
+import { unitDrafts, type UnitDraft } from "./unit-drafts.ts";
+import { WireNode } from "./wire-node.ts";
+import type { WireApi } from "./wire-api.ts";
+
+const messageId = /^m([0-9a-f]{32})(~d[1-9][0-9]{0,5})?$/;
+
+/** A call that was recorded. */
+export interface RecordedCall {
+  readonly callId: string;
+  readonly attempt: number;
+  readonly outcome: string;
+}
+
+/** Where a request stands in a conversation. */
+export interface ChainMatch {
+  /** The last message that is known; null: none is. */
+  readonly node: WireNode | null;
+  /** How many messages of the request are known, from the first on. */
+  readonly known: number;
+  /** Nodes of these, in order. */
+  readonly nodes: readonly WireNode[];
+}
+
+/**
+ * What a gateway knows of a session: its messages as chains, the forms they were sent in, and the calls. Made of the records
+ * of its log alone, in their order.
+ */
+export class WireLog {
+  readonly parts: PartTexts = new PartTexts();
+  /** Up to where the log is known. */
+  lastSeq = 0;
+  /** Bytes of content, roughly: what it takes to keep this in memory. */
+  bytes = 0;
+  readonly #roots: WireNode[] = [];
+  readonly #nodes = new Map<string, WireNode>();
+  /** By any record of a message. */
+  readonly #byRecord = new Map<string, WireNode>();
+  /** By the SHA-256 of the body: the newest attempt. */
+  readonly #calls = new Map<string, RecordedCall>();
+  readonly #replies = new Map<string, WireNode>();
+
+  /** The hash of the tools in the newest request; null for none. */
+  tools: string | null = null;
+
+  get isEmpty(): boolean {
+    return this.#roots.length === 0;
+  }
+
+  /** Takes the next record of the log. */
+  apply({ seq, record, parentId }: StoredRecord): void {
+    if (seq <= this.lastSeq) return;
+    this.lastSeq = seq;
+    const kind = throughlineKind(record);
+    if (kind === "exchange") return this.#applyExchange(record["data"] as ExchangeData);
+    if (kind === "prompt") return this.parts.apply(record["data"] as PromptData);
+    const [, hash, derived] = messageId.exec(record.id) ?? [];
+    if (hash === undefined) return;
+    const content = contentOf(record);
+    this.bytes += JSON.stringify(content).length;
+    if (derived !== undefined) return this.#addDerived(record, content);
+    const parent = parentId === null ? null : (this.#byRecord.get(parentId) ?? null);
+    this.add(new WireNode(parent, record.id, hash, [content]));
+  }
+
+  /** Adds a message that has been stored. */
+  add(node: WireNode): void {
+    if (this.#nodes.has(node.id)) return;
+    this.#nodes.set(node.id, node);
+    this.#byRecord.set(node.id, node);
+    this.#byRecord.set(node.lastId, node);
+    (node.parent?.children ?? this.#roots).push(node);
+    for (const content of node.contents) {
+      const { responseId } = (content ?? {}) as { readonly responseId?: unknown };
+      if (typeof responseId === "string") this.#replies.set(responseId, node);
+    }
+  }
+
+  #addDerived(record: SessionRecord, content: unknown): void {
+    const node = this.#nodes.get(record.id.slice(0, record.id.indexOf("~")));
+    if (node === undefined) return;
+    node.contents.push(content);
+    node.lastId = record.id;
+    this.#byRecord.set(record.id, node);
+  }
+
+  #applyExchange(data: ExchangeData): void {
+    this.addForms(data.forms ?? {});
+    for (const entry of data.frame)
+      if (typeof entry === "object" && "id" in entry) this.#nodes.get(entry.id)?.use(entry.form);
+    const used = data.frame.filter((entry) => typeof entry === "object" && "part" in entry).map(({ part }) => part);
+    this.tools = used.find((hash) => this.parts.nameOf(hash) === "tools") ?? null;
+    if (data.requestSha256 !== undefined)
+      this.#calls.set(data.requestSha256, { callId: data.callId, attempt: data.attempt, outcome: data.outcome });
+    const reply = data.replyId === undefined ? undefined : this.#nodes.get(data.replyId);
+    if (data.responseId !== undefined && reply !== undefined) this.#replies.set(data.responseId, reply);
+  }
+
+  addForms(forms: NonNullable<ExchangeData["forms"]>): void {
+    for (const [id, form] of Object.entries(forms)) this.#nodes.get(id)?.forms.push(form);
+  }
+
+  node(id: string): WireNode | null {
+    return this.#nodes.get(id) ?? null;
+  }
+
+  /** The newest attempt with a body. */
+  callOf(requestSha256: string): RecordedCall | null {
+    return this.#calls.get(requestSha256) ?? null;
+  }
+
+  /** The reply that the provider gave this id. */
+  reply(responseId: string): WireNode | null {
+    return this.#replies.get(responseId) ?? null;
+  }
+
+  /**
+   * How much of a request is known, from a message on.
+   *
+   * @param from the message that the request follows; null: it begins a conversation
+   */
+  match(split: SplitRequest, from: WireNode | null = null): ChainMatch {
+    const nodes: WireNode[] = [];
+    let node = from;
+    for (const [index, unit] of split.units.entries()) {
+      const next = this.#step(split, index, unit, node);
+      if (next === null) break;
+      nodes.push(next);
+      node = next;
+    }
+    return { node, known: nodes.length, nodes };
+  }
+
+  #step(split: SplitRequest, index: number, unit: RequestUnit, node: WireNode | null): WireNode | null {
+    const children = node?.children ?? this.#roots;
+    // The same text as last time is the same message: nothing of it needs to be read.
+    const same = children.findLast((child) => !child.isRedacted && child.text === unit.text);
+    if (same !== undefined) return same;
+    const id = unitId(split, index, node);
+    return children.find((child) => child.id === id) ?? null;
+  }
+
+  /** The text of a frame. @throws {RangeError} for a frame that names what the log does not have */
+  frameText(frame: readonly FrameEntry[], separator: string): string {
+    let text = "";
+    let isAfterUnit = false;
+    for (const entry of frame) {
+      if (typeof entry === "string") text += entry;
+      else if ("part" in entry) text += this.parts.text(entry.part);
+      else {
+        const units = "id" in entry ? [this.#formText(entry)] : this.#run(entry).map((node) => known(node).text);
+        text += (isAfterUnit ? separator : "") + units.join(separator);
+      }
+      isAfterUnit = typeof entry === "object" && !("part" in entry);
+    }
+    return text;
+  }
+
+  #formText({ id, form }: { readonly id: string; readonly form: number }): string {
+    const node = this.#nodes.get(id);
+    if (node === undefined) throw new RangeError(`The log has no message ${id}.`);
+    return known(node).textOf(form);
+  }
+
+  #run({
+    first,
+    last,
+    count,
+  }: {
+    readonly first: string;
+    readonly last: string;
+    readonly count: number;
+  }): readonly WireNode[] {
+    const nodes: WireNode[] = [];
+    let node = this.#nodes.get(last) ?? null;
+    for (; node !== null && nodes.length < count; node = node.parent) nodes.push(node);
+    if (nodes.length !== count || nodes.at(-1)?.id !== first)
+      throw new RangeError(`The log has no messages from ${first} to ${last}.`);
+    return nodes.reverse();
+  }
+}
+
+/** @throws {RangeError} */
+function known(node: WireNode): WireNode {
+  if (node.isRedacted) throw new RangeError(`The message ${node.id} is redacted.`);
+  return node;
+}
+
+/** What a record holds that a request had. */
+function contentOf(record: SessionRecord): unknown {
+  if (record.type === "message") return record["message"] ?? null;
+  return throughlineKind(record) === null ? (record["data"] ?? null) : null;
+}
+
+/** The records of a message, before anything is known of its place. */
+export function draftsOf(split: SplitRequest, index: number): readonly UnitDraft[] {
+  return unitDrafts(split.api, split.units, index);
+}
+
+/** The id of the record that a message of a request is kept as. */
+export function unitId(split: SplitRequest, index: number, parent: WireNode | null): string {
+  return messageIdOf(split.api, parent, draftsOf(split, index));
+}
+
+/** The id of the first record of a message. */
+export function messageIdOf(api: WireApi, parent: Pick<WireNode, "hash"> | null, drafts: readonly UnitDraft[]): string {
+  const contents = drafts.map((draft) => ("message" in draft ? draft.message : draft.data));
+  return `m${chainHash(parent?.hash ?? rootHash, contents, { isWithoutIds: api === "ollama" })}`;
+}
+
+/** The ids that the first message of a request and the first reply in it have where the request begins a conversation. */
+export function unitIds(split: SplitRequest): { readonly first: string | null; readonly firstReply: string | null } {
+  let parent: { readonly hash: string } | null = null;
+  let first: string | null = null;
+  for (const index of split.units.keys()) {
+    const drafts = draftsOf(split, index);
+    const id: string = messageIdOf(split.api, parent, drafts);
+    first ??= id;
+    if (drafts.some((draft) => "message" in draft && draft.message.role === "assistant"))
+      return { first, firstReply: id };
+    parent = { hash: id.slice(1) };
+  }
+  return { first, firstReply: null };
+}

@@ -1,0 +1,100 @@
+import { applyPatch, applyTemplate, type Patch, patchOf, type Template, templateOf } from "./template.ts";
+
+/**
+ * How a message was written in a request: pieces of its records' own text, or the first form that was stated with something
+ * put in place of its middle. Form 0, which nobody states, is the JSON of a message that is kept as one record.
+ */
+export type FormText = { readonly pieces: Template } | { readonly patch: Patch };
+
+/** A message of a conversation: one record or several, in all the forms it was sent in. */
+export class WireNode {
+  readonly id: string;
+  readonly hash: string;
+  readonly parent: WireNode | null;
+  readonly children: WireNode[] = [];
+  /** Of the records, in their order: what they hold. A record that was redacted has null. */
+  readonly contents: unknown[];
+  /** The record that the next message follows. */
+  lastId: string;
+  /** Stated forms, from form 1 on. */
+  readonly forms: FormText[] = [];
+  /** The form that the newest request has it in. */
+  current = 0;
+  #currentText: string | null = null;
+
+  constructor(parent: WireNode | null, id: string, hash: string, contents: readonly unknown[]) {
+    this.parent = parent;
+    this.id = id;
+    this.hash = hash;
+    this.contents = [...contents];
+    this.lastId = contents.length > 1 ? `${id}~d${contents.length - 1}` : id;
+  }
+
+  get isReply(): boolean {
+    return this.contents.some((content) => roleOf(content) === "assistant");
+  }
+
+  /** The text of the newest form. */
+  get text(): string {
+    return (this.#currentText ??= this.textOf(this.current));
+  }
+
+  /** Whether a record is redacted: no text of it can be given. */
+  get isRedacted(): boolean {
+    return this.contents.includes(null);
+  }
+
+  textOf(form: number): string {
+    if (form === 0) return JSON.stringify(this.contents[0]);
+    return this.#spelled(this.forms[form - 1]);
+  }
+
+  #spelled(form: FormText | undefined): string {
+    if (form === undefined) throw new RangeError("A message has no such form.");
+    if ("pieces" in form) return applyTemplate(form.pieces, baseOf(this.contents));
+    return applyPatch(form.patch, this.textOf(1));
+  }
+
+  /** The form with this text; null for a text that was never sent. */
+  findForm(text: string): number | null {
+    if (this.text === text) return this.current;
+    for (let form = this.forms.length; form >= 0; form--) if (this.textOf(form) === text) return form;
+    return null;
+  }
+
+  /** A form for a text that has none yet. */
+  newForm(text: string): FormText {
+    const pieces = templateOf(text, baseOf(this.contents));
+    if (this.forms.length === 0) return { pieces };
+    const patch = patchOf(text, this.textOf(1));
+    const writtenOut = (template: Template): number => JSON.stringify(template).length;
+    return patch[2].length <= writtenOut(pieces) ? { patch } : { pieces };
+  }
+
+  use(form: number): void {
+    if (this.current !== form) this.#currentText = null;
+    this.current = form;
+  }
+}
+
+function roleOf(content: unknown): unknown {
+  return typeof content === "object" && content !== null ? (content as { readonly role?: unknown }).role : undefined;
+}
+
+/**
+ * What the records of a message hold as one text: their JSON, arguments of calls as the JSON of their JSON, as OpenAI sends
+ * them, and what is kept of thinking as it came.
+ */
+function baseOf(contents: readonly unknown[]): string {
+  const texts = contents.map((content) => JSON.stringify(content));
+  for (const content of contents) {
+    const blocks = (content as { readonly content?: unknown } | null)?.content;
+    if (!Array.isArray(blocks)) continue;
+    for (const block of blocks as readonly Readonly<Record<string, unknown>>[]) {
+      if (block["type"] === "toolCall") texts.push(JSON.stringify(JSON.stringify(block["arguments"])));
+      if (block["type"] === "thinking" && typeof block["thinkingSignature"] === "string")
+        texts.push(block["thinkingSignature"]);
+    }
+  }
+  return texts.join("\n");
+}
