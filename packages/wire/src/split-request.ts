@@ -24,15 +24,15 @@ export interface SplitRequest {
   readonly api: WireApi;
   readonly pieces: readonly RequestPiece[];
   readonly units: readonly RequestUnit[];
-  /** What stands between two units, where nothing else is said. */
+  /** What stands between two units, unless the pieces say otherwise. */
   readonly separator: string;
-  /** A member of the body beside its messages; undefined where there is none. */
+  /** A member of the body beside its messages; undefined without one. */
   member(name: string): unknown;
-  /** The text of a member's value; null where there is none. */
+  /** The text of a member's value; null without one. */
   memberText(name: string): string | null;
   /** The names of the members, in their order; one that was written twice is there twice. */
   readonly names: readonly string[];
-  /** The hash of a member that is a part, or of all messages of the system at the beginning; null where there is none. */
+  /** The hash of a member that is a part, or of all messages of the system at the beginning; null without one. */
   partHash(name: string): string | null;
 }
 
@@ -51,7 +51,7 @@ export function bodyText(body: Uint8Array): string | null {
   }
 }
 
-/** Cuts the body of a request at its messages; null for one that has none, and for what is no JSON object. */
+/** Cuts the body of a request at its messages; null for one that has none, and for text that is not a JSON object. */
 export function splitRequest(api: WireApi, text: string): SplitRequest | null {
   const members = membersOf(text);
   if (members === null) return null;

@@ -1,7 +1,7 @@
 import { endOfString } from "./scan-json.ts";
 
 /**
- * A text as pieces of another one: a text stands for itself, a pair for so many characters of the other text from there on.
+ * A text as pieces of another one: a text stands for itself, a pair for a number of characters of the other text from a place on.
  */
 export type Template = readonly (string | readonly [from: number, length: number])[];
 
@@ -9,7 +9,7 @@ export type Template = readonly (string | readonly [from: number, length: number
 const leastCopied = 12;
 
 /**
- * Says a text by what it shares with a base. Both are JSON: a string of the one that is a string of the other too is an
+ * Says a text by what it shares with a base. Both are JSON. A string that both have is an
  * anchor, and what stands around it is taken along as far as it is the same.
  */
 export function templateOf(text: string, base: string): Template {

@@ -33,7 +33,7 @@ export interface SessionRequest {
   readonly mayWrite: boolean;
 }
 
-/** Ids by which a provider continues what it has stored. */
+/** The reply that a request continues: the provider has stored it under this id. */
 export function followedReply(split: SplitRequest): string | null {
   const previous = split.member("previous_response_id");
   if (typeof previous === "string") return previous;

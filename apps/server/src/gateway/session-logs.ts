@@ -23,7 +23,7 @@ export class SessionLogs {
     this.#store = store;
   }
 
-  /** The session as it is now; null where there is none. */
+  /** The session as it is now; null without one. */
   async read(ref: SessionRef): Promise<KnownSession | null> {
     const state = await this.#store.load(ref);
     if (state === null) {
