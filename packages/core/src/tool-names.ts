@@ -1,34 +1,18 @@
+import { providerLimits, type LimitedApi, type NameLimit } from "./provider-limits.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
-/** What a provider takes as the name of a tool, in its list of tools and in the calls of a history alike. */
-export interface ToolNameRule {
-  /** Every character that it refuses; global. */
-  readonly forbidden: RegExp;
-  readonly maxLength: number;
-  /** What a name must begin with. @default anything */
-  readonly first?: RegExp;
-}
-
-const usual: ToolNameRule = { forbidden: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
-const withDots = /[^a-zA-Z0-9_.-]/g;
-
-/** By the wire shape, as `ChatModel.api` and the targets of a history name it. */
-const rules: Readonly<Record<string, ToolNameRule>> = {
-  anthropic: { ...usual, maxLength: 128 },
-  gemini: { forbidden: withDots, maxLength: 64, first: /^[a-zA-Z_]/ },
-  ollama: { forbidden: withDots, maxLength: 128 },
-};
-
 /** The rule of a wire shape. One that is not known takes what all take. */
-export function toolNameRule(api: string): ToolNameRule {
-  return rules[api] ?? usual;
+export function toolNameRule(api: string): NameLimit {
+  return Object.hasOwn(providerLimits, api)
+    ? providerLimits[api as LimitedApi].toolName
+    : providerLimits.openai.toolName;
 }
 
 /**
  * The name of a tool as a provider gets it: the same where the provider takes it, and else always the same other one. The
  * list of tools and the calls of a history both have it from here.
  */
-export function wireToolName(name: string, { forbidden, maxLength, first }: ToolNameRule): string {
+export function wireToolName(name: string, { forbidden, maxLength, first }: Omit<NameLimit, "allowed">): string {
   const plain = name.trim().replace(forbidden, "_") || "unnamed_tool";
   const begun = first === undefined || first.test(plain) ? plain : `_${plain}`;
   if (begun.length <= maxLength) return begun;

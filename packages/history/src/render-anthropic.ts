@@ -1,4 +1,4 @@
-import { toolNameRule } from "@throughline/core/internal";
+import { providerLimits } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { usualRules } from "./replay-rules.ts";
 import { assertRenderOptions } from "./render-options.ts";
@@ -120,15 +120,13 @@ type AnthropicOtherBlock =
       readonly content: any;
     };
 
-const idCharacters = /[^a-zA-Z0-9_-]/g;
-
 export const anthropicMapping: ProviderMapping<AnthropicMessage> = {
   rules: {
     ...usualRules,
     apis: new Set(["anthropic-messages"]),
-    callIds: { forbidden: idCharacters, maxLength: 64 },
-    toolNames: toolNameRule("anthropic"),
-    maxImageLength: 5 * 2 ** 20,
+    callIds: providerLimits.anthropic.callId,
+    toolNames: providerLimits.anthropic.toolName,
+    maxImageLength: providerLimits.anthropic.maxImageBytes,
     imageLinks: true,
     fileLinks: true,
     resultImages: "inside-unless-error",

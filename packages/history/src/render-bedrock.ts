@@ -1,5 +1,5 @@
 import { withoutTypeOfOurs } from "./wire-values.ts";
-import { toolNameRule } from "@throughline/core/internal";
+import { providerLimits } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { assertRenderOptions } from "./render-options.ts";
 import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
@@ -41,15 +41,13 @@ type BedrockBlock =
       };
     };
 
-const idCharacters = /[^a-zA-Z0-9_-]/g;
-
 export const bedrockMapping: ProviderMapping<BedrockMessage> = {
   rules: {
     ...usualRules,
     apis: new Set(["bedrock-converse-stream", "bedrock-converse"]),
-    callIds: { forbidden: idCharacters, maxLength: 64 },
-    toolNames: toolNameRule("bedrock"),
-    maxImageLength: 5 * 2 ** 20,
+    callIds: providerLimits.bedrock.callId,
+    toolNames: providerLimits.bedrock.toolName,
+    maxImageLength: providerLimits.bedrock.maxImageBytes,
     resultImages: "inside-unless-error",
     mergesUsers: true,
     mergesReplies: true,

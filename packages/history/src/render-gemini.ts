@@ -1,5 +1,5 @@
 import { withoutTypeOfOurs } from "./wire-values.ts";
-import { toolNameRule } from "@throughline/core/internal";
+import { providerLimits } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
 import { assertRenderOptions } from "./render-options.ts";
@@ -32,8 +32,8 @@ export const geminiMapping: ProviderMapping<GeminiContent> = {
   rules: {
     ...usualRules,
     apis: new Set(["google-generative-ai", "google-gemini-cli", "google-vertex"]),
-    callIds: { forbidden: /[^a-zA-Z0-9_-]/g, maxLength: 64 },
-    toolNames: toolNameRule("gemini"),
+    callIds: providerLimits.gemini.callId,
+    toolNames: providerLimits.gemini.toolName,
     imageTypes: new Set(["image/jpeg", "image/png", "image/webp", "image/heic", "image/heif"]),
     resultsInCallOrder: true,
     mergesReplies: true,

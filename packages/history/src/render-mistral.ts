@@ -1,4 +1,4 @@
-import { toolNameRule } from "@throughline/core/internal";
+import { providerLimits } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { dataUrl, textOf } from "./render-openai-chat.ts";
 import { assertRenderOptions } from "./render-options.ts";
@@ -39,8 +39,8 @@ export const mistralMapping: ProviderMapping<MistralMessage> = {
   rules: {
     ...usualRules,
     apis: new Set(["mistral-conversations", "mistral-chat", "mistral"]),
-    callIds: { forbidden: /[^a-zA-Z0-9]/g, maxLength: 9, isExact: true },
-    toolNames: toolNameRule("mistral"),
+    callIds: { ...providerLimits.mistral.callId, isExact: true },
+    toolNames: providerLimits.mistral.toolName,
     imageLinks: true,
     fileLinks: true,
     resultImages: "inside",

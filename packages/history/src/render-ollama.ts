@@ -1,4 +1,4 @@
-import { toolNameRule } from "@throughline/core/internal";
+import { providerLimits } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { textOf } from "./render-openai-chat.ts";
 import { assertRenderOptions } from "./render-options.ts";
@@ -25,8 +25,8 @@ export const ollamaMapping: ProviderMapping<OllamaMessage> = {
   rules: {
     ...usualRules,
     apis: new Set(["ollama", "ollama-chat"]),
-    callIds: { forbidden: /[^\x21-\x7e]/g, maxLength: 256 },
-    toolNames: toolNameRule("ollama"),
+    callIds: providerLimits.ollama.callId,
+    toolNames: providerLimits.ollama.toolName,
     imageTypes: new Set(["image/jpeg", "image/png", "image/webp"]),
     fileTypes: new Set(),
     resultsInCallOrder: true,

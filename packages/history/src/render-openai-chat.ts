@@ -1,4 +1,4 @@
-import { assertKnownOptions, optionKinds, type OptionTable, toolNameRule } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, providerLimits } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { renderTable } from "./render-options.ts";
 import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
@@ -43,8 +43,6 @@ export const openAiChatTable: OptionTable<OpenAiChatOptions> = {
   reasoningContent: optionKinds.flag,
 };
 
-const idCharacters = /[^a-zA-Z0-9_-]/g;
-
 /** The mapping for one set of options. */
 export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapping<OpenAiChatMessage> {
   const { systemRole = "system", reasoningContent = false } = options;
@@ -52,8 +50,8 @@ export function openAiChatMapping(options: OpenAiChatOptions = {}): ProviderMapp
     rules: {
       ...usualRules,
       apis: new Set(["openai-completions"]),
-      callIds: { forbidden: idCharacters, maxLength: 40, separator: "|" },
-      toolNames: toolNameRule("openai"),
+      callIds: { ...providerLimits.openai.callId, separator: "|" },
+      toolNames: providerLimits.openai.toolName,
       imageLinks: true,
       carryThinking: ({ thinking, redacted, signature }) => {
         const isWanted = reasoningContent || signature === "reasoning_content";

@@ -1,4 +1,4 @@
-import { toolNameRule } from "@throughline/core/internal";
+import { providerLimits } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import type { NeutralThinking } from "./neutral-message.ts";
 import { dataUrl, textOf } from "./render-openai-chat.ts";
@@ -37,8 +37,6 @@ type OpenAiResponsesPart =
   | { readonly type: "input_file"; readonly filename: string; readonly file_data: string }
   | { readonly type: "input_file"; readonly file_url: string };
 
-const idCharacters = /[^a-zA-Z0-9_-]/g;
-
 /**
  * Reasoning goes back with its encrypted content, so that nothing has to be stored at the provider. Items go without ids
  * of their own: with one, the service wants the reasoning it knows to belong to it, which a history may not hold any more.
@@ -47,8 +45,8 @@ export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
   rules: {
     ...usualRules,
     apis: new Set(["openai-responses", "openai-codex-responses", "azure-openai-responses"]),
-    callIds: { forbidden: idCharacters, maxLength: 64, separator: "|" },
-    toolNames: toolNameRule("openai-responses"),
+    callIds: { ...providerLimits["openai-responses"].callId, separator: "|" },
+    toolNames: providerLimits["openai-responses"].toolName,
     imageLinks: true,
     fileLinks: true,
     resultImages: "inside",

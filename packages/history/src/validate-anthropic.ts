@@ -1,7 +1,9 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, providerLimits } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields as isFields, surrogateText } from "./wire-values.ts";
 import type { WireFields as Fields } from "./wire-values.ts";
+
+const limits = providerLimits.anthropic;
 
 /** Options of `validateAnthropic`. */
 export interface ValidateAnthropicOptions {
@@ -151,15 +153,19 @@ class Check extends ViolationList {
 
   private toolUse(block: Fields, path: string): void {
     const { id, name, input } = block;
-    if (typeof id !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(id)) {
+    if (typeof id !== "string" || !limits.callId.allowed.test(id)) {
       this.fail("id-pattern", path, `${path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`);
     } else if (this.ids.has(id)) {
       this.fail("id-unique", path, `${path}: \`tool_use\` ids must be unique`);
     } else {
       this.ids.add(id);
     }
-    if (typeof name !== "string" || !/^[a-zA-Z0-9_-]{1,128}$/.test(name)) {
-      this.fail("name-pattern", path, `${path}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
+    if (typeof name !== "string" || !limits.calledToolName.test(name)) {
+      this.fail(
+        "name-pattern",
+        path,
+        `${path}.tool_use.name: String should match pattern '${limits.calledToolName.source}'`,
+      );
     }
     if (!isFields(input)) this.fail("input", path, `${path}.tool_use.input: Input should be a valid dictionary`);
   }

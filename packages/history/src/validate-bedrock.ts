@@ -1,6 +1,9 @@
+import { providerLimits } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isBlank, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
+
+const limits = providerLimits.bedrock;
 
 const blockFields = [
   "text",
@@ -120,7 +123,7 @@ class ConverseCheck extends ViolationList {
   private toolUse(call: WireFields, path: string): void {
     const id = wireText(call["toolUseId"]);
     const pattern = "failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+";
-    if (!/^[a-zA-Z0-9_-]{1,64}$/.test(id))
+    if (!limits.callId.allowed.test(id))
       this.fail(
         "id-pattern",
         path,
@@ -128,7 +131,7 @@ class ConverseCheck extends ViolationList {
       );
     if (this.ids.has(id)) this.fail("id-unique", path, `The toolUse blocks at ${path} contain duplicate Ids: ${id}`);
     this.ids.add(id);
-    if (!/^[a-zA-Z0-9_-]{1,64}$/.test(wireText(call["name"])))
+    if (!limits.toolName.allowed.test(wireText(call["name"])))
       this.fail(
         "name-pattern",
         path,

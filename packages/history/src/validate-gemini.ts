@@ -1,7 +1,9 @@
-import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, providerLimits } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
+
+const limits = providerLimits.gemini;
 
 /** Options of `validateGemini`. */
 export interface ValidateGeminiOptions {
@@ -90,7 +92,7 @@ class GeminiCheck extends ViolationList {
 
   private named(value: unknown, field: string, isPlace: boolean, path: string): void {
     const name = isWireFields(value) ? wireText(value["name"]) : "";
-    if (!/^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/.test(name)) {
+    if (!limits.toolName.allowed.test(name)) {
       const text = `* GenerateContentRequest.${path}.name: [FIELD_INVALID] Invalid function name. Must start with a letter or an underscore.`;
       this.fail("name-pattern", path, text);
     }

@@ -1,6 +1,9 @@
+import { providerLimits } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isJson, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
+
+const limits = providerLimits.mistral;
 
 /** What may stand after what; `start` is before the first message. */
 const followers: Readonly<Record<string, readonly string[]>> = {
@@ -70,7 +73,7 @@ class MistralCheck extends ViolationList {
 
   private id(id: unknown, path: string): string {
     const text = wireText(id);
-    if (!/^[a-zA-Z0-9]{9}$/.test(text)) {
+    if (!limits.callId.allowed.test(text)) {
       this.fail("id-pattern", path, `Tool call id was ${text} but must be a-z, A-Z, 0-9, with a length of 9.`);
     }
     return text;
@@ -95,7 +98,7 @@ class MistralCheck extends ViolationList {
     if (this.ids.has(id)) this.fail("id-unique", path, `Duplicate tool call id in assistant message: ${id}`);
     this.ids.add(id);
     this.wanted.push(id);
-    if (!/^[a-zA-Z0-9_-]{1,64}$/.test(wireText(described["name"])))
+    if (!limits.toolName.allowed.test(wireText(described["name"])))
       this.fail(
         "name-pattern",
         path,

@@ -1,6 +1,9 @@
+import { providerLimits } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isJson, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
+
+const limits = providerLimits.openai;
 
 const roles = ["system", "developer", "user", "assistant", "tool"];
 
@@ -87,8 +90,8 @@ class ChatCheck extends ViolationList {
   private call(call: unknown, path: string): void {
     const described = isWireFields(call) && isWireFields(call["function"]) ? call["function"] : {};
     const id = isWireFields(call) ? call["id"] : null;
-    if (typeof id !== "string" || id === "" || id.length > 40) {
-      const text = `Invalid '${path}.id': string too long. Expected a string with maximum length 40, but got a string with length ${wireText(id).length} instead.`;
+    if (typeof id !== "string" || id === "" || id.length > limits.callId.maxLength) {
+      const text = `Invalid '${path}.id': string too long. Expected a string with maximum length ${limits.callId.maxLength}, but got a string with length ${wireText(id).length} instead.`;
       this.fail("id-pattern", `${path}.id`, text);
     } else if (this.ids.has(id)) {
       this.fail("id-unique", `${path}.id`, `Duplicate value for 'tool_call_id' of ${id}`);
@@ -99,7 +102,7 @@ class ChatCheck extends ViolationList {
     this.asked.add(key);
     if (!isWireFields(call) || call["type"] !== "function")
       this.fail("call-type", `${path}.type`, `Missing required parameter: '${path}.type'.`);
-    if (!/^[a-zA-Z0-9_-]{1,64}$/.test(wireText(described["name"]))) {
+    if (!limits.toolName.allowed.test(wireText(described["name"]))) {
       const text = `Invalid '${path}.function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;
       this.fail("name-pattern", `${path}.function.name`, text);
     }

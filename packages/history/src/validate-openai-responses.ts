@@ -1,7 +1,9 @@
-import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, providerLimits } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isJson, isWireFields, surrogateText, wireList, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
+
+const limits = providerLimits["openai-responses"];
 
 /** Options of `validateOpenAiResponses`. */
 export interface ValidateOpenAiResponsesOptions {
@@ -107,8 +109,8 @@ class ItemCheck extends ViolationList {
 
   private callId(item: WireFields, path: string): string {
     const id = wireText(item["call_id"]);
-    if (id === "" || id.length > 64) {
-      const text = `Invalid '${path}.call_id': string too long. Expected a string with maximum length 64, but got a string with length ${id.length} instead.`;
+    if (id === "" || id.length > limits.callId.maxLength) {
+      const text = `Invalid '${path}.call_id': string too long. Expected a string with maximum length ${limits.callId.maxLength}, but got a string with length ${id.length} instead.`;
       this.fail("id-pattern", `${path}.call_id`, text);
     }
     return id;
@@ -118,7 +120,7 @@ class ItemCheck extends ViolationList {
     const id = this.callId(item, path);
     if (this.called.has(id)) this.fail("id-unique", path, `Duplicate item found with call_id ${id}.`);
     this.called.add(id);
-    if (!/^[a-zA-Z0-9_-]{1,64}$/.test(wireText(item["name"]))) {
+    if (!limits.toolName.allowed.test(wireText(item["name"]))) {
       this.fail("name-pattern", `${path}.name`, `Invalid '${path}.name': string does not match pattern.`);
     }
     if (typeof item["arguments"] !== "string" || !isJson(item["arguments"])) {

@@ -1,11 +1,13 @@
+import { providerLimits } from "@throughline/core/internal";
 import { Buffer } from "node:buffer";
 import { isObject, listOf, textOf, unknownKey } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import { firstOf, invalidRequest } from "../violation.ts";
 import type { Violation } from "../violation.ts";
 
+const limits = providerLimits.anthropic;
+
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-const largestImageBytes = 5_242_880;
 
 /** The fields of the blocks that clients build; the service refuses every other field. */
 const fields: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -63,23 +65,24 @@ function checkImage(block: JsonObject, at: string): Violation | null {
   if (typeof data !== "string") return invalidRequest(`${where}.data: Field required`);
   if (data === "" || !/^[A-Za-z0-9+/]+={0,2}$/.test(data)) return invalidRequest(`${where}.data: Invalid base64 data`);
   const bytes = Buffer.byteLength(data, "base64");
-  if (bytes <= largestImageBytes) return null;
-  return invalidRequest(`${where}: image exceeds 5 MB maximum: ${bytes} bytes > ${largestImageBytes} bytes`);
+  if (bytes <= limits.maxImageBytes) return null;
+  return invalidRequest(`${where}: image exceeds 5 MB maximum: ${bytes} bytes > ${limits.maxImageBytes} bytes`);
 }
 
 function checkId(id: unknown, at: string): Violation | null {
   if (id === undefined) return invalidRequest(`${at}: Field required`);
   if (typeof id !== "string") return invalidRequest(`${at}: Input should be a valid string`);
-  if (!/^[a-zA-Z0-9_-]+$/.test(id)) return invalidRequest(`${at}: String should match pattern '^[a-zA-Z0-9_-]+$'`);
-  return id.length > 64 ? invalidRequest(`${at}: String should have at most 64 characters`) : null;
+  const { allowed, maxLength } = limits.callId;
+  if (id.length > maxLength) return invalidRequest(`${at}: String should have at most ${maxLength} characters`);
+  return allowed.test(id) ? null : invalidRequest(`${at}: String should match pattern '^[a-zA-Z0-9_-]+$'`);
 }
 
 function checkToolUse(block: JsonObject, at: string): Violation | null {
   const id = checkId(block["id"], `${at}.tool_use.id`);
   if (id) return id;
   if (typeof block["name"] !== "string") return invalidRequest(`${at}.tool_use.name: Field required`);
-  if (!/^[a-zA-Z0-9_-]{1,200}$/.test(block["name"]))
-    return invalidRequest(`${at}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'`);
+  if (!limits.calledToolName.test(block["name"]))
+    return invalidRequest(`${at}.tool_use.name: String should match pattern '${limits.calledToolName.source}'`);
   if (block["input"] === undefined) return invalidRequest(`${at}.tool_use.input: Field required`);
   return isObject(block["input"]) ? null : invalidRequest(`${at}.tool_use.input: Input should be a valid dictionary`);
 }

@@ -1,3 +1,4 @@
+import { providerLimits } from "@throughline/core/internal";
 import { isInteger, isObject, listOf, objectsOf, repeated, textOf, unknownKey } from "../json-value.ts";
 import { firstOf, firstViolation, invalidRequest } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
@@ -6,6 +7,8 @@ import { checkToolPairs } from "./anthropic-pairs.ts";
 import type { AnthropicRequest } from "./anthropic-request.ts";
 import { checkThinking, controlsBinding } from "./anthropic-thinking.ts";
 import { checkTurns } from "./anthropic-turns.ts";
+
+const limits = providerLimits.anthropic;
 
 const knownFields = new Set(
   (
@@ -85,8 +88,8 @@ function checkTool(tool: unknown, index: number): Violation | null {
   const name = tool["name"];
   const at = `tools.${index}.custom`;
   if (name === undefined) return invalidRequest(`${at}.name: Field required`);
-  if (!/^[a-zA-Z0-9_-]{1,128}$/.test(textOf(name)))
-    return invalidRequest(`${at}.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
+  if (!limits.toolName.allowed.test(textOf(name)))
+    return invalidRequest(`${at}.name: String should match pattern '${limits.toolName.allowed.source}'`);
   // Tools that run at the provider carry a dated type and no schema.
   if (tool["type"] !== undefined && tool["type"] !== "custom") return null;
   if (!isObject(tool["input_schema"])) return invalidRequest(`${at}.input_schema: Field required`);

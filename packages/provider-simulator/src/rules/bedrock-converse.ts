@@ -1,7 +1,10 @@
+import { providerLimits } from "@throughline/core/internal";
 import { isObject, listOf, objectsOf, repeated, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import { firstOf, firstViolation } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
+
+const limits = providerLimits.bedrock;
 
 const tryAgain = "and try again.";
 
@@ -48,7 +51,7 @@ function checkBlock(block: unknown, at: string): Violation | null {
     );
   const call = block["toolUse"];
   if (!isObject(call)) return null;
-  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(textOf(call["toolUseId"])))
+  if (!limits.callId.allowed.test(textOf(call["toolUseId"])))
     return refuse(
       `1 validation error detected: Value '${textOf(call["toolUseId"])}' at '${at}.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+`,
     );

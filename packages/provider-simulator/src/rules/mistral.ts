@@ -1,7 +1,10 @@
+import { providerLimits } from "@throughline/core/internal";
 import { isObject, listOf, objectsOf, parseJson, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import { firstOf, firstViolation } from "../violation.ts";
 import type { Rule, Violation } from "../violation.ts";
+
+const limits = providerLimits.mistral;
 
 function wrongOrder(message: string): Violation {
   return { status: 400, type: "invalid_request_message_order", message, code: "3230" };
@@ -58,7 +61,7 @@ const ids: Rule<JsonObject> = (body) => {
     ...calls(message).map((call) => textOf(call["id"])),
     ...(message["role"] === "tool" ? [textOf(message["tool_call_id"])] : []),
   ]);
-  const bad = used.find((id) => !/^[a-zA-Z0-9]{9}$/.test(id));
+  const bad = used.find((id) => !limits.callId.allowed.test(id));
   if (bad === undefined) return null;
   const message = `Tool call id was ${bad} but must be a-z, A-Z, 0-9, with a length of 9.`;
   return { status: 400, type: "invalid_function_call", message, code: "3280" };

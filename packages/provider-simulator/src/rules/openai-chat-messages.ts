@@ -1,3 +1,4 @@
+import { providerLimits } from "@throughline/core/internal";
 import { isObject, listOf, parseJson, textOf, unknownKey } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import type { SimulatedModel } from "../model-table.ts";
@@ -63,7 +64,9 @@ function checkContent(message: JsonObject, at: string, role: string): Violation 
 
 function checkCall(call: unknown, param: string): Violation | null {
   if (!isObject(call)) return wrongType(param, "an object", call);
-  const id = wantString(call["id"], `${param}.id`) ?? tooLong(textOf(call["id"]), `${param}.id`, 40);
+  const id =
+    wantString(call["id"], `${param}.id`) ??
+    tooLong(textOf(call["id"]), `${param}.id`, providerLimits.openai.callId.maxLength);
   if (id) return id;
   if (call["type"] === undefined) return missing(`${param}.type`);
   if (call["type"] === "custom") return null;

@@ -1,3 +1,4 @@
+import { providerLimits } from "@throughline/core/internal";
 import { isObject, listOf, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import { firstOf, invalidRequest } from "../violation.ts";
@@ -51,7 +52,7 @@ function checkCallId(item: JsonObject, at: string): Violation | null {
       `${at}.call_id`,
       "empty_string",
     );
-  return tooLong(textOf(item["call_id"]), `${at}.call_id`, 64);
+  return tooLong(textOf(item["call_id"]), `${at}.call_id`, providerLimits["openai-responses"].callId.maxLength);
 }
 
 function checkOutput(item: JsonObject, at: string): Violation | null {

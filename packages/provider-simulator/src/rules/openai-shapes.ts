@@ -1,7 +1,10 @@
+import { providerLimits } from "@throughline/core/internal";
 import { isObject, listOf, repeated, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import { firstOf, invalidRequest } from "../violation.ts";
 import type { Violation } from "../violation.ts";
+
+const limits = providerLimits.openai;
 
 /** How OpenAI names the type of a value. */
 function typeName(value: unknown): string {
@@ -53,9 +56,9 @@ export function tooLong(text: string, param: string, most: number): Violation | 
 export function checkName(name: unknown, param: string): Violation | null {
   const shape = wantString(name, param);
   if (shape) return shape;
-  const long = tooLong(textOf(name), param, 64);
+  const long = tooLong(textOf(name), param, limits.toolName.maxLength);
   if (long) return long;
-  if (/^[a-zA-Z0-9_-]+$/.test(textOf(name))) return null;
+  if (limits.toolName.allowed.test(textOf(name))) return null;
   const message = `Invalid '${param}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;
   return invalidRequest(message, param, "invalid_value");
 }

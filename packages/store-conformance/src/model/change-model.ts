@@ -114,7 +114,7 @@ function redact(held: ModelRecord, reason: string, redactedAtMs: number): void {
 
 /**
  * What a fork makes; `made` is what the store says of it. A fork of a part may stand at any head the origin had when it ended
- * there, and states a window or none: there are several right answers, and this takes the store's if it is one of them.
+ * there, and states a window or none. There are several right answers, and this takes the store's if it is one of them.
  * @throws {ModelRefusal} with every reason that holds: the contract gives no order
  */
 export function forkInModel(

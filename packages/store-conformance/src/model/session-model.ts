@@ -29,7 +29,7 @@ export interface ModelRecord {
   readonly storedAtMs: number | null;
 }
 
-/** What the writer of a keyed append was told, and for which drafts. */
+/** The answer to a keyed append, and the drafts it was given for. */
 export interface ModelKeyedAppend {
   readonly drafts: readonly AppendDraft[];
   readonly answer: ModelAppendAnswer;
@@ -64,7 +64,7 @@ export interface ModelSession {
   /** The record with seq n at n - 1. */
   readonly records: ModelRecord[];
   readonly keyed: Map<string, ModelKeyedAppend>;
-  /** Where the head stood while the session had so many records: a fork up to there may stand at any of them. */
+  /** Where the head stood, by how many records the session had then: a fork up to there may stand at any of them. */
   readonly headsAt: Map<number, Set<string | null>>;
   /** Another program changed it: how often that counts as a revision and as activity is the store's matter. */
   isTouchedByOthers: boolean;
