@@ -201,6 +201,10 @@ export const longSuites: readonly LongSuite[] = [
       quick: ["--seconds", 12, "--kill-every", 4, "--restart-every", 8, "--writers", 4, "--streams", 8],
     },
   ),
+  program("server-soak-short", "the same for three minutes", "tools/server-soak.ts", {
+    full: ["--seconds", 185, "--writers", 8, "--streams", 24],
+    quick: ["--seconds", 12, "--kill-every", 4, "--restart-every", 8, "--writers", 2, "--streams", 4],
+  }),
   program(
     "older-programs",
     "an earlier commit on stores of this one, and the other way round",

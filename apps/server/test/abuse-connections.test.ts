@@ -25,7 +25,7 @@ describe("sizes and framing", () => {
     expect([answer.isClosed, answer.text]).toEqual([true, expect.stringMatching(/connection: close/i)]);
   });
 
-  it("row 17: ends an endless body at the limit, and keeps no more of it", async () => {
+  it("row 17: ends an endless body at the limit", async () => {
     const small = await serve({ limits: { bodyBytes: 1024 * 1024 } });
     const socket = connectTo(small.url);
     let text = "";
@@ -91,7 +91,7 @@ describe("sizes and framing", () => {
 });
 
 describe("streams", () => {
-  it("row 24: ends a stream that nobody reads", async () => {
+  it("row 24: ends a stream that nobody reads with `lagged`", async () => {
     await serving.begin("unread");
     const socket = connectTo(serving.url);
     socket.write(headOf("GET", "/api/v1/sessions/unread/events", [bearer]));
@@ -99,13 +99,19 @@ describe("streams", () => {
     await new Promise<void>((resolve) => socket.once("data", (chunk) => resolve(void (text += String(chunk)))));
     socket.pause();
     const drafts = [{ type: "note", text: "x".repeat(100_000) }];
-    for (let index = 0; index < 300; index++)
+    const headers = { authorization: `Bearer ${serving.token}` };
+    const isLagged = async (): Promise<boolean> => {
       await serving.ask("POST", "/sessions/unread/records", { body: { drafts } });
+      const metrics = await (await fetch(`${serving.url}/metrics`, { headers })).text();
+      return metrics.includes('throughline_sse_closed_total{reason="lagged"} 1\n');
+    };
+    for (let count = 0; count < 300 && !(await isLagged()); count++);
     let isClosed = false;
     socket.on("close", () => (isClosed = true));
     socket.on("data", (chunk) => (text = (text + String(chunk)).slice(-200)));
     socket.resume();
     await expect.poll(() => isClosed, { timeout: 20_000 }).toBe(true);
+    expect(text).toContain("event: lagged\ndata: {}\n\n");
     expect(serving.log()).not.toContain("failed");
   });
 

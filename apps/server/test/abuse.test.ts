@@ -6,7 +6,7 @@ import { createTokenStore } from "@throughline/server";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
 import { serve, type Answered, type Serving } from "./serving.ts";
-import { answerOf, headOf, sendRaw } from "./raw-socket.ts";
+import { answerOf, connectTo, headOf, sendRaw } from "./raw-socket.ts";
 
 let serving: Serving;
 let bearer = "";
@@ -227,12 +227,31 @@ describe("what is asked for", () => {
       expect([path, answerOf(await sendRaw(serving.url, headOf("GET", path, [bearer])))[0]]).toEqual([path, 404]);
   });
 
-  it("row 21: refuses deep JSON before it is parsed, in under 100 ms", async () => {
+  it("row 21: refuses deep JSON before it is parsed", async () => {
     for (const body of [`${"[".repeat(100_000)}${"]".repeat(100_000)}`, "[".repeat(30 * 1024 * 1024)]) {
       const bytes = Buffer.from(body);
       await serving.ask("GET", "/store");
       const answer = await serving.ask("POST", "/sessions/notes/records", { body });
       expect([bytes.length, ...codeOf(answer)]).toEqual([bytes.length, 400, "INPUT_INVALID"]);
+    }
+  });
+
+  it("row 21: refuses what goes too deep in under 100 ms, however much of it is still to come", async () => {
+    for (const bytes of [100_000, 36 * 1024 * 1024]) {
+      const times: number[] = [];
+      // A machine that does other work is slow at times.
+      for (let tries = 0; tries < 10 && !times.some((ms) => ms < 100); tries++) {
+        const socket = connectTo(serving.url);
+        const lines = [bearer, "content-type: application/json", `content-length: ${bytes}`];
+        await new Promise<void>((resolve) => socket.once("connect", resolve));
+        const beganMs = performance.now();
+        const answered = new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(String(chunk))));
+        socket.write(headOf("POST", "/api/v1/sessions/notes/records", lines) + "[".repeat(1000));
+        expect(answerOf({ text: await answered })).toEqual([400, "INPUT_INVALID"]);
+        times.push(performance.now() - beganMs);
+        socket.destroy();
+      }
+      expect(Math.min(...times)).toBeLessThan(100);
     }
   });
 

@@ -3,7 +3,7 @@ import type { FormText } from "./wire-node.ts";
 
 /**
  * A piece of a request: text, a part by its hash, messages from one to another in their newest forms, or one message in a
- * form by its number, which is its newest from then on. Between messages that follow each other stands the separator.
+ * form by its number. That form is its newest from then on. Between messages that follow each other stands the separator.
  */
 export type FrameEntry =
   | string

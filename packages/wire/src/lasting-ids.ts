@@ -7,8 +7,8 @@ type Fields = Readonly<Record<string, unknown>>;
 const placeId = /^call_([1-9][0-9]{0,3})$/;
 
 /**
- * Calls that came without ids, and their results, with ids that no other call of the session has: a result has that of the
- * call which the reply before it has at the same place.
+ * Calls that came without ids, and their results, with ids that no other call of the session has. A result has the id of the
+ * call at the same place of the reply before it.
  */
 export function withLastingIds(
   drafts: readonly UnitDraft[],

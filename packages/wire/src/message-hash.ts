@@ -11,7 +11,7 @@ export const rootHash = "";
 
 /**
  * Names a message by what it says and by all that stands before it. Marks of a cache, thinking, and what a program may leave
- * out of a reply that it sends back do not count; neither do ids of calls where the API has none that last.
+ * out of a reply that it sends back do not count. Neither do ids of calls where the API has none that last.
  *
  * @param messages the messages of the records that the message is kept as
  */

@@ -82,8 +82,8 @@ function roleOf(content: unknown): unknown {
 }
 
 /**
- * What the records of a message hold as one text: their JSON, arguments of calls as the JSON of their JSON, as OpenAI sends
- * them, and what is kept of thinking as it came.
+ * What the records of a message hold as one text. It is their JSON, arguments of calls as the JSON of their JSON, which is
+ * how OpenAI sends them, and what is kept of thinking as it came.
  */
 function baseOf(contents: readonly unknown[]): string {
   const texts = contents.map((content) => JSON.stringify(content));

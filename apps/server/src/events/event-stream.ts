@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { eventText, recordData, standing } from "./event-text.ts";
-import { keptEvents, recordEvent, type FeedEnd, type Listener, type SessionFeed } from "./session-feed.ts";
+import { dataOf, keptEvents, recordEvent, type FeedEnd, type Listener, type SessionFeed } from "./session-feed.ts";
 
 /** A session of a stream, and how far the stream has told of it. */
 export interface Followed {
@@ -100,9 +100,9 @@ export class EventStream implements Listener {
       const kept = feed.after(followed.position);
       if (kept === null) await this.#readOn(followed);
       else
-        for (const { seq, data, bytes } of kept) {
-          followed.position = seq;
-          this.#write(this.#isComposite ? this.#compositeEvent(followed, data) : bytes);
+        for (const event of kept) {
+          followed.position = event.seq;
+          this.#write(this.#isComposite ? this.#compositeEvent(followed, dataOf(event)) : event.bytes);
           if (this.#isBlocked || this.#ended !== null) break;
         }
     }

@@ -4,13 +4,18 @@ import { eventText, recordData, standing, withLines } from "./event-text.ts";
 /** A record event, made once for all streams. */
 export interface FeedEvent {
   readonly seq: number;
-  readonly data: string;
   readonly bytes: Buffer;
+}
+
+/** The data of an event: what stands behind its last field name. Only streams of several sessions need it. */
+export function dataOf({ bytes }: FeedEvent): string {
+  return bytes.toString("utf8", bytes.indexOf(dataField) + dataField.length, bytes.length - 2);
 }
 
 /** Events that a feed keeps for streams that are a little behind; a stream that is blocked for longer has lagged. */
 export const keptEvents = 256;
 const keptBytes: number = 1024 * 1024;
+const dataField = "\ndata: ";
 
 export interface Listener {
   /** There may be something to write. */
@@ -68,8 +73,8 @@ export class SessionFeed {
       const pages = this.#store.watch?.watch(this.ref, options) ?? [];
       for await (const { records } of pages) {
         for (const record of await withLines(this.#store, this.state, records)) {
-          const data = recordData(record);
-          this.#keep({ seq: record.seq, data, bytes: Buffer.from(recordEvent(this.sessionId, record.seq, data)) });
+          const event = recordEvent(this.sessionId, record.seq, recordData(record));
+          this.#keep({ seq: record.seq, bytes: Buffer.from(event) });
         }
         this.#wakeAll();
         onRecords();

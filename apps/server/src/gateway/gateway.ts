@@ -100,7 +100,7 @@ export function createGateway(
     const scope = scopeOf(token, request);
     const mayWrite = token.scopes.includes("write");
     sessionOfHeader(request.headers["throughline-session"], scope, mayWrite);
-    const body = await readBody(request, { bodyBytes, jsonLevels: 0 });
+    const body = await readBody(request, { bodyBytes, jsonLevels: 0 }, false);
     const beganMs = monotonicMs();
     const startedMs = clock.nowMs();
     const api = rule.does === "record" ? rule.api : null;

@@ -206,6 +206,8 @@ function requestId({ headers }: IncomingMessage): string {
 
 /** How much of a refused body is read, so that the connection can serve the next request. */
 const readOnBytes = 64 * 1024;
+/** How much is read of one whose end nobody knows, so that a client that is about to end it can read the answer. */
+const endlessBytes = 1024 * 1024;
 const lingerMs = 1000;
 
 function refuse(
@@ -220,9 +222,19 @@ function refuse(
   const isUnread = !request.complete && (request.headers["transfer-encoding"] !== undefined || declared > readOnBytes);
   const problem = problemOf(error, id, maskDeep);
   writeProblem(response, problem, { ...headers, ...(isUnread ? { connection: "close" } : {}) });
+  if (!isUnread) {
+    response.end();
+    request.resume();
+    return;
+  }
+  // The client may be writing still. Closed now, its connection would be reset, and the answer lost: it gets a moment.
+  let read = 0;
+  request.on("data", ({ length }: Buffer) => {
+    read += length;
+    if (declared === 0 && read > endlessBytes) request.pause();
+  });
+  for (const event of ["end", "close"] as const) request.once(event, () => void response.end());
   request.resume();
-  if (!isUnread) return;
-  // The client may be writing still: it gets a moment to read the answer.
   const { socket } = request;
   setTimeout(() => socket.destroy(), lingerMs).unref();
 }

@@ -107,8 +107,8 @@ async function bodyOf(
     throw refused("MEDIA_TYPE_UNSUPPORTED", `The body must be ${types.join(" or ")}.`, { types });
   if ((headers["content-encoding"] ?? "identity") !== "identity")
     throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { contentEncoding: "identity" });
-  const bytes = await readBody(request, limits);
-  const value = rule.read === undefined ? parseJson(bytes, limits) : rule.read(bytes, type, limits);
+  const bytes = await readBody(request, limits, type === "application/json");
+  const value = rule.read === undefined ? parseJson(bytes) : rule.read(bytes, type, limits);
   return { body: parseWith(rule.schema, value, "body"), type };
 }
 

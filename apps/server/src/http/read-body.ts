@@ -9,25 +9,32 @@ export interface BodyLimits {
 }
 
 /**
- * The body of a request, whole.
- * @throws {ThroughlineError} REQUEST_TOO_LARGE, ABORTED when the client goes away
+ * The body of a request, whole. With `isJson` it is refused as soon as what has come is nested too deep.
+ * @throws {ThroughlineError} REQUEST_TOO_LARGE, INPUT_INVALID, ABORTED when the client goes away
  */
-export async function readBody(request: IncomingMessage, { bodyBytes }: BodyLimits): Promise<Buffer> {
+export async function readBody(
+  request: IncomingMessage,
+  { bodyBytes, jsonLevels }: BodyLimits,
+  isJson: boolean,
+): Promise<Buffer> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > bodyBytes) throw tooLarge(bodyBytes);
   const chunks = new Chunks();
+  const nesting = new Nesting(jsonLevels);
   let bytes = 0;
   return new Promise((resolve, reject) => {
     const end = (finish: () => void): void => {
       request.off("data", take).off("end", done).off("error", fail).off("close", gone);
       finish();
     };
+    const refuse = (error: ThroughlineError): void => {
+      request.pause();
+      end(() => reject(error));
+    };
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > bodyBytes) {
-        request.pause();
-        return end(() => reject(tooLarge(bodyBytes)));
-      }
+      if (bytes > bodyBytes) return refuse(tooLarge(bodyBytes));
+      if (isJson && nesting.isTooDeep(chunk)) return refuse(tooDeep(jsonLevels));
       chunks.add(chunk);
     };
     const done = (): void => end(() => resolve(chunks.whole()));
@@ -79,12 +86,13 @@ function broken(cause: unknown): ThroughlineError {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** @throws {ThroughlineError} INPUT_INVALID for what is not UTF-8, no JSON, or nested too deep */
-export function parseJson(bytes: Buffer, { jsonLevels }: BodyLimits): unknown {
-  if (isDeeper(bytes, jsonLevels))
-    throw refused("INPUT_INVALID", `The JSON of the request is nested more than ${jsonLevels} levels deep.`, {
-      levels: jsonLevels,
-    });
+function tooDeep(levels: number): ThroughlineError {
+  const message = `The JSON of the request is nested more than ${levels} levels deep.`;
+  return refused("INPUT_INVALID", message, { levels });
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID for what is not UTF-8 or no JSON */
+export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(decoder.decode(bytes)) as unknown;
   } catch (cause) {
@@ -104,7 +112,7 @@ function isBlank(byte: number): boolean {
  * The objects of NDJSON, one a line; empty lines are passed over.
  * @throws {ThroughlineError} INPUT_INVALID, with the number of the line
  */
-export function parseLines(bytes: Buffer, limits: BodyLimits): readonly unknown[] {
+export function parseLines(bytes: Buffer, { jsonLevels }: BodyLimits): readonly unknown[] {
   const values: unknown[] = [];
   for (let from = 0, line = 1; from < bytes.length; line++) {
     const at = bytes.indexOf(lineFeed, from);
@@ -113,7 +121,8 @@ export function parseLines(bytes: Buffer, limits: BodyLimits): readonly unknown[
     from = end + 1;
     if (text.every(isBlank)) continue;
     try {
-      values.push(parseJson(text, limits));
+      if (new Nesting(jsonLevels).isTooDeep(text)) throw tooDeep(jsonLevels);
+      values.push(parseJson(text));
     } catch (error) {
       if (!hasErrorCode(error, "INPUT_INVALID")) throw error;
       throw refused("INPUT_INVALID", `Line ${line} of the body is not a record as JSON.`, { ...error.details, line });
@@ -124,17 +133,32 @@ export function parseLines(bytes: Buffer, limits: BodyLimits): readonly unknown[
 
 const [quote, backslash, openArray, openObject, closeArray, closeObject] = [0x22, 0x5c, 0x5b, 0x7b, 0x5d, 0x7d];
 
-/** Whether brackets outside of texts are nested deeper. Stops at the first that is. */
-function isDeeper(bytes: Uint8Array, levels: number): boolean {
-  let depth = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
-    if (byte === quote) {
-      for (at++; at < bytes.length && bytes[at] !== quote; at++) if (bytes[at] === backslash) at++;
-    } else if (byte === openArray || byte === openObject) {
-      depth++;
-      if (depth > levels) return true;
-    } else if (byte === closeArray || byte === closeObject) depth--;
+/** Counts the levels of JSON that comes in pieces: brackets outside of texts. */
+class Nesting {
+  readonly #levels: number;
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+
+  constructor(levels: number) {
+    this.#levels = levels;
   }
-  return false;
+
+  /** Whether this piece goes deeper. Stops at the first bracket that does. */
+  isTooDeep(bytes: Uint8Array): boolean {
+    let [depth, isText, isEscaped] = [this.#depth, this.#isText, this.#isEscaped];
+    for (const byte of bytes) {
+      if (isEscaped) isEscaped = false;
+      else if (isText) {
+        if (byte === quote) isText = false;
+        else if (byte === backslash) isEscaped = true;
+      } else if (byte === quote) isText = true;
+      else if (byte === openArray || byte === openObject) {
+        depth++;
+        if (depth > this.#levels) return true;
+      } else if (byte === closeArray || byte === closeObject) depth--;
+    }
+    [this.#depth, this.#isText, this.#isEscaped] = [depth, isText, isEscaped];
+    return false;
+  }
 }

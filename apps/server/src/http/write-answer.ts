@@ -42,6 +42,7 @@ export async function writeAnswer(
   }
 }
 
+/** Writes a problem whole; the caller ends the response. */
 export function writeProblem(
   response: ServerResponse,
   { status, body, retryAfterS }: Problem,
@@ -58,7 +59,7 @@ export function writeProblem(
       ...(retryAfterS === null ? {} : { "retry-after": String(retryAfterS) }),
       ...headers,
     })
-    .end(text);
+    .write(text);
 }
 
 function writeText(response: ServerResponse, status: number, headers: HeaderMap, text: string): void {

@@ -133,6 +133,8 @@ function stream(request: ApiRequest, starts: readonly StreamStart[], isComposite
     "referrer-policy": "no-referrer",
     // nginx would hold events back otherwise.
     "x-accel-buffering": "no",
+    // The end of the stream is the end of the connection, also where nobody reads it.
+    connection: "close",
     "throughline-request-id": id,
   });
   response.flushHeaders();

@@ -183,7 +183,7 @@ export const recordRoutes: readonly RouteDefinition[] = [
 
 /** The drafts of a body: JSON with the options beside them, or one draft a line. */
 function readDrafts(bytes: Buffer, type: string, limits: ServerLimits): unknown {
-  if (type !== linesType) return parseJson(bytes, limits);
+  if (type !== linesType) return parseJson(bytes);
   return { drafts: parseLines(bytes, limits) };
 }
 
