@@ -9,7 +9,7 @@ import {
   type TruncateOptions,
   type Truncation,
 } from "./truncate-results.ts";
-import { limitTable, WindowCutter, type ContextLimit } from "./window-cutter.ts";
+import { limitTable, WindowCutter, type ContextLimit, type WindowCut } from "./window-cutter.ts";
 
 /** What a history leaves of its context. */
 export interface HistoryWindow {
@@ -42,7 +42,7 @@ export class GrowingWindow {
   private readonly sent = new Map<string, Truncation>();
   private state: WindowState | null = null;
   /** What was left before the limit changed, until it is known what is left now. */
-  private keptBefore: readonly number[] | null = null;
+  private keptBefore: { readonly seqs: readonly number[]; readonly cut: WindowCut | null } | null = null;
   /** Up to here messages were written with a beginning of an earlier limit. */
   private unboundToSeq = 0;
 
@@ -57,9 +57,10 @@ export class GrowingWindow {
   change({ limit = this.limit, truncate = this.truncate }: HistoryWindow): void {
     if (limit !== this.limit && this.sentToSeq !== null) {
       const { kept, cutter } = this.current();
-      this.keptBefore ??= kept.map(({ seq }) => seq);
+      const cut = cutter.cut();
+      this.keptBefore ??= { seqs: kept.map(({ seq }) => seq), cut };
       // What was sent without its thinking has to go without it ever after: what came later was written so.
-      this.unboundToSeq = Math.max(cutter.cut()?.metAtSeq ?? 0, this.unboundToSeq);
+      this.unboundToSeq = Math.max(cut?.metAtSeq ?? 0, this.unboundToSeq);
     }
     this.limit = limit;
     this.truncate = truncate;
@@ -109,12 +110,29 @@ export class GrowingWindow {
       state.kept.push(short);
       isCut = state.cutter.take(short) || isCut;
     }
+    if (this.isCutAsBefore(state)) return this.current();
     const isUnbound = this.unbind(state);
     if (isCut || isUnbound) {
       state.kept = state.cutter.kept();
       this.generation++;
     }
     return state;
+  }
+
+  /**
+   * A new limit may lead to the cut that was, met with a later message. What was written from the earlier one on has the same
+   * beginning still, with its thinking: so the cut stays where it was met.
+   */
+  private isCutAsBefore({ cutter, shortened }: WindowState): boolean {
+    const before = this.keptBefore;
+    if (before?.cut == null || !isBeginning(before.seqs, cutter, shortened)) return false;
+    const { cut } = before;
+    if (cutter.cut()?.metAtSeq === cut.metAtSeq) return false;
+    // Else it would be built anew for ever where the limit leaves no such cut.
+    this.keptBefore = null;
+    this.limit = { ...this.limit, recorded: cut };
+    this.state = null;
+    return true;
   }
 
   /** What another limit left a beginning of was not written with the beginning it has now. */
@@ -124,9 +142,8 @@ export class GrowingWindow {
     const { keptBefore } = this;
     this.keptBefore = null;
     if (keptBefore !== null) {
-      const seqs = state.cutter.keptPlaces().map((place) => state.shortened[place]?.seq);
-      const isSame = keptBefore.every((seq, at) => seq === seqs[at]);
-      if (!isSame) this.unboundToSeq = Math.max(state.shortened.at(-1)?.seq ?? 0, this.unboundToSeq);
+      if (!isBeginning(keptBefore.seqs, state.cutter, state.shortened))
+        this.unboundToSeq = Math.max(state.shortened.at(-1)?.seq ?? 0, this.unboundToSeq);
     }
     if (this.unboundToSeq === 0) return false;
     state.cutter.unbindTo(this.unboundToSeq);
@@ -150,6 +167,12 @@ export class GrowingWindow {
     };
     return this.state;
   }
+}
+
+/** Whether what a cutter leaves begins with these. */
+function isBeginning(seqs: readonly number[], cutter: WindowCutter, messages: readonly NeutralMessage[]): boolean {
+  const places = cutter.keptPlaces();
+  return seqs.every((seq, at) => seq === messages[places[at] ?? -1]?.seq);
 }
 
 interface WindowState {
