@@ -12,6 +12,7 @@ const data: Readonly<Record<string, string>> = {
   DeliveryContext: "a channel hands over where replies go, and more",
   LineEnvelope: "a line keeps the envelope that another program wrote",
   EstimatedRequest: "a request of any provider, of which system, tools and messages are counted",
+  ExchangeData: "a record keeps further fields",
   Calibration: "is read from an entry; readCalibration checks it",
 };
 

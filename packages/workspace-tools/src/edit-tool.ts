@@ -5,7 +5,7 @@ import { assertText } from "./read-lines.ts";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { bytesOf } from "./write-tool.ts";
 import type { FileState, Place, WorkspaceFolder } from "./workspace-folder.ts";
-import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
+import { assertNotAborted, locating, refusing, type Workspace } from "./workspace-tool.ts";
 
 /** `edit`: one text in a file replaced by another. */
 export function createEditTool({ folder, limits, inTurn }: Workspace): AgentTool {
@@ -32,7 +32,7 @@ export function createEditTool({ folder, limits, inTurn }: Workspace): AgentTool
           newText: args.new_text,
           isForAll: args.replace_all ?? false,
         };
-        const place = await folder.locate(args.path);
+        const place = await inTurn(locating, () => folder.locate(args.path));
         return inTurn(place.names.join("/"), async () => {
           assertNotAborted(signal);
           const { text, state } = await wholeText(folder, place, limits.writeBytes);

@@ -2,6 +2,9 @@ import { ThroughlineError, type AgentToolResult } from "@throughline/core";
 import { refusedResult, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import type { WorkspaceFolder } from "./workspace-folder.ts";
 
+/** The queue in which calls find their file, one after the other: so those for one file come to its queue in their order. */
+export const locating = "/";
+
 /** What all tools of one workspace share. */
 export interface Workspace {
   readonly folder: WorkspaceFolder;
