@@ -9,7 +9,7 @@ import {
   type StoreLockOptions,
   ThroughlineError,
 } from "@throughline/core";
-import { renewTurn } from "@throughline/core/internal";
+import { KeyedQueues, renewTurn } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 
 /** How long a function waits for the lock of the sessions. */
@@ -43,12 +43,11 @@ export function createStoreLock(
   ports: { readonly clock: Clock; readonly random: RandomSource },
 ): StoreLock {
   const held = new AsyncLocalStorage<ReadonlySet<string>>();
-  const queues = new Map<string, Promise<unknown>>();
+  const queues = new KeyedQueues();
   return {
     async run(name, action, options = {}) {
       const names = held.getStore() ?? new Set<string>();
       if (names.has(name)) return action();
-      const before = queues.get(name) ?? Promise.resolve();
       const run = (): ReturnType<typeof action> => held.run(new Set([...names, name]), action);
       const hold = async (): Promise<Awaited<ReturnType<typeof action>>> => {
         const ref = place.refOf(name);
@@ -60,14 +59,7 @@ export function createStoreLock(
           await lease.release();
         }
       };
-      // Whatever became of the one before: the next has its turn.
-      const mine = before.then(hold, hold);
-      queues.set(name, mine);
-      try {
-        return await mine;
-      } finally {
-        if (queues.get(name) === mine) queues.delete(name);
-      }
+      return queues.run(name, hold);
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { PartialReply, PartialsFacet, SessionRef, StoreLimits } from "@throughline/core";
+import { KeyedQueues } from "@throughline/core/internal";
 import { assertFence, assertPartialFits, isPartialOf, preparePartial } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { locateSession } from "./under-locks.ts";
@@ -15,24 +16,14 @@ export interface PartialsContext {
 /** Keeps the open reply of a session in files beside the transcripts. */
 export function createPartials({ limits, agentOf, begin, track }: PartialsContext): PartialsFacet {
   /** One write of a session at a time: what is added is added to what is there. */
-  const writing = new Map<string, Promise<void>>();
-  const inTurn = (key: string, work: () => Promise<void>): Promise<void> => {
-    const done = (writing.get(key) ?? Promise.resolve()).then(work);
-    const settled = done
-      .catch(() => undefined)
-      .finally(() => {
-        if (writing.get(key) === settled) writing.delete(key);
-      });
-    writing.set(key, settled);
-    return done;
-  };
+  const writing = new KeyedQueues();
   return {
     write: (ref, given) =>
       track(async () => {
         begin();
         const kept = preparePartial(given, limits);
         const agent = agentOf(ref);
-        await inTurn(`${ref.namespace}/${ref.agentId}/${kept.partial.sessionId}`, async () => {
+        await writing.run(`${ref.namespace}/${ref.agentId}/${kept.partial.sessionId}`, async () => {
           await assertOpen(agent, ref, kept.partial);
           await agent.partials.write({ ref, sessionId: kept.partial.sessionId }, kept);
           // Archived, reset or taken over meanwhile: whoever did that may have looked before this was there.

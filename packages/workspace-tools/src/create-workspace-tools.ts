@@ -1,10 +1,10 @@
 import type { AgentTool, RandomSource } from "@throughline/core";
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, KeyedQueues, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { createEditTool } from "./edit-tool.ts";
 import { createListTool } from "./list-tool.ts";
 import { createReadTool } from "./read-tool.ts";
-import { createWorkspaceFolder } from "./workspace-folder.ts";
+import { createWorkspaceFolder, type WorkspaceFolder } from "./workspace-folder.ts";
 import type { Workspace } from "./workspace-tool.ts";
 import { createWriteTool } from "./write-tool.ts";
 
@@ -73,33 +73,27 @@ const table: OptionTable<WorkspaceToolsOptions> = {
 export function createWorkspaceTools(options: WorkspaceToolsOptions): readonly AgentTool[] {
   assertKnownOptions<WorkspaceToolsOptions>("createWorkspaceTools", options, table);
   const { readOnly = false, random = systemRandom } = options;
+  const folder = createWorkspaceFolder({ ...options, random });
   const workspace: Workspace = {
-    folder: createWorkspaceFolder({ ...options, random }),
+    folder,
     limits: {
       readBytes: options.maxReadBytes ?? 65_536,
       writeBytes: options.maxWriteBytes ?? 1_048_576,
       listEntries: options.maxListEntries ?? 500,
       listDepth: options.maxListDepth ?? 5,
     },
-    inTurn: createQueues(),
+    change: createChanges(folder),
   };
   const reading = [createReadTool(workspace), createListTool(workspace)];
   return readOnly ? reading : [...reading, createWriteTool(workspace), createEditTool(workspace)];
 }
 
-/** One queue for each key: two calls of one reply that change the same file follow each other. */
-function createQueues(): Workspace["inTurn"] {
-  const last = new Map<string, Promise<void>>();
-  return async (key, run) => {
-    const before = last.get(key);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    last.set(key, promise);
-    await before;
-    try {
-      return await run();
-    } finally {
-      resolve();
-      if (last.get(key) === promise) last.delete(key);
-    }
+/** Two calls of one reply that change the same file follow each other, in their order: each finds its file before the next. */
+function createChanges(folder: WorkspaceFolder): Workspace["change"] {
+  const locating = new KeyedQueues();
+  const files = new KeyedQueues();
+  return async (path, run) => {
+    const place = await locating.run("", () => folder.locate(path));
+    return files.run(place.names.join("/"), () => run(place));
   };
 }

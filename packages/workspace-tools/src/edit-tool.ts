@@ -5,10 +5,10 @@ import { assertText } from "./read-lines.ts";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { bytesOf } from "./write-tool.ts";
 import type { FileState, Place, WorkspaceFolder } from "./workspace-folder.ts";
-import { assertNotAborted, locating, refusing, type Workspace } from "./workspace-tool.ts";
+import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
 /** `edit`: one text in a file replaced by another. */
-export function createEditTool({ folder, limits, inTurn }: Workspace): AgentTool {
+export function createEditTool({ folder, limits, change }: Workspace): AgentTool {
   return defineTool({
     name: "edit",
     description:
@@ -27,16 +27,15 @@ export function createEditTool({ folder, limits, inTurn }: Workspace): AgentTool
     },
     run: (args, { signal }) =>
       refusing(signal, async () => {
-        const change = {
+        const replacement = {
           oldText: args.old_text,
           newText: args.new_text,
           isForAll: args.replace_all ?? false,
         };
-        const place = await inTurn(locating, () => folder.locate(args.path));
-        return inTurn(place.names.join("/"), async () => {
+        return change(args.path, async (place) => {
           assertNotAborted(signal);
           const { text, state } = await wholeText(folder, place, limits.writeBytes);
-          const { result, lines } = replaceText(text, change, place.path);
+          const { result, lines } = replaceText(text, replacement, place.path);
           const content = bytesOf(result, limits.writeBytes);
           assertNotAborted(signal);
           await folder.replace(place, content, state);

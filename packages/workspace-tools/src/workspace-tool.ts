@@ -1,16 +1,13 @@
 import { ThroughlineError, type AgentToolResult } from "@throughline/core";
 import { refusedResult, WorkspaceToolRefusal } from "./tool-refusal.ts";
-import type { WorkspaceFolder } from "./workspace-folder.ts";
-
-/** The queue in which calls find their file, one after the other: so those for one file come to its queue in their order. */
-export const locating = "/";
+import type { Place, WorkspaceFolder } from "./workspace-folder.ts";
 
 /** What all tools of one workspace share. */
 export interface Workspace {
   readonly folder: WorkspaceFolder;
   readonly limits: WorkspaceLimits;
-  /** Runs what changes a file after everything else that changes it. */
-  inTurn<Result>(key: string, run: () => Promise<Result>): Promise<Result>;
+  /** Finds a file, and runs what changes it after everything else that was asked to change it before. */
+  change<Result>(path: string, run: (place: Place) => Promise<Result>): Promise<Result>;
 }
 
 /** How much one call may read, write or list. */

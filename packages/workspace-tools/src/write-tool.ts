@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
 import { type AgentTool, defineTool } from "@throughline/core";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
-import { assertNotAborted, locating, refusing, type Workspace } from "./workspace-tool.ts";
+import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
 /** `write`: a file with this content, whatever was there before. */
-export function createWriteTool({ folder, limits, inTurn }: Workspace): AgentTool {
+export function createWriteTool({ folder, limits, change }: Workspace): AgentTool {
   return defineTool({
     name: "write",
     description:
@@ -22,8 +22,7 @@ export function createWriteTool({ folder, limits, inTurn }: Workspace): AgentToo
     run: (args, { signal }) =>
       refusing(signal, async () => {
         const content = bytesOf(args.content, limits.writeBytes);
-        const place = await inTurn(locating, () => folder.locate(args.path));
-        return inTurn(place.names.join("/"), async () => {
+        return change(args.path, async (place) => {
           assertNotAborted(signal);
           const before = await folder.stateOf(place).catch(missingFolder);
           assertNotAborted(signal);

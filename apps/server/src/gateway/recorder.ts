@@ -1,5 +1,6 @@
 import { hasErrorCode, openSession, type RecordDraft, type SessionRef, type SessionStore } from "@throughline/core";
 import type { Clock, AssistantMessage } from "@throughline/core";
+import { KeyedQueues } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { planCall, planReply, unitIds, type CallPlan, type ReadReply, type ReplyPlan } from "@throughline/wire";
 import { callRecords, type EndedCall } from "./call-record.ts";
@@ -32,7 +33,7 @@ export class Recorder {
   readonly #logs: SessionLogs;
   readonly #lookup: SessionLookup;
   /** What waits for its turn, by session or scope. */
-  readonly #queues = new Map<string, Promise<unknown>>();
+  readonly #queues = new KeyedQueues();
   /** Bodies whose calls run, with how often each was sent. */
   readonly #running = new Map<string, { readonly callId: string; attempt: number; count: number }>();
 
@@ -52,14 +53,14 @@ export class Recorder {
   }
 
   /** Resolves once nothing waits any more. */
-  async settled(): Promise<void> {
-    while (this.#queues.size > 0) await Promise.allSettled(this.#queues.values());
+  settled(): Promise<void> {
+    return this.#queues.settled();
   }
 
   /** Begins to store a call: its session, and the messages that are new. */
   open(request: SessionRequest, recordId: string): OpenCall {
     const { scope } = request;
-    const begun = this.#inTurn(JSON.stringify(scope), () => this.#begin(request, recordId));
+    const begun = this.#queues.run(JSON.stringify(scope), () => this.#begin(request, recordId));
     // Whoever waits for it hears of a failure; nobody has to.
     begun.catch(() => {});
     return {
@@ -105,13 +106,13 @@ export class Recorder {
       known = await begun;
     } catch {
       // The store may have come back meanwhile.
-      known = await this.#inTurn(JSON.stringify(request.scope), () => this.#begin(request, call.recordId));
+      known = await this.#queues.run(JSON.stringify(request.scope), () => this.#begin(request, call.recordId));
     }
     const { chosen, callId, attempt, runningKey } = known;
     const { ref, lane, compactionOf } = chosen;
     const running = this.#running.get(runningKey);
     try {
-      await this.#inTurn(JSON.stringify([request.scope.namespace, ref.key]), async () => {
+      await this.#queues.run(JSON.stringify([request.scope.namespace, ref.key]), async () => {
         const session = (await this.#logs.read(ref)) ?? (await this.#create(ref, chosen.entry));
         let planned: ReplyPlan | null = null;
         await this.#write(request, known, session, (plan, { log }) => {
@@ -185,18 +186,6 @@ export class Recorder {
         session = (await this.#logs.read(ref)) ?? (await this.#create(ref, chosen.entry));
       }
     }
-  }
-
-  /** Runs work behind what was asked for under the same name. */
-  #inTurn<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#queues.get(name) ?? Promise.resolve();
-    const run = before.then(work, work);
-    this.#queues.set(name, run);
-    const done = (): void => {
-      if (this.#queues.get(name) === run) this.#queues.delete(name);
-    };
-    run.then(done, done);
-    return run;
   }
 }
 
