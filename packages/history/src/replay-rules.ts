@@ -1,3 +1,4 @@
+import type { NameLimit } from "@throughline/core/internal";
 import type { NeutralThinking } from "./neutral-message.ts";
 
 /** What differs from provider to provider when a history is replayed. One of these and a mapping make a new target. */
@@ -89,16 +90,11 @@ export interface ReplayRules extends Omit<ProviderRules, "trailingAssistant" | "
   readonly callSignature: string | null;
 }
 
-export interface IdRule {
-  /** Matches one character that is not allowed, with the flag `g`. */
-  readonly forbidden: RegExp;
-  readonly maxLength: number;
+export interface IdRule extends Omit<NameLimit, "allowed"> {
   /** Every id has exactly the maximal length, and letters and digits only. @default false */
   readonly isExact?: boolean;
   /** What stands after it is the writer's own and not part of the id. @default nothing */
   readonly separator?: string;
-  /** What a name may begin with, when that is less than what it may hold. */
-  readonly first?: RegExp;
 }
 
 /** Said in place of what the log does not hold. Sent to models, so: short, and true whatever happened. */
