@@ -1,10 +1,6 @@
 import { createHash } from "node:crypto";
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+import { isFields } from "./json-fields.ts";
+import { apiReadings, type WireApi } from "./wire-api.ts";
 
 /** What a chain begins with. */
 export const rootHash = "";
@@ -15,11 +11,8 @@ export const rootHash = "";
  *
  * @param messages the messages of the records that the message is kept as
  */
-export function chainHash(
-  parent: string,
-  messages: readonly unknown[],
-  { isWithoutIds }: { isWithoutIds: boolean },
-): string {
+export function chainHash(parent: string, messages: readonly unknown[], api: WireApi): string {
+  const { isWithoutIds } = apiReadings[api];
   const said = messages.map((message) => sayingOf(message, isWithoutIds));
   return createHash("sha256")
     .update(`${parent}\n${JSON.stringify(said)}`)

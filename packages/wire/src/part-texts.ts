@@ -5,9 +5,8 @@ import { applyPatch, patchOf } from "./template.ts";
 /** The parts of requests that a log has: system prompts, tools. */
 export class PartTexts {
   readonly #texts = new Map<string, string>();
-  /** The newest part of each name that is kept whole. */
-  readonly #whole = new Map<string, { readonly hash: string; readonly text: string }>();
-
+  /** The hash of the newest part of each name that is kept whole. */
+  readonly #whole = new Map<string, string>();
   readonly #names = new Map<string, string>();
 
   apply(data: PromptData): void {
@@ -15,7 +14,7 @@ export class PartTexts {
     this.#names.set(hash, name);
     if ("text" in data) {
       this.#texts.set(hash, data.text);
-      this.#whole.set(name, { hash, text: data.text });
+      this.#whole.set(name, hash);
       return;
     }
     const base = this.#texts.get(data.base);
@@ -39,10 +38,10 @@ export class PartTexts {
 
   /** What is to be stored of a part that the log does not have yet. */
   dataOf({ name, hash, text }: RequestPart): PromptData {
-    const whole = this.#whole.get(name);
-    if (whole !== undefined) {
-      const patch = patchOf(text, whole.text);
-      if (patch[2].length <= text.length / 4) return { name, hash, base: whole.hash, patch };
+    const base = this.#whole.get(name);
+    if (base !== undefined) {
+      const patch = patchOf(text, this.text(base));
+      if (patch[2].length <= text.length / 4) return { name, hash, base, patch };
     }
     return { name, hash, text };
   }

@@ -5,6 +5,7 @@ import type { RequestPart, RequestPiece, SplitRequest } from "./split-request.ts
 import { withLastingIds } from "./lasting-ids.ts";
 import type { UnitDraft } from "./unit-drafts.ts";
 import { type ChainMatch, draftsOf, messageIdOf, type WireLog } from "./wire-log.ts";
+import { apiReadings } from "./wire-api.ts";
 import { type FormText, WireNode } from "./wire-node.ts";
 
 /** What is to be stored of a request. */
@@ -34,7 +35,7 @@ export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): 
   for (let index = match.known; index < split.units.length; index++) {
     const read = draftsOf(split, index);
     const id = messageIdOf(split.api, tip, read);
-    const unit = split.api === "ollama" ? withLastingIds(read, id.slice(1), tip) : read;
+    const unit = apiReadings[split.api].isWithoutIds ? withLastingIds(read, id.slice(1), tip) : read;
     const node = nodeOf(id, tip, unit);
     drafts.push(...messageDrafts(node, unit));
     added.push(node);
@@ -62,7 +63,7 @@ function nodeOf(id: string, parent: WireNode | null, drafts: readonly UnitDraft[
 }
 
 /** The records of a message: the first has its id, the others are derived from it. */
-export function messageDrafts({ id, parent }: WireNode, drafts: readonly UnitDraft[]): readonly RecordDraft[] {
+function messageDrafts({ id, parent }: WireNode, drafts: readonly UnitDraft[]): readonly RecordDraft[] {
   return drafts.map((draft, index) => {
     if (index === 0) return { ...draft, id, parentId: parent?.lastId ?? null };
     const parentId = index === 1 ? id : `${id}~d${index - 1}`;

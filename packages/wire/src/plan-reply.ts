@@ -15,7 +15,7 @@ export interface ReplyPlan {
 export function planReply(log: WireLog, api: WireApi, tip: WireNode | null, reply: ReplyDraft): ReplyPlan {
   // As a store gives it back.
   const message = JSON.parse(JSON.stringify(reply.message)) as unknown;
-  const hash = chainHash(tip?.hash ?? rootHash, [message], { isWithoutIds: api === "ollama" });
+  const hash = chainHash(tip?.hash ?? rootHash, [message], api);
   const id = `m${hash}`;
   const known = log.node(id);
   if (known !== null) return { draft: null, node: known };

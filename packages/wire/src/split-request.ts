@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { elementsOf, type MemberSpan, membersOf, type Span } from "./scan-json.ts";
-import { apiReadings, type WireApi } from "./wire-api.ts";
+import { apiReadings, isReply, type WireApi } from "./wire-api.ts";
 
 /** A message of a request: its text, and the values that it is read from. */
 export interface RequestUnit {
@@ -120,7 +120,6 @@ class Splitter {
 
   /** What the model wrote in a row is one reply, as it came. */
   #takeItems(items: readonly Span[]): void {
-    const { recordsFromMessages } = apiReadings[this.#api];
     let reply: Span[] = [];
     const endReply = (): void => {
       const [first] = reply;
@@ -131,7 +130,7 @@ class Splitter {
       this.#unit({ from: first.from, to: last.to }, () => spans.map((span) => this.#value(span)));
     };
     for (const item of items) {
-      if (isReply(recordsFromMessages, this.#value(item))) {
+      if (isReply(this.#api, [this.#value(item)])) {
         reply.push(item);
         continue;
       }
@@ -198,14 +197,4 @@ class Splitter {
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
-}
-
-function isReply(read: (messages: readonly unknown[], options: object) => readonly unknown[], item: unknown): boolean {
-  try {
-    const [draft] = read([item], {}) as readonly { readonly message: { readonly role: string } }[];
-    return draft?.message.role === "assistant";
-  } catch {
-    // What cannot be read is a message of its own.
-    return false;
-  }
 }

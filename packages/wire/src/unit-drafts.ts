@@ -1,7 +1,7 @@
 import type { MessageDraft } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import type { RequestUnit } from "./split-request.ts";
-import { apiReadings, type WireApi } from "./wire-api.ts";
+import { apiReadings, isReply, type WireApi } from "./wire-api.ts";
 
 /** What a message is kept as: a message, or as it came where no record can say it. */
 export type UnitDraft =
@@ -44,7 +44,7 @@ function readUnit(
   for (let at = index - 1; at >= Math.max(0, index - farthestCall); at--) {
     const values = units[at]?.values() ?? [];
     before.unshift(...values);
-    if (isReply(read, values)) break;
+    if (isReply(api, values)) break;
   }
   try {
     return read([...before, ...own], {}).slice(read(before, {}).length);
@@ -52,17 +52,5 @@ function readUnit(
     // What stands before may be what cannot be read.
     if (!hasErrorCode(error, "INPUT_INVALID")) throw error;
     return drafts;
-  }
-}
-
-function isReply(
-  read: (values: readonly unknown[], options: object) => readonly MessageDraft[],
-  values: readonly unknown[],
-): boolean {
-  try {
-    return read(values, {}).some(({ message }) => message.role === "assistant");
-  } catch (error) {
-    if (!hasErrorCode(error, "INPUT_INVALID")) throw error;
-    return false;
   }
 }

@@ -1,4 +1,4 @@
-import type { MessageDraft, ReplyDraft } from "@throughline/core";
+import { hasErrorCode, type MessageDraft, type ReplyDraft } from "@throughline/core";
 import type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "@throughline/history";
 import * as anthropic from "@throughline/history/anthropic";
 import * as ollama from "@throughline/history/ollama";
@@ -58,3 +58,13 @@ export const apiReadings: Readonly<Record<WireApi, ApiReading>> = {
     recordFromReply: ollama.recordFromReply,
   },
 };
+
+/** Whether the model wrote them. What cannot be read is no reply. */
+export function isReply(api: WireApi, values: readonly unknown[]): boolean {
+  try {
+    return apiReadings[api].recordsFromMessages(values, {}).some(({ message }) => message.role === "assistant");
+  } catch (error) {
+    if (!hasErrorCode(error, "INPUT_INVALID")) throw error;
+    return false;
+  }
+}

@@ -197,20 +197,27 @@ function contentOf(record: SessionRecord): unknown {
   return throughlineKind(record) === null ? (record["data"] ?? null) : null;
 }
 
+/** A message is looked for several times, in the log and before there is one; it is read once. */
+const readUnits = new WeakMap<RequestUnit, readonly UnitDraft[]>();
+
 /** The records of a message, before anything is known of its place. */
-export function draftsOf(split: SplitRequest, index: number): readonly UnitDraft[] {
-  return unitDrafts(split.api, split.units, index);
+export function draftsOf({ api, units }: SplitRequest, index: number): readonly UnitDraft[] {
+  const unit = units[index];
+  if (unit === undefined) throw new RangeError("A request has no such message.");
+  const drafts = readUnits.get(unit) ?? unitDrafts(api, units, index);
+  readUnits.set(unit, drafts);
+  return drafts;
 }
 
 /** The id of the record that a message of a request is kept as. */
-export function unitId(split: SplitRequest, index: number, parent: WireNode | null): string {
+function unitId(split: SplitRequest, index: number, parent: WireNode | null): string {
   return messageIdOf(split.api, parent, draftsOf(split, index));
 }
 
 /** The id of the first record of a message. */
 export function messageIdOf(api: WireApi, parent: Pick<WireNode, "hash"> | null, drafts: readonly UnitDraft[]): string {
   const contents = drafts.map((draft) => ("message" in draft ? draft.message : draft.data));
-  return `m${chainHash(parent?.hash ?? rootHash, contents, { isWithoutIds: api === "ollama" })}`;
+  return `m${chainHash(parent?.hash ?? rootHash, contents, api)}`;
 }
 
 /** The ids that the first message of a request and the first reply in it have where the request begins a conversation. */

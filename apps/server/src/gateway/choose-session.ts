@@ -34,7 +34,7 @@ export interface SessionRequest {
 }
 
 /** The reply that a request continues: the provider has stored it under this id. */
-export function followedReply(split: SplitRequest): string | null {
+function followedReply(split: SplitRequest): string | null {
   const previous = split.member("previous_response_id");
   if (typeof previous === "string") return previous;
   for (const name of ["thread", "diagnostics"]) {

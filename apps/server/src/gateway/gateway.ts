@@ -107,12 +107,11 @@ export function createGateway(
     const encoding = request.headers["content-encoding"];
     const isPlain = encoding === undefined || encoding === "identity";
     // With a key of ours, an id that another token was given must not continue its conversation.
-    if (upstream.credentials === "server")
-      await assertOwnIds({ upstream, target, body, isPlain, api, scope }, recorder.lookup);
+    const isOwnCredential = upstream.credentials === "server";
+    if (isOwnCredential) await assertOwnIds({ upstream, target, body, isPlain, api, scope }, recorder.lookup);
 
     const gone = new AbortController();
     response.once("close", () => gone.abort());
-    const isOwnCredential = upstream.credentials === "server";
     const headers = requestHeaders(request, isOwnCredential);
     if (isOwnCredential) headers.push(...credentialOf(upstream));
     const sentMs = monotonicMs();
@@ -121,74 +120,72 @@ export function createGateway(
     answered.catch(() => {});
     const recordId = `call-${randomBytes(15).toString("base64url")}`;
     const copied = await copyOf(api, body, encoding);
-    const call =
+    const sent: SentCall | null =
       copied === null
         ? null
-        : recorder.open(
-            { scope, headers: request.headers, split: copied.split, requestSha256: copied.sha256, mayWrite },
+        : {
+            ...copied,
             recordId,
-          );
+            upstream: upstream.name,
+            method,
+            path,
+            query: keptQuery(target),
+            requestHeaders: keptHeaders(request, "request"),
+            startedMs,
+            requestBytes: body.length,
+            requestEncoding: isPlain ? null : String(encoding),
+          };
+    const call =
+      sent === null
+        ? null
+        : { sent, open: recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId) };
     if (api !== null && call === null) metrics.unrecorded("unreadable");
     let outgoing: IncomingMessage;
     try {
       outgoing = await answered;
     } catch (error) {
-      if (call !== null && copied !== null) keep(store0(call, { error }));
+      if (call !== null) keep(storeCall(call, { error }));
       if (hasErrorCode(error, "ABORTED")) return void response.destroy();
       throw error;
     }
     const firstByteMs = clock.nowMs();
     const headMs = monotonicMs();
-    const session = call === null ? null : await within(call.session, mostNameWaitMs);
-    writeHead(response, outgoing, {
-      session,
-      call: call === null ? null : recordId,
-      ms: monotonicMs() - headMs + sentMs - beganMs,
-    });
-    metrics.added(monotonicMs() - headMs + sentMs - beganMs);
+    const session = call === null ? null : await within(call.open.session, mostNameWaitMs);
+    const addedMs = monotonicMs() - headMs + sentMs - beganMs;
+    writeHead(response, outgoing, { session, call: call === null ? null : recordId, addedMs });
+    metrics.added(addedMs);
     const copy = new AnswerCopy();
     const end = await relayBody(outgoing, response, (chunk) => {
       if (call !== null) copy.take(chunk);
     });
-    if (call !== null) keep(store0(call, { outgoing, copy, end }));
+    if (call !== null) keep(storeCall(call, { outgoing, copy, end, firstByteMs }));
     else metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: end });
-
-    async function store0(open: OpenCall, came: Came): Promise<void> {
-      const facts = { recordId, api: api as WireApi, upstream: upstream.name, method, path, query: keptQuery(target) };
-      const text = "copy" in came ? await came.copy.text(came.outgoing.headers["content-encoding"]) : null;
-      const status = "copy" in came ? (came.outgoing.statusCode ?? 0) : 0;
-      const isError = status < 200 || status >= 300;
-      const reply =
-        text === null || isError || !("copy" in came)
-          ? null
-          : replyOf(api as WireApi, came.outgoing, text, copied?.split);
-      const outcome = outcomeOf(came, isError, reply);
-      const ended: EndedCall = {
-        ...facts,
-        requestHeaders: keptHeaders(request, "request"),
-        responseHeaders: "copy" in came ? keptHeaders(came.outgoing, "response") : {},
-        status,
-        outcome,
-        startedMs,
-        firstByteMs: "copy" in came ? firstByteMs : null,
-        endedMs: clock.nowMs(),
-        requestSha256: copied?.sha256 ?? "",
-        requestBytes: body.length,
-        requestEncoding: isPlain ? null : String(encoding),
-        responseSha256: "copy" in came ? came.copy.sha256 : "",
-        responseBytes: "copy" in came ? came.copy.bytes : 0,
-        errorBody: errorOf(came, isError ? text : (reply?.error ?? null)),
-        unknownEvents: fitting(reply?.unknown ?? []),
-      };
-      metrics.call({ upstream: upstream.name, api: facts.api, mode: "record", outcome });
-      const { usage } = reply?.draft?.message ?? {};
-      if (usage !== undefined) {
-        const { input, output, cacheRead, cacheWrite } = usage;
-        metrics.tokens(upstream.name, { input, output, cacheRead, cacheWrite });
-      }
-      await open.end(ended, reply);
-    }
   };
+
+  /** Stores what came of a call, and counts it. */
+  async function storeCall({ sent, open }: RecordedCall, came: Came): Promise<void> {
+    const { split, ...facts } = sent;
+    const answer = answerOf(came);
+    const isError = answer.status < 200 || answer.status >= 300;
+    const text = "copy" in came ? await came.copy.text(came.outgoing.headers["content-encoding"]) : null;
+    const reply = text === null || isError || !("copy" in came) ? null : replyOf(facts.api, came.outgoing, text, split);
+    const outcome = outcomeOf(came, isError, reply);
+    metrics.call({ upstream: facts.upstream, api: facts.api, mode: "record", outcome });
+    const { usage } = reply?.draft?.message ?? {};
+    if (usage !== undefined) {
+      const { input, output, cacheRead, cacheWrite } = usage;
+      metrics.tokens(facts.upstream, { input, output, cacheRead, cacheWrite });
+    }
+    const ended: EndedCall = {
+      ...facts,
+      ...answer,
+      outcome,
+      endedMs: clock.nowMs(),
+      errorBody: errorOf(came, isError ? text : (reply?.error ?? null)),
+      unknownEvents: fitting(reply?.unknown ?? []),
+    };
+    await open.end(ended, reply);
+  }
 
   return {
     upstreamOf: (target) => upstreams.get(/^\/([a-z0-9-]+)(?:[/?]|$)/.exec(target)?.[1] ?? "") ?? null,
@@ -210,10 +207,41 @@ export function createGateway(
   };
 }
 
+/** What is known of a call before there is an answer. */
+interface SentCall extends Omit<EndedCall, keyof AnswerFacts | "outcome" | "endedMs" | "errorBody" | "unknownEvents"> {
+  readonly split: SplitRequest;
+}
+
+/** A call that is recorded. */
+interface RecordedCall {
+  readonly sent: SentCall;
+  readonly open: OpenCall;
+}
+
+type AnswerFacts = Pick<EndedCall, "status" | "responseHeaders" | "firstByteMs" | "responseSha256" | "responseBytes">;
+
 /** What came of a call: an answer, or why there was none. */
 type Came =
-  | { readonly outgoing: IncomingMessage; readonly copy: AnswerCopy; readonly end: RelayEnd }
+  | {
+      readonly outgoing: IncomingMessage;
+      readonly copy: AnswerCopy;
+      readonly end: RelayEnd;
+      readonly firstByteMs: number;
+    }
   | { readonly error: unknown };
+
+function answerOf(came: Came): AnswerFacts {
+  if (!("copy" in came))
+    return { status: 0, responseHeaders: {}, firstByteMs: null, responseSha256: "", responseBytes: 0 };
+  const { outgoing, copy, firstByteMs } = came;
+  return {
+    status: outgoing.statusCode ?? 0,
+    responseHeaders: keptHeaders(outgoing, "response"),
+    firstByteMs,
+    responseSha256: copy.sha256,
+    responseBytes: copy.bytes,
+  };
+}
 
 /** The path below the upstream's name without the query, and with it. */
 function pathOf({ name }: Upstream, { url = "" }: IncomingMessage): { readonly path: string; readonly target: string } {
@@ -227,17 +255,17 @@ async function copyOf(
   api: WireApi | null,
   body: Buffer,
   encoding: string | undefined,
-): Promise<{ readonly split: SplitRequest; readonly sha256: string } | null> {
+): Promise<Pick<SentCall, "api" | "split" | "requestSha256"> | null> {
   if (api === null) return null;
   const plain = await unpacked(body, encoding);
   const text = plain === null || plain.length > mostCopied ? null : bodyText(plain);
   const split = text === null ? null : splitRequest(api, text);
   if (plain === null || split === null || split.units.length === 0) return null;
-  return { split, sha256: createHash("sha256").update(plain).digest("hex") };
+  return { api, split, requestSha256: createHash("sha256").update(plain).digest("hex") };
 }
 
-function replyOf(api: WireApi, { headers }: IncomingMessage, text: string, split: SplitRequest | undefined): ReadReply {
-  const model = split?.member("model");
+function replyOf(api: WireApi, { headers }: IncomingMessage, text: string, split: SplitRequest): ReadReply {
+  const model = split.member("model");
   return readReply(
     api,
     headers["content-type"] ?? "",
@@ -284,12 +312,16 @@ function keptQuery(target: string): string {
 function writeHead(
   response: ServerResponse,
   answer: IncomingMessage,
-  { session, call, ms }: { readonly session: string | null; readonly call: string | null; readonly ms: number },
+  {
+    session,
+    call,
+    addedMs,
+  }: { readonly session: string | null; readonly call: string | null; readonly addedMs: number },
 ): void {
   const headers = responseHeaders(answer);
   if (session !== null) headers.push("throughline-session", session);
   if (call !== null) headers.push("throughline-call", call);
-  headers.push("server-timing", `throughline;dur=${ms.toFixed(2)}`);
+  headers.push("server-timing", `throughline;dur=${addedMs.toFixed(2)}`);
   // The provider's own date stands among the headers.
   response.sendDate = false;
   response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);

@@ -3,7 +3,7 @@ import { openSession, updateEntry, type SessionRef, type SessionStore } from "@t
 import { systemRandom } from "@throughline/core/node";
 
 /** The namespace of the notes; no token reaches it. */
-export const lookupNamespace = "throughline.gateway";
+const lookupNamespace = "throughline.gateway";
 
 /** Whose sessions are meant: those of one token. */
 export interface GatewayScope {
