@@ -118,7 +118,10 @@ export interface SeedSession {
   readonly drafts: readonly RecordDraft[];
 }
 
-/** Fills a store; the default one of the home unless another is named. */
+/**
+ * Fills a store; the default one of the home unless another is named. Each session is of a later millisecond than the
+ * one before, so that the newest first is one order only.
+ */
 export async function seed(
   home: string,
   sessions: readonly SeedSession[],
@@ -129,6 +132,8 @@ export async function seed(
     const ref = sessionRef({ key });
     await store.save(ref, { sessionId: `id-${key.replace(/[^a-z0-9]+/gi, "-")}`, ...entry }, { ifRevision: null });
     await store.append(ref, drafts);
+    const doneAtMs = Date.now();
+    while (Date.now() === doneAtMs) await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
