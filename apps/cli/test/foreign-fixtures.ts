@@ -203,6 +203,13 @@ const uiMessages: readonly object[] = [
   { id: "n1", novelty: 1, of: ["nobody", null] },
 ];
 
+const harmony: readonly string[] = [
+  "<|start|>user<|message|>What is in a.txt?<|end|>",
+  '<|start|>assistant to=functions.read<|channel|>commentary <|constrain|>json<|message|>{"path":"a.txt"}<|call|>',
+  "<|start|>functions.read to=assistant<|channel|>commentary<|message|>hello<|end|>",
+  "<|start|>assistant<|channel|>final<|message|>It says hello.<|end|>\n",
+];
+
 export const foreignFixtures: readonly ForeignFixture[] = [
   {
     format: "claude-code",
@@ -235,4 +242,10 @@ export const foreignFixtures: readonly ForeignFixture[] = [
   { format: "openai-agents", path: "chats/six.json", stages: rewritten(agentItems), isWritten: true },
   { format: "anthropic", path: "chats/three.json", stages: rewritten(anthropic), isWritten: true },
   { format: "sharegpt", path: "chats/four.json", stages: [JSON.stringify(shareGpt, null, 2)], isWritten: true },
+  {
+    format: "harmony",
+    path: "chats/seven.txt",
+    stages: [harmony.slice(0, 3).join(""), harmony.join("")],
+    isWritten: true,
+  },
 ];

@@ -9,6 +9,7 @@ import { cursorFormat } from "./cursor/format.ts";
 import type { ForeignFormat, FormatSample } from "./foreign-format.ts";
 import { geminiFormat } from "./gemini/format.ts";
 import { gooseFormat } from "./goose/format.ts";
+import { harmonyFormat } from "./harmony/format.ts";
 import { langgraphFormat } from "./langgraph/format.ts";
 import { openAiFormat } from "./openai/format.ts";
 import { openAiAgentsFormat } from "./openai-agents/format.ts";
@@ -34,6 +35,7 @@ export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new
     aiderFormat,
     anthropicFormat,
     shareGptFormat,
+    harmonyFormat,
   ].map((format) => [format.name, format]),
 );
 

@@ -19,6 +19,8 @@ export interface WrittenSession {
   readonly headId: string | null;
   /** Up to this seq everything stands in the file already, as it came in. @default 0 */
   readonly writtenSeq?: number;
+  /** The last unit of the file that it is added to, where the file is a text: a message may be open in it. */
+  readonly lastUnit?: string;
   /** The id the session goes by in the file. */
   readonly sessionId: string;
   /** The folder it works in; empty where none is known. */
@@ -46,6 +48,8 @@ export interface WriteOptions {
 export interface FormatWriter {
   /** Whether all of the branch is written, compactions included; else what a model would be sent now. */
   readonly writesHistory: boolean;
+  /** Whether the file is a text, whose units stand next to each other. @default false */
+  readonly isText?: boolean;
   /**
    * The text of the file, in pieces: lines with their line feed, or with `frame` the elements of the list. The same session
    * always gives the same text.

@@ -26,14 +26,16 @@ export function* sentMessages<Message>(
     losses.add({ what: "changed", kind: "messages without time and usage", recordId: null });
 }
 
-function reportRole(turn: ReplayTurn, conversation: WrittenConversation, losses: LossLog): void {
+/** Reports a message that becomes one of the user. */
+export function reportRole(turn: ReplayTurn, conversation: WrittenConversation, losses: LossLog): void {
   const origin = conversation.originOf(turn.recordId);
   const role = origin?.message?.role;
   if (turn.role !== "user" || role === undefined || role === "user" || role === "toolResult") return;
   losses.tell("changed", role === "compactionSummary" ? "summary as user text" : `${role} as user text`, origin);
 }
 
-function reportFailures(turn: ReplayTurn, conversation: WrittenConversation, losses: LossLog): void {
+/** Reports results of failed calls, where nothing says that they failed. */
+export function reportFailures(turn: ReplayTurn, conversation: WrittenConversation, losses: LossLog): void {
   if (turn.role !== "user") return;
   for (const { isError, recordId } of turn.results)
     if (isError) losses.tell("left-out", "mark of a failed result", conversation.originOf(recordId));

@@ -15,6 +15,7 @@ export const foreignFormatNames = [
   "aider",
   "anthropic",
   "sharegpt",
+  "harmony",
 ] as const;
 
 /** Those of them that are read only. */

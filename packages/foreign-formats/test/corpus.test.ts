@@ -8,7 +8,7 @@ const files = [...foreignFormats.keys()].flatMap((name) =>
   corpusFiles(name, ".jsonl").map((path) => [name, path] as const),
 );
 const documents = [...foreignFormats.keys()].flatMap((name) =>
-  corpusFiles(name, ".json")
+  [...corpusFiles(name, ".json"), ...corpusFiles(name, ".txt")]
     .filter((path) => !isDump(path))
     .map((path) => [name, path] as const),
 );

@@ -2,7 +2,7 @@ import type { ForeignFormatName } from "@throughline/foreign-formats";
 import { describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { readUnits, refusals } from "./read-units.ts";
-import { sampleTexts, textOf, type SampleText } from "./sample-texts.ts";
+import { isText, sampleTexts, textOf, type SampleText } from "./sample-texts.ts";
 
 /** JSON texts that no field expects; as texts, because some of them no value gives. */
 const hostile: readonly string[] = [
@@ -54,7 +54,7 @@ function* mutants({ path, values }: SampleText): Generator<{ readonly what: stri
       for (const by of hostile)
         yield {
           what: `${at} ${place.join(".")} = ${by.slice(0, 40)}`,
-          text: text.replace(path.endsWith(".md") ? mark : JSON.stringify(mark), () => by),
+          text: text.replace(isText(path) ? mark : JSON.stringify(mark), () => by),
         };
       // A document without its value is an empty file.
       if (place.length === 0) continue;

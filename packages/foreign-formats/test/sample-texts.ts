@@ -338,11 +338,28 @@ export const sampleTexts: Readonly<Record<ForeignFormatName, SampleText>> = {
       { from: "gpt", value: "Done." },
     ],
   }),
+  harmony: {
+    path: "/p/session.harmony.txt",
+    values: [
+      "<|start|>developer<|message|># Instructions",
+      "",
+      "S<|end|>",
+      "<|start|>user<|message|>Hi<|end|><|start|>assistant<|channel|>analysis<|message|>Hm.",
+      "So.<|end|>",
+      "<|start|>assistant to=functions.f<|channel|>commentary <|constrain|>json<|message|>{}<|call|>",
+      "<|start|>functions.f to=assistant<|channel|>commentary<|message|>ok<|end|>",
+      "<|start|>assistant<|channel|>final<|message|>Done.",
+    ],
+  },
 };
 
 /** The text of a session of lines, or of a document. */
 export function textOf({ path, values }: SampleText): string {
-  if (path.endsWith(".md"))
-    return values.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("");
+  if (isText(path)) return values.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("");
   return path.endsWith(".json") ? JSON.stringify(values[0]) : jsonLines(...values);
+}
+
+/** Whether a path is of a text instead of JSON. */
+export function isText(path: string): boolean {
+  return /\.(?:md|txt)$/.test(path);
 }

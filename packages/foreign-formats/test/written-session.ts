@@ -8,11 +8,22 @@ export interface WrittenText {
   readonly losses: readonly string[];
 }
 
+const place = { sessionId: "s1", cwd: "/home/u", label: null, title: null, createdAtMs: 1000 };
+
+/** Writes a session that was read as a text of another format. */
+export function writtenText(name: ForeignFormatName, { records, headId }: ReadSession): WrittenText {
+  const writer = foreignFormats.get(name)?.writer;
+  if (writer?.isText !== true) throw new Error(`${name} writes no texts`);
+  const losses: FormatLoss[] = [];
+  const pieces = [...writer.write({ ...place, records, headId }, { onLoss: (loss) => losses.push(loss) })];
+  return { text: pieces.join(""), losses: losses.map(({ what, kind }) => `${what} ${kind}`) };
+}
+
 /** Writes a session that was read as a document of another format. */
 export function writtenDocument(name: ForeignFormatName, { records, headId }: ReadSession): WrittenText {
   const writer = foreignFormats.get(name)?.writer;
   if (writer?.frame === undefined) throw new Error(`${name} writes no documents`);
-  const session = { records, headId, sessionId: "s1", cwd: "/home/u", label: null, title: null, createdAtMs: 1000 };
+  const session = { ...place, records, headId };
   const losses: FormatLoss[] = [];
   const { head, tail } = writer.frame(session);
   const elements = [...writer.write(session, { onLoss: (loss) => losses.push(loss) })];

@@ -44,7 +44,7 @@ export async function* foreignParts(
   const state = await loadExisting(store, ref);
   const { writer } = format;
   const isMadeAnew = await cannotContinue(store, ref, format, options);
-  const file = new SourceFileParts(format.name, state, options);
+  const file = new SourceFileParts(format.name, state, options, writer?.isText === true);
   const read = { payload: "source", beforeSeq: state.head.lastSeq + 1, ...signalOf(options) } as const;
   for await (const page of isMadeAnew ? [] : store.read(ref, read)) {
     for (const stored of page.records) yield* file.parts(stored);
@@ -62,7 +62,8 @@ export async function* foreignParts(
   const { own, writtenSeq } = file;
   if (own.length === 0 || writer === undefined) return yield* file.end();
   const records = joined(await window(store, ref), own);
-  const session = writtenSession(format.name, state, records, options, writtenSeq);
+  const { lastUnit } = file;
+  const session = { ...writtenSession(format.name, state, records, options, writtenSeq), lastUnit };
   for (const text of writer.write(session, lossReport(options))) yield* file.add(text);
   yield* file.closeDocument();
 }
@@ -121,15 +122,20 @@ class SourceFileParts {
   readonly #continued: ReadonlyMap<string, { readonly rest?: string }>;
   readonly #notes: ReadonlySet<number>;
   readonly #endsOpen: boolean;
+  readonly #isText: boolean;
+  /** Of a text: its last unit. */
+  lastUnit = "";
   #isLineOpen = false;
   #noteCount = 0;
   /** Of a document: what stands between its elements, and what stands behind its list, which comes last. */
   #separator: string | null = null;
   #tail: RecordSource | null = null;
 
-  constructor(format: string, { entry }: SessionState, options: ExportOptions) {
+  /** @param isText whether the units of the file stand next to each other */
+  constructor(format: string, { entry }: SessionState, options: ExportOptions, isText: boolean) {
     const receipts = receiptChain(entry);
     this.#format = format;
+    this.#isText = isText;
     this.#options = options;
     this.#notes = new Set(receipts.flatMap(noteSeqs));
     this.#continued = new Map(receipts.flatMap(({ continued = [] }) => continued).map((line) => [line.id, line]));
@@ -144,6 +150,11 @@ class SourceFileParts {
       this.writtenSeq = seq;
       const continued = this.#continued.get(id);
       if (continued !== undefined && continued.rest === undefined) return;
+      if (this.#isText) {
+        const piece = encodeLine(documentSource(source));
+        this.lastUnit = new TextDecoder().decode(piece);
+        return yield piece;
+      }
       if (record["documentPart"] === "head" || this.#separator !== null) return yield* this.#piece(record, source);
       yield* this.endLine();
       yield encodeLine(source);

@@ -8,12 +8,14 @@ import { exported, importAll, refOf } from "./fixture-folder.ts";
 
 const root = process.env["THROUGHLINE_CORPUS"];
 
-/** Every example file of a format that is a file of lines or a document. */
+/** Every example file of a format that is a file of lines, a document or a text. */
 const files = [...foreignFormats.keys()].flatMap((name) => {
   const folder = root === undefined ? "" : join(root, "foreign", name === "gemini" ? "gemini-cli" : name);
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
-    .filter((file) => /\.jsonl?$/.test(file) && file !== "memory-saver-rows.json" && file !== "toolpath-bubbles.json")
+    .filter(
+      (file) => /\.(?:jsonl?|txt)$/.test(file) && file !== "memory-saver-rows.json" && file !== "toolpath-bubbles.json",
+    )
     .toSorted()
     .map((file) => [name, join(folder, file)] as const);
 });

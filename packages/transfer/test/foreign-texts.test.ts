@@ -4,7 +4,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import type { SessionStore } from "@throughline/core";
 import type { ImportSource } from "@throughline/transfer";
 import { describe, expect, it } from "vitest";
-import { fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
+import { exported, fixtureFolder, importAll, recordsOf, refOf } from "./fixture-folder.ts";
 
 async function said(store: SessionStore, source: ImportSource): Promise<readonly string[]> {
   const state = await store.load(refOf(source));
@@ -45,6 +45,35 @@ describe("a text of another program", () => {
       expect(await said(store, source)).toEqual(words);
       expect((await importAll(store, path))[0]?.state).toBe("unchanged");
     }
+  });
+
+  it.each([
+    ["a whole reply", "<|start|>assistant<|channel|>final<|message|>Hello.<|return|>\n", ""],
+    ["a reply that was cut off", "<|start|>assistant<|channel|>final<|message|>Hello", "<|end|>"],
+    ["a question for a reply", "<|start|>assistant", "<|channel|>final<|message|><|end|>"],
+  ])("is continued behind %s", async (_, last, between) => {
+    using folder = fixtureFolder();
+    const text = `<|start|>user<|message|>Hi \\n\né<|end|>\n${last}`;
+    const path = folder.write("c.harmony.txt", text);
+    await using store = createMemoryStore();
+    const [source] = (await importAll(store, path)) as [ImportSource];
+    expect(await exported(store, refOf(source), "harmony")).toBe(Buffer.from(text).toString("latin1"));
+    const added = { type: "message", message: { role: "user", content: "More" } };
+    await store.append(refOf(source), [added]);
+    const continued = Buffer.from(await exported(store, refOf(source), "harmony"), "latin1").toString();
+    expect(continued).toBe(`${text}${between}<|start|>user<|message|>More<|end|>`);
+    const [again] = (await importAll(store, folder.write("d.harmony.txt", continued))) as [ImportSource];
+    expect((await said(store, again)).at(-1)).toBe("user: More");
+  });
+
+  it("asks for a reply, which is added where it belongs", async () => {
+    using folder = fixtureFolder();
+    const text = "<|start|>user<|message|>Hi<|end|><|start|>assistant";
+    await using store = createMemoryStore();
+    const [source] = (await importAll(store, folder.write("c.txt", text))) as [ImportSource];
+    const reply = { role: "assistant", content: [{ type: "text", text: "Hello." }], stopReason: "stop" };
+    await store.append(refOf(source), [{ type: "message", message: reply }]);
+    expect(await exported(store, refOf(source), "harmony")).toBe(`${text}<|channel|>final<|message|>Hello.<|end|>`);
   });
 
   it("cut into pieces is the text again, wherever its chunks end", async () => {
