@@ -12,7 +12,7 @@ import { createCursorSeal } from "./http/seal-cursor.ts";
 import { createFindings } from "./operations/findings.ts";
 import { createReadinessCheck } from "./operations/readiness.ts";
 import { createServerLog } from "./operations/request-log.ts";
-import { createGateway } from "./gateway/gateway.ts";
+import { createGateway, uploadMs } from "./gateway/gateway.ts";
 import { createServerMetrics } from "./operations/server-metrics.ts";
 import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
@@ -100,7 +100,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: 10_000,
-      requestTimeout: 60_000,
+      requestTimeout: Math.max(limits.bodyMs, uploadMs),
       connectionsCheckingInterval: 5000,
       keepAliveTimeout: 65_000,
     },

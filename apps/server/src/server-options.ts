@@ -8,6 +8,8 @@ import type { TokenStore } from "./security/token-store.ts";
 export interface ServerLimits {
   /** Largest body of a request: a batch of the largest size and its frame. */
   readonly bodyBytes: number;
+  /** How long the body of a request to the own API may take to arrive. */
+  readonly bodyMs: number;
   readonly headerBytes: number;
   readonly headerLines: number;
   readonly urlBytes: number;
@@ -23,6 +25,7 @@ const mebibyte = 1024 * 1024;
 
 export const defaultLimits: ServerLimits = Object.freeze({
   bodyBytes: 36 * mebibyte,
+  bodyMs: 60_000,
   headerBytes: 64 * 1024,
   headerLines: 1000,
   urlBytes: 8 * 1024,

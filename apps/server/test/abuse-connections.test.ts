@@ -75,6 +75,22 @@ describe("sizes and framing", () => {
     expect(answer.text).not.toContain("\r\n\r\nok");
   });
 
+  it("row 18: ends a request whose body comes a byte at a time", async () => {
+    const short = await serve({ limits: { bodyMs: 400 } });
+    await short.ask("PUT", "/sessions/notes", { body: {} });
+    const socket = connectTo(short.url);
+    let text = "";
+    let isClosed = false;
+    socket.on("data", (chunk) => (text += String(chunk)));
+    socket.on("close", () => (isClosed = true));
+    socket.write(headOf("POST", path, [`authorization: Bearer ${short.token}`, json, "content-length: 100000"]));
+    const dripping = setInterval(() => socket.write("x"), 50);
+    await expect.poll(() => isClosed, { timeout: 5000 }).toBe(true);
+    clearInterval(dripping);
+    expect(answerOf({ text })).toEqual([408, "REQUEST_TIMEOUT"]);
+    await short.close();
+  });
+
   it("row 18: ends a request whose headers come too slowly", async () => {
     const socket = connectTo(serving.url);
     let text = "";

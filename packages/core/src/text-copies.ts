@@ -84,7 +84,12 @@ const recordRules: readonly RecordRule[] = [
     fate: redacted,
     repeats: ({ record }) => dataOf(record)["splice"] !== undefined && dataOf(record)["splice"] !== null,
   },
-  { what: "throughline.exchange", reference: "data.copies", fate: redacted, repeats: namesAmongCopies },
+  {
+    what: "throughline.exchange",
+    reference: "data.copies; the messages before an error or an unknown event",
+    fate: redacted,
+    repeats: (stored, search) => namesAmongCopies(stored, search) || mayQuote(dataOf(stored.record), search),
+  },
   { what: "throughline.prompt", reference: "data.copies", fate: redacted, repeats: namesAmongCopies },
   {
     what: "throughline.approval",
@@ -128,6 +133,15 @@ function dataOf(record: SessionRecord): Readonly<Record<string, unknown>> {
 function namesAmongCopies({ record }: StoredRecord, { gone }: CopySearch): boolean {
   const { copies } = dataOf(record);
   return Array.isArray(copies) && copies.some((id) => gone.has(id as string));
+}
+
+/** What a provider says of a request may quote any message of it; an event that nobody knows, also the reply. */
+function mayQuote(exchange: Readonly<Record<string, unknown>>, search: CopySearch): boolean {
+  const { errorBody, unknownEvents, frame, replyId } = exchange;
+  if (typeof errorBody !== "string" && unknownEvents === undefined) return false;
+  const entries = (Array.isArray(frame) ? frame : []) as readonly { readonly last?: unknown; readonly id?: unknown }[];
+  const ids = [replyId, ...entries.map((entry) => entry?.last ?? entry?.id)];
+  return ids.some((id) => typeof id === "string" && isBehind(id, search));
 }
 
 function isEdit(edit: Readonly<Record<string, unknown>>, { gone, compactionIds }: CopySearch): boolean {

@@ -1,8 +1,8 @@
 export { hasRepeatedNames } from "./scan-json.ts";
 export { bodyText, splitRequest } from "./split-request.ts";
 export type { SplitRequest } from "./split-request.ts";
-export { planCall } from "./plan-call.ts";
-export type { CallPlan } from "./plan-call.ts";
+export { planCall, planFrame } from "./plan-call.ts";
+export type { CallPlan, FramePlan } from "./plan-call.ts";
 export { readReply } from "./read-reply.ts";
 export type { ReadReply } from "./read-reply.ts";
 export { readExchange, rebuildRequest } from "./rebuild-request.ts";

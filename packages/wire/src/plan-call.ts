@@ -8,18 +8,25 @@ import { type ChainMatch, draftsOf, messageIdOf, type WireLog } from "./wire-log
 import { apiReadings } from "./wire-api.ts";
 import { type FormText, WireNode } from "./wire-node.ts";
 
-/** What is to be stored of a request. */
+/** What is to be stored of a request before it is answered. */
 export interface CallPlan {
   /** Parts and messages that the log does not have yet. */
   readonly drafts: readonly RecordDraft[];
   /** The last message of the request; null for one without messages. */
   readonly tip: WireNode | null;
+  /** All messages of the request, in order. */
+  readonly nodes: readonly WireNode[];
   /** Messages that the log has once the drafts are stored. */
   readonly added: readonly WireNode[];
-  /** How the request is rebuilt. */
-  readonly frame: Pick<ExchangeData, "knownSeq" | "frame" | "forms" | "separator">;
+}
+
+/** How a request is rebuilt. */
+export interface FramePlan {
+  readonly data: Pick<ExchangeData, "knownSeq" | "frame" | "forms" | "separator">;
   /** Messages of which the forms hold text. */
   readonly copies: readonly string[];
+  /** Whether a message of the request is redacted: what the provider says of it must not be stored. */
+  readonly hasRedacted: boolean;
 }
 
 /** Plans what is stored of a request, from where it stands in the conversation. Changes nothing of the log. */
@@ -42,15 +49,18 @@ export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): 
     nodes.push(node);
     tip = node;
   }
-  const framed = new FrameWriter(split, nodes).write();
+  return { drafts, tip, nodes, added };
+}
+
+/** Plans the frame of a request whose messages are those of a plan. Changes nothing of the log. */
+export function planFrame(log: WireLog, split: SplitRequest, { nodes }: CallPlan): FramePlan {
+  const { frame, forms } = new FrameWriter(split, nodes).write();
   const own = split.separator === "," ? {} : { separator: split.separator };
-  const forms = framed.forms.size === 0 ? {} : { forms: Object.fromEntries(framed.forms) };
+  const stated = forms.size === 0 ? {} : { forms: Object.fromEntries(forms) };
   return {
-    drafts,
-    tip,
-    added,
-    frame: { knownSeq: log.lastSeq, frame: framed.frame, ...forms, ...own },
-    copies: [...framed.forms.keys()],
+    data: { knownSeq: log.lastSeq, frame, ...stated, ...own },
+    copies: [...forms.keys()],
+    hasRedacted: nodes.some((node) => node.isRedacted),
   };
 }
 

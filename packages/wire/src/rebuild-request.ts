@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { StoredRecord } from "@throughline/core";
 import { throughlineKind } from "@throughline/core/internal";
 import type { ExchangeData } from "./exchange-data.ts";
@@ -19,13 +20,16 @@ export async function rebuildRequest(
   pages: AsyncIterable<{ readonly records: readonly StoredRecord[] }>,
   exchange: ExchangeData,
 ): Promise<Uint8Array> {
-  const { knownSeq, frame, encoding, separator = ",", forms = {} } = exchange;
+  const { knownSeq, frame, encoding, separator = ",", requestSha256 } = exchange;
   if (encoding === "base64") return Buffer.from(String(frame[0]), "base64");
   const log = new WireLog();
   for await (const { records } of pages)
     for (const stored of records)
       // Whoever wrote the frame did not know what others stored meanwhile.
       if (stored.seq <= knownSeq || throughlineKind(stored.record) !== "exchange") log.apply(stored);
-  log.addForms(forms);
-  return new TextEncoder().encode(log.frameText(frame, separator));
+  log.addForms(exchange);
+  const body = new TextEncoder().encode(log.frameText(frame, separator));
+  if (requestSha256 !== undefined && createHash("sha256").update(body).digest("hex") !== requestSha256)
+    throw new RangeError("The log gives another request than the one that was sent.");
+  return body;
 }

@@ -48,6 +48,9 @@ export class WireLog {
   /** The hash of the tools in the newest request; null for none. */
   tools: string | null = null;
 
+  /** Exchanges that may repeat messages which are redacted: whoever wrote them did not know of it yet. */
+  readonly outdated: string[] = [];
+
   get isEmpty(): boolean {
     return this.#roots.length === 0;
   }
@@ -57,7 +60,7 @@ export class WireLog {
     if (seq <= this.lastSeq) return;
     this.lastSeq = seq;
     const kind = throughlineKind(record);
-    if (kind === "exchange") return this.#applyExchange(record["data"] as ExchangeData);
+    if (kind === "exchange") return this.#applyExchange(record.id, record["data"] as ExchangeData);
     if (kind === "prompt") return this.parts.apply(record["data"] as PromptData);
     const [, hash, derived] = messageId.exec(record.id) ?? [];
     if (hash === undefined) return;
@@ -89,8 +92,9 @@ export class WireLog {
     this.#byRecord.set(record.id, node);
   }
 
-  #applyExchange(data: ExchangeData): void {
-    this.addForms(data.forms ?? {});
+  #applyExchange(id: string, data: ExchangeData): void {
+    if (this.#repeatsRedacted(data)) this.outdated.push(id);
+    this.addForms(data);
     for (const entry of data.frame)
       if (typeof entry === "object" && "id" in entry) this.#nodes.get(entry.id)?.use(entry.form);
     const used = data.frame.filter((entry) => typeof entry === "object" && "part" in entry).map(({ part }) => part);
@@ -101,8 +105,21 @@ export class WireLog {
     if (data.responseId !== undefined && reply !== undefined) this.#replies.set(data.responseId, reply);
   }
 
-  addForms(forms: NonNullable<ExchangeData["forms"]>): void {
-    for (const [id, form] of Object.entries(forms)) this.#nodes.get(id)?.forms.push(form);
+  #repeatsRedacted({ forms = {}, frame, errorBody, unknownEvents }: ExchangeData): boolean {
+    if (Object.keys(forms).some((of) => this.#nodes.get(of)?.isRedacted === true)) return true;
+    if (errorBody === undefined && unknownEvents === undefined) return false;
+    const last = frame.findLast((entry) => typeof entry === "object" && !("part" in entry));
+    if (last === undefined || typeof last === "string" || "part" in last) return false;
+    let node = this.node("id" in last ? last.id : last.last);
+    while (node !== null && !node.isRedacted) node = node.parent;
+    return node !== null;
+  }
+
+  /** Takes the forms that an exchange states. Its frame gives their numbers. */
+  addForms({ forms = {}, frame }: Pick<ExchangeData, "forms" | "frame">): void {
+    const numbers = new Map<string, number>();
+    for (const entry of frame) if (typeof entry === "object" && "id" in entry) numbers.set(entry.id, entry.form);
+    for (const [id, form] of Object.entries(forms)) this.#nodes.get(id)?.addForm(form, numbers.get(id) ?? null);
   }
 
   node(id: string): WireNode | null {
@@ -123,11 +140,15 @@ export class WireLog {
    * How much of a request is known, from a message on.
    *
    * @param from the message that the request follows; null: it begins a conversation
+   * @param earlier what was found for the same request and place before: the search goes on behind it
    */
-  match(split: SplitRequest, from: WireNode | null = null): ChainMatch {
-    const nodes: WireNode[] = [];
-    let node = from;
+  match(split: SplitRequest, from: WireNode | null = null, earlier: ChainMatch | null = null): ChainMatch {
+    const last = earlier?.node ?? null;
+    // A log that was read again has other nodes.
+    const nodes: WireNode[] = last !== null && this.#nodes.get(last.id) === last ? [...(earlier?.nodes ?? [])] : [];
+    let node = nodes.at(-1) ?? from;
     for (const [index, unit] of split.units.entries()) {
+      if (index < nodes.length) continue;
       const next = this.#step(split, index, unit, node);
       if (next === null) break;
       nodes.push(next);
@@ -153,7 +174,8 @@ export class WireLog {
       if (typeof entry === "string") text += entry;
       else if ("part" in entry) text += this.parts.text(entry.part);
       else {
-        const units = "id" in entry ? [this.#formText(entry)] : this.#run(entry).map((node) => known(node).text);
+        const units =
+          "id" in entry ? [this.#formText(entry)] : this.#run(entry).map((node) => textOf(node, node.current));
         text += (isAfterUnit ? separator : "") + units.join(separator);
       }
       isAfterUnit = typeof entry === "object" && !("part" in entry);
@@ -164,7 +186,7 @@ export class WireLog {
   #formText({ id, form }: { readonly id: string; readonly form: number }): string {
     const node = this.#nodes.get(id);
     if (node === undefined) throw new RangeError(`The log has no message ${id}.`);
-    return known(node).textOf(form);
+    return textOf(node, form);
   }
 
   #run({
@@ -186,9 +208,11 @@ export class WireLog {
 }
 
 /** @throws {RangeError} */
-function known(node: WireNode): WireNode {
+function textOf(node: WireNode, form: number): string {
   if (node.isRedacted) throw new RangeError(`The message ${node.id} is redacted.`);
-  return node;
+  const text = form === node.current ? node.text : node.textOf(form);
+  if (text === null) throw new RangeError(`The log has no form ${form} of the message ${node.id}.`);
+  return text;
 }
 
 /** What a record holds that a request had. */

@@ -16,11 +16,11 @@ export class WireNode {
   readonly contents: unknown[];
   /** The record that the next message follows. */
   lastId: string;
-  /** Stated forms, from form 1 on. */
-  readonly forms: FormText[] = [];
+  /** Stated forms, from form 1 on. One whose exchange is redacted is missing. */
+  readonly forms: (FormText | undefined)[] = [];
   /** The form that the newest request has it in. */
   current = 0;
-  #currentText: string | null = null;
+  #currentText: string | null | undefined;
 
   constructor(parent: WireNode | null, id: string, hash: string, contents: readonly unknown[]) {
     this.parent = parent;
@@ -34,9 +34,10 @@ export class WireNode {
     return this.contents.some((content) => roleOf(content) === "assistant");
   }
 
-  /** The text of the newest form. */
-  get text(): string {
-    return (this.#currentText ??= this.textOf(this.current));
+  /** The text of the newest form; null where that form is missing. */
+  get text(): string | null {
+    if (this.#currentText === undefined) this.#currentText = this.textOf(this.current);
+    return this.#currentText;
   }
 
   /** Whether a record is redacted: no text of it can be given. */
@@ -44,15 +45,20 @@ export class WireNode {
     return this.contents.includes(null);
   }
 
-  textOf(form: number): string {
+  /** The text of a form; null where it is missing, or the one that it changes. */
+  textOf(form: number): string | null {
     if (form === 0) return JSON.stringify(this.contents[0]);
-    return this.#spelled(this.forms[form - 1]);
+    const stated = this.forms[form - 1];
+    if (stated === undefined) return null;
+    if ("pieces" in stated) return applyTemplate(stated.pieces, baseOf(this.contents));
+    const first = this.textOf(1);
+    return first === null ? null : applyPatch(stated.patch, first);
   }
 
-  #spelled(form: FormText | undefined): string {
-    if (form === undefined) throw new RangeError("A message has no such form.");
-    if ("pieces" in form) return applyTemplate(form.pieces, baseOf(this.contents));
-    return applyPatch(form.patch, this.textOf(1));
+  /** Takes a form under its number, or under the next one where another writer has used that number. */
+  addForm(form: FormText, number: number | null): void {
+    const isFree = number !== null && this.forms[number - 1] === undefined;
+    this.forms[isFree ? number - 1 : this.forms.length] = form;
   }
 
   /** The form with this text; null for a text that was never sent. */
@@ -65,14 +71,15 @@ export class WireNode {
   /** A form for a text that has none yet. */
   newForm(text: string): FormText {
     const pieces = templateOf(text, baseOf(this.contents));
-    if (this.forms.length === 0) return { pieces };
-    const patch = patchOf(text, this.textOf(1));
+    const first = this.textOf(1);
+    if (first === null) return { pieces };
+    const patch = patchOf(text, first);
     const writtenOut = (template: Template): number => JSON.stringify(template).length;
     return patch[2].length <= writtenOut(pieces) ? { patch } : { pieces };
   }
 
   use(form: number): void {
-    if (this.current !== form) this.#currentText = null;
+    if (this.current !== form) this.#currentText = undefined;
     this.current = form;
   }
 }

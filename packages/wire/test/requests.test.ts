@@ -6,6 +6,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import {
   bodyText,
   planCall,
+  planFrame,
   planReply,
   readExchange,
   readReply,
@@ -37,7 +38,13 @@ class Recording {
     const draft = reply === null ? null : readReply(api, type, reply, "m").draft;
     const planned = draft === null ? null : planReply(this.log, api, plan.tip, draft);
     const said = planned?.draft ?? null;
-    const facts = { callId: "c", attempt: 0, outcome: "answered", requestSha256: sha256(body), ...plan.frame };
+    const facts = {
+      callId: "c",
+      attempt: 0,
+      outcome: "answered",
+      requestSha256: sha256(body),
+      ...planFrame(this.log, split, plan).data,
+    };
     const drafts = [...plan.drafts, ...(said === null ? [] : [said]), throughlineDraft("exchange", facts)];
     const { stored = [] } = await this.store.append(ref, drafts, { return: "stored" });
     for (const record of stored) this.log.apply(record);
@@ -255,6 +262,9 @@ describe("requests of a conversation", () => {
       body.replace('"text":', '"cache_control":{"type":"ephemeral"},"text":'),
     );
     if (again === null) throw new Error("no request");
-    expect(JSON.stringify(planCall(log, again, log.match(again)))).not.toContain("1234567890");
+    const plan = planCall(log, again, log.match(again));
+    const framed = planFrame(log, again, plan);
+    expect(JSON.stringify([plan.drafts, framed])).not.toContain("1234567890");
+    expect([framed.hasRedacted, framed.copies]).toEqual([true, []]);
   });
 });

@@ -1,7 +1,7 @@
 import type { CallFacts } from "@throughline/session";
 import type { RecordDraft } from "@throughline/core";
 import { callDrafts } from "@throughline/session/internal";
-import type { CallPlan, SplitRequest, WireApi, WireLog } from "@throughline/wire";
+import { type CallPlan, planFrame, type SplitRequest, type WireApi, type WireLog } from "@throughline/wire";
 import { throughlineDraft } from "@throughline/core/internal";
 import type { AssistantMessage } from "@throughline/core";
 
@@ -59,7 +59,10 @@ export function callRecords(
 ): readonly RecordDraft[] {
   const { recordId, errorBody, unknownEvents, requestEncoding, query, responseHeaders, ...facts } = call;
   const { compactionOf, replyId, responseId, lane, callId, attempt } = place;
-  const exchangeId = `x-${recordId}`;
+  const exchangeId = exchangeIdOf(recordId);
+  const { data: frame, copies, hasRedacted } = planFrame(log, split, plan);
+  // The client sends what was redacted here; what is said of it must not bring it back.
+  const isQuoted = !hasRedacted;
   const exchange = throughlineDraft("exchange", {
     callId,
     attempt,
@@ -69,18 +72,23 @@ export function callRecords(
     ...(query === "" ? {} : { query }),
     ...(requestEncoding === null ? {} : { requestEncoding }),
     ...(Object.keys(responseHeaders).length === 0 ? {} : { responseHeaders }),
-    ...(errorBody === null ? {} : { errorBody }),
-    ...(unknownEvents.length === 0 ? {} : { unknownEvents }),
+    ...(isQuoted && errorBody !== null ? { errorBody } : {}),
+    ...(isQuoted && unknownEvents.length > 0 ? { unknownEvents } : {}),
     ...(compactionOf === null ? {} : { compactionOf }),
     ...(replyId === null ? {} : { replyId }),
     ...(responseId === null ? {} : { responseId }),
-    ...plan.frame,
-    ...(plan.copies.length === 0 ? {} : { copies: plan.copies }),
+    ...frame,
+    ...(copies.length === 0 ? {} : { copies }),
   });
   const [first, ...more] = callDrafts(factsOf(call, place, plan, split, log));
   if (first === undefined) throw new RangeError("A call has one record at least.");
   const data = { ...(first["data"] as object), exchangeId };
   return [{ ...exchange, id: exchangeId }, { ...first, data, id: recordId }, ...more];
+}
+
+/** The id of the exchange beside the record of an attempt. */
+export function exchangeIdOf(recordId: string): string {
+  return `x-${recordId}`;
 }
 
 function factsOf(call: EndedCall, place: CallPlace, plan: CallPlan, split: SplitRequest, log: WireLog): CallFacts {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { parseSessionKey, type SessionRef, ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { systemRandom } from "@throughline/core/node";
-import { unitIds, type SplitRequest, type WireNode } from "@throughline/wire";
+import { unitIds, type ChainMatch, type SplitRequest, type WireNode } from "@throughline/wire";
 import { isCompaction, keyPart, namedSession } from "./session-ids.ts";
 import type { KnownSession, SessionLogs } from "./session-logs.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
@@ -14,6 +14,8 @@ export interface ChosenSession {
   readonly session: KnownSession | null;
   /** The message that the request follows; null: it begins at its first message. */
   readonly from: WireNode | null;
+  /** What was found of the request in the log; null: it was not looked for. */
+  readonly match: ChainMatch | null;
   readonly lane: "main" | "side" | "agent";
   /** The head of the session before the client shortened its history with this request. */
   readonly compactionOf: string | null;
@@ -22,6 +24,17 @@ export interface ChosenSession {
   /** Whether it is found by its messages: nothing names it. */
   readonly isAnonymous: boolean;
 }
+
+/** A conversation that nothing names, from its first message on. */
+const begin = {
+  session: null,
+  from: null,
+  match: null,
+  lane: "main",
+  compactionOf: null,
+  entry: {},
+  isAnonymous: true,
+} as const;
 
 /** What a request says about where it belongs. */
 export interface SessionRequest {
@@ -107,16 +120,18 @@ async function inNamed(
   const { scope, headers, split } = request;
   const ref = refOf(scope, key);
   const session = await logs.read(ref);
-  const chosen = { ref, session, from: null, lane: "main", compactionOf: null, entry, isAnonymous: false } as const;
+  const chosen = { ...begin, ref, session, entry, isAnonymous: false };
   if (session === null || session.log.isEmpty) return chosen;
   const { log } = session;
   const reply = followedReply(split);
   const from = reply === null ? null : log.reply(reply);
-  const { known, nodes } = log.match(split);
+  const match = log.match(split);
+  const { known, nodes } = match;
   const isSameAgent = log.tools !== null && split.partHash("tools") === log.tools;
   // A title is asked for with the question of the main agent and without its tools.
   const isOther = known > 0 && !nodes.some(({ isReply }) => isReply) && log.tools !== null && !isSameAgent;
-  if (from !== null || (known > 0 && !isOther)) return { ...chosen, from };
+  if (from !== null) return { ...chosen, from };
+  if (known > 0 && !isOther) return { ...chosen, match };
   // With the same tools it is the same agent, which has shortened its history; else it is a title or a probe.
   if (!isOther && (isCompaction(headers) || isSameAgent)) return { ...chosen, compactionOf: session.headId };
   const side = refOf(scope, `${key}-side`);
@@ -136,7 +151,7 @@ async function byReply(
   const session = await logs.read(ref);
   const from = session?.log.reply(id) ?? null;
   if (session === null || from === null) return null;
-  return { ref, session, from, lane: "main", compactionOf: null, entry: {}, isAnonymous: false };
+  return { ...begin, ref, session, from, isAnonymous: false };
 }
 
 /**
@@ -158,27 +173,19 @@ async function byMessages(
     const ref = refOf(scope, key);
     const session = await logs.read(ref);
     if (session === null) continue;
-    const { known, node, nodes } = session.log.match(split);
+    const match = session.log.match(split);
+    const { known, node, nodes } = match;
     const isAnswered = nodes.some((one) => one.isReply);
     const isOpen = node !== null && node.children.length === 0;
     const again = session.log.callOf(requestSha256);
     const isRetry = again !== null && again.outcome !== "answered";
     if (known === 0 || (!isAnswered && !isOpen && !isRetry) || known <= (best?.known ?? 0)) continue;
-    const chosen = {
-      ref,
-      session,
-      from: null,
-      lane: "main",
-      compactionOf: null,
-      entry: {},
-      isAnonymous: true,
-    } as const;
-    best = { chosen, known };
+    best = { chosen: { ...begin, ref, session, match }, known };
   }
   return best?.chosen ?? null;
 }
 
 function newSession({ scope }: SessionRequest): ChosenSession {
   const ref = refOf(scope, keyOf(scope, systemRandom.uuid()));
-  return { ref, session: null, from: null, lane: "main", compactionOf: null, entry: {}, isAnonymous: true };
+  return { ...begin, ref };
 }

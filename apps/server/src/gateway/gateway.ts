@@ -51,6 +51,8 @@ export interface GatewayParts {
 
 /** The largest body of a request. */
 const bodyBytes = 32 * 1024 * 1024;
+/** How long the body of a request may take to arrive: images go over slow lines. */
+export const uploadMs: number = 300_000;
 /** How long an answer that is there waits for the name of its session. */
 const mostNameWaitMs = 50;
 const mostErrorBytes = 64 * 1024;
@@ -100,7 +102,7 @@ export function createGateway(
     const scope = scopeOf(token, request);
     const mayWrite = token.scopes.includes("write");
     sessionOfHeader(request.headers["throughline-session"], scope, mayWrite);
-    const body = await readBody(request, { bodyBytes, jsonLevels: 0 }, false);
+    const body = await readBody(request, { bodyBytes, bodyMs: uploadMs, jsonLevels: 0 }, false);
     const beganMs = monotonicMs();
     const startedMs = clock.nowMs();
     const api = rule.does === "record" ? rule.api : null;

@@ -2,7 +2,15 @@ import { hasErrorCode, openSession, type RecordDraft, type SessionRef, type Sess
 import type { Clock, AssistantMessage } from "@throughline/core";
 import { KeyedQueues } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
-import { planCall, planReply, unitIds, type CallPlan, type ReadReply, type ReplyPlan } from "@throughline/wire";
+import {
+  type CallPlan,
+  type ChainMatch,
+  planCall,
+  planReply,
+  type ReadReply,
+  type ReplyPlan,
+  unitIds,
+} from "@throughline/wire";
 import { callRecords, type EndedCall } from "./call-record.ts";
 import { type ChosenSession, chooseSession, type SessionRequest } from "./choose-session.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
@@ -83,7 +91,7 @@ export class Recorder {
     const before = running ?? (again === null || again.outcome === "answered" ? null : again);
     const named = { callId: before?.callId ?? recordId, attempt: before === null ? 0 : before.attempt + 1 };
     this.#running.set(runningKey, { ...named, count: (running?.count ?? 0) + 1 });
-    const begun = { chosen, ...named, runningKey };
+    const begun: BegunCall = { chosen, ...named, runningKey, match: chosen.match };
     await this.#write(request, begun, session, () => []);
     return begun;
   }
@@ -157,17 +165,19 @@ export class Recorder {
   /** Appends what the log does not have of the request, and more behind it. */
   async #write(
     { split }: SessionRequest,
-    { chosen }: Pick<BegunCall, "chosen">,
+    begun: BegunCall,
     known: KnownSession,
     more: (plan: CallPlan, session: KnownSession) => readonly RecordDraft[],
   ): Promise<void> {
     let session = known;
+    const { chosen } = begun;
     const { ref } = chosen;
     const untilMs = this.#clock.nowMs() + mostWaitMs;
     for (let attempt = 1; ; attempt++) {
       const { log } = session;
       const from = chosen.from === null ? null : log.node(chosen.from.id);
-      const plan = planCall(log, split, log.match(split, from));
+      begun.match = log.match(split, from, begun.match);
+      const plan = planCall(log, split, begun.match);
       const part = firstBatch(plan.drafts);
       const isPart = part.length < plan.drafts.length;
       const drafts = isPart ? part : [...plan.drafts, ...more(plan, session)];
@@ -208,4 +218,6 @@ interface BegunCall {
   readonly callId: string;
   readonly attempt: number;
   readonly runningKey: string;
+  /** What is known of the request in the log, from one look to the next. */
+  match: ChainMatch | null;
 }

@@ -1,4 +1,12 @@
-import { hasErrorCode, type SessionRef, type SessionStore } from "@throughline/core";
+import {
+  hasErrorCode,
+  redactRecords,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+  type StoredRecord,
+} from "@throughline/core";
+import { throughlineKind } from "@throughline/core/internal";
 import { WireLog } from "@throughline/wire";
 
 /** What is known of a session while calls of it are recorded. */
@@ -37,15 +45,30 @@ export class SessionLogs {
       session = { ref, sessionId: state.entry.sessionId, log: new WireLog(), headId: null };
     }
     const before = session.log.bytes;
-    if (state.head.lastSeq > session.log.lastSeq) await this.#readOn(session);
+    if (state.head.lastSeq > session.log.lastSeq && !(await this.#readOn(session, state))) {
+      // What is known of the log holds what was redacted meanwhile: it is read again from its beginning.
+      this.forget(ref);
+      return this.read(ref);
+    }
     session.headId = state.head.headId;
     this.#keep(name, session, session.log.bytes - (this.#known.has(name) ? before : 0));
     return session;
   }
 
-  async #readOn({ ref, log }: KnownSession): Promise<void> {
+  /** False when a redaction was met that reaches what was read before it. */
+  async #readOn({ ref, log }: KnownSession, { head }: SessionState): Promise<boolean> {
+    // Of a log that is read from its beginning: what was redacted before the state was read comes as redacted.
+    const knownSeq = log.lastSeq === 0 ? head.lastSeq : log.lastSeq;
     for await (const { records } of this.#store.read(ref, { afterSeq: log.lastSeq }))
-      for (const stored of records) log.apply(stored);
+      for (const stored of records) {
+        if (stored.seq > knownSeq && isRedaction(stored)) return false;
+        log.apply(stored);
+      }
+    const [...outdated] = log.outdated.splice(0);
+    if (outdated.length === 0) return true;
+    // A node that had not heard of the redaction has written these.
+    await redactRecords(this.#store, ref, outdated, { reason: "It repeats a redacted message." });
+    return false;
   }
 
   #keep(name: string, session: KnownSession, more: number): void {
@@ -65,6 +88,12 @@ export class SessionLogs {
     this.#bytes -= this.#known.get(name)?.log.bytes ?? 0;
     this.#known.delete(name);
   }
+}
+
+/** The note that stands behind what a redaction erased. */
+function isRedaction({ record }: StoredRecord): boolean {
+  const { kind } = (record["data"] ?? {}) as { readonly kind?: unknown };
+  return throughlineKind(record) === "note" && kind === "summary-outdated";
 }
 
 function nameOf({ namespace, agentId, key }: SessionRef): string {

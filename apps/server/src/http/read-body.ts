@@ -4,17 +4,19 @@ import { refused } from "@throughline/core/store";
 
 export interface BodyLimits {
   readonly bodyBytes: number;
+  /** How long the body may take to arrive. */
+  readonly bodyMs: number;
   /** Levels of JSON, counted in the bytes before anything is parsed. */
   readonly jsonLevels: number;
 }
 
 /**
  * The body of a request, whole. With `isJson` it is refused as soon as what has come is nested too deep.
- * @throws {ThroughlineError} REQUEST_TOO_LARGE, INPUT_INVALID, ABORTED when the client goes away
+ * @throws {ThroughlineError} REQUEST_TOO_LARGE, REQUEST_TIMEOUT, INPUT_INVALID, ABORTED when the client goes away
  */
 export async function readBody(
   request: IncomingMessage,
-  { bodyBytes, jsonLevels }: BodyLimits,
+  { bodyBytes, bodyMs, jsonLevels }: BodyLimits,
   isJson: boolean,
 ): Promise<Buffer> {
   const declared = Number(request.headers["content-length"] ?? 0);
@@ -23,7 +25,9 @@ export async function readBody(
   const nesting = new Nesting(jsonLevels);
   let bytes = 0;
   return new Promise((resolve, reject) => {
+    const late = setTimeout(() => refuse(tooLate(bodyMs)), bodyMs);
     const end = (finish: () => void): void => {
+      clearTimeout(late);
       request.off("data", take).off("end", done).off("error", fail).off("close", gone);
       finish();
     };
@@ -80,6 +84,10 @@ function tooLarge(limit: number): ThroughlineError {
   return refused("REQUEST_TOO_LARGE", `The body of the request has more than ${limit} bytes.`, { limit });
 }
 
+function tooLate(limitMs: number): ThroughlineError {
+  return refused("REQUEST_TIMEOUT", `The body of the request did not arrive within ${limitMs} ms.`, { limitMs });
+}
+
 function broken(cause: unknown): ThroughlineError {
   return refused("ABORTED", "The client closed the connection before the request was complete.", {}, cause);
 }
@@ -112,7 +120,7 @@ function isBlank(byte: number): boolean {
  * The objects of NDJSON, one a line; empty lines are passed over.
  * @throws {ThroughlineError} INPUT_INVALID, with the number of the line
  */
-export function parseLines(bytes: Buffer, { jsonLevels }: BodyLimits): readonly unknown[] {
+export function parseLines(bytes: Buffer, { jsonLevels }: Pick<BodyLimits, "jsonLevels">): readonly unknown[] {
   const values: unknown[] = [];
   for (let from = 0, line = 1; from < bytes.length; line++) {
     const at = bytes.indexOf(lineFeed, from);

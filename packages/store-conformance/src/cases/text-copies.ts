@@ -30,6 +30,10 @@ const copies: readonly (readonly [what: string, drafts: readonly RecordDraft[]])
     [throughlineDraft("call", { turnId: "t", splice: { keepStart: 0, keepEnd: 0, insert: [quoted] } })],
   ],
   ["throughline.exchange", [throughlineDraft("exchange", { api: "x", frame: [{ literal: quoted }], copies: ["r2"] })]],
+  [
+    "throughline.exchange error",
+    [throughlineDraft("exchange", { frame: [{ first: "r1", last: "r2", count: 2 }], errorBody: quoted })],
+  ],
   ["throughline.prompt", [throughlineDraft("prompt", { system: quoted, copies: ["r1", "r2"] })]],
   [
     "throughline.approval",
