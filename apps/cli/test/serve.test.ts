@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -40,6 +40,14 @@ async function serve(args: readonly string[] = [], home = directory.path): Promi
   running.push(serving);
   if (line === "") return serving;
   return { ...serving, url: String((JSON.parse(line) as { url: unknown }).url) };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 const serverFile = (): string => join(directory.path, "server.json");
@@ -130,9 +138,11 @@ describe("serve", () => {
     other.remove();
   });
 
-  it("listens on no other address before there is a token", async () => {
-    const refused = await runHere(directory.path, ["serve", "--host", "0.0.0.0", "--port", "0"]);
+  it("row 4: listens on no other address before there is a token", async () => {
+    const port = await freePort();
+    const refused = await runHere(directory.path, ["serve", "--host", "0.0.0.0", "--port", String(port)]);
     expect([refused.code, refused.stdout]).toEqual([2, ""]);
+    await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
     const remedy = /`throughline (token create NAME)`/.exec(refused.stderr)?.[1] ?? "";
     expect((await runHere(directory.path, remedy.split(" "))).code).toBe(0);
     const { child, ended, url } = await serve(["--host", "0.0.0.0"]);
@@ -141,7 +151,7 @@ describe("serve", () => {
     expect(await ended).toBe(0);
   });
 
-  it("takes a token from a file that only its user can read", async () => {
+  it("row 5: takes a token from a file that only its user can read", async () => {
     const { stdout } = await runHere(directory.path, ["token", "create", "x", "--store", "sqlite:elsewhere.db"]);
     const file = join(directory.path, "secret");
     writeFileSync(file, stdout, { mode: 0o640 });
@@ -152,7 +162,7 @@ describe("serve", () => {
     expect((await ask(url, "/api/v1/store", stdout.trim())).status).toBe(200);
   });
 
-  it("refuses a home that others can read, and a server.json that is a link or open", async () => {
+  it("row 5: refuses a home that others can read, and a server.json that is a link or open", async () => {
     const attempt = async (): Promise<readonly unknown[]> => {
       const { code, stderr } = await runHere(directory.path, ["serve", "--port", "0", "--json", "--timeout", "500"]);
       return [code, objects(stderr).find(({ kind }) => kind === "error")?.["code"]];

@@ -101,7 +101,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: 10_000,
       requestTimeout: Math.max(limits.bodyMs, uploadMs),
-      connectionsCheckingInterval: 5000,
+      connectionsCheckingInterval: 4000,
       keepAliveTimeout: 65_000,
     },
     (request, response) => void answerRequest(parts, request, response),

@@ -102,7 +102,7 @@ describe("sizes and framing", () => {
     const dripping = setInterval(() => socket.write("x"), 2000);
     await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
     clearInterval(dripping);
-    expect([answerOf({ text })[0], closedMs < 16_500]).toEqual([408, true]);
+    expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([408, true]);
   });
 });
 

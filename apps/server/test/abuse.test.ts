@@ -227,32 +227,25 @@ describe("what is asked for", () => {
       expect([path, answerOf(await sendRaw(serving.url, headOf("GET", path, [bearer])))[0]]).toEqual([path, 404]);
   });
 
-  it("row 21: refuses deep JSON before it is parsed", async () => {
-    for (const body of [`${"[".repeat(100_000)}${"]".repeat(100_000)}`, "[".repeat(30 * 1024 * 1024)]) {
-      const bytes = Buffer.from(body);
-      await serving.ask("GET", "/store");
-      const answer = await serving.ask("POST", "/sessions/notes/records", { body });
-      expect([bytes.length, ...codeOf(answer)]).toEqual([bytes.length, 400, "INPUT_INVALID"]);
+  it.each([
+    ["100,000 deep", `${"[".repeat(100_000)}${"]".repeat(100_000)}`],
+    ["36 MiB of [", "[".repeat(36 * 1024 * 1024)],
+  ])("row 21: refuses JSON %s in under 100 ms", async (_name, body) => {
+    const times: number[] = [];
+    // A machine that does other work is slow at times.
+    while (times.length < 10 && !times.some((ms) => ms < 100)) {
+      const socket = connectTo(serving.url);
+      await new Promise<void>((resolve) => socket.once("connect", resolve));
+      const lines = [bearer, "content-type: application/json", `content-length: ${body.length}`];
+      const answered = new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(String(chunk))));
+      const bytes = Buffer.from(headOf("POST", "/api/v1/sessions/notes/records", lines) + body);
+      const beganMs = performance.now();
+      socket.write(bytes);
+      expect(answerOf({ text: await answered })).toEqual([400, "INPUT_INVALID"]);
+      times.push(performance.now() - beganMs);
+      socket.destroy();
     }
-  });
-
-  it("row 21: refuses what goes too deep in under 100 ms, however much of it is still to come", async () => {
-    for (const bytes of [100_000, 36 * 1024 * 1024]) {
-      const times: number[] = [];
-      // A machine that does other work is slow at times.
-      for (let tries = 0; tries < 10 && !times.some((ms) => ms < 100); tries++) {
-        const socket = connectTo(serving.url);
-        const lines = [bearer, "content-type: application/json", `content-length: ${bytes}`];
-        await new Promise<void>((resolve) => socket.once("connect", resolve));
-        const beganMs = performance.now();
-        const answered = new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(String(chunk))));
-        socket.write(headOf("POST", "/api/v1/sessions/notes/records", lines) + "[".repeat(1000));
-        expect(answerOf({ text: await answered })).toEqual([400, "INPUT_INVALID"]);
-        times.push(performance.now() - beganMs);
-        socket.destroy();
-      }
-      expect(Math.min(...times)).toBeLessThan(100);
-    }
+    expect(Math.min(...times)).toBeLessThan(100);
   });
 
   it("row 22: keeps or refuses the names of prototypes, and changes none", async () => {
@@ -335,6 +328,20 @@ describe("what is asked for", () => {
       428,
       "PRECONDITION_REQUIRED",
     ]);
+  });
+
+  it("row 41: has no page yet, and answers hostile markup as data that no browser runs", async () => {
+    const markup = "<script>alert(1)</script><img src=https://evil.example/x onerror=alert(1)>";
+    await serving.begin("markup", [{ type: "message", message: { role: "user", content: markup } }]);
+    expect((await fetch(`${serving.url}/inspect`)).status).toBe(404);
+    for (const path of ["/records", "/window", "/context", "/outline", "/entry", "/export?to=jsonl", ""]) {
+      const { status, headers } = await serving.ask("GET", `/sessions/markup${path}`);
+      const type = headers.get("content-type") ?? "";
+      expect([path, status, /^(application|text)\/(json|x-ndjson|jsonl)/.test(type)]).toEqual([path, 200, true]);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+    }
+    const broken = await serving.ask("GET", `/sessions/${encodeURIComponent(markup)}`);
+    expect([broken.status, broken.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
   });
 
   it("row 36: speaks no other protocol", async () => {

@@ -49,6 +49,8 @@ export async function readBody(
 }
 
 const gatherBytes = 64 * 1024;
+/** What an object of its own for each piece may cost beside the piece. */
+const keptAloneBytes = 4 * 1024;
 
 /** Pieces of a body. Small ones are copied together: a client may send each byte as a chunk of its own. */
 class Chunks {
@@ -57,7 +59,7 @@ class Chunks {
   #filled = 0;
 
   add(chunk: Buffer): void {
-    if (chunk.length >= gatherBytes / 2) {
+    if (chunk.length >= keptAloneBytes) {
       this.#seal();
       this.#full.push(chunk);
       return;
@@ -65,6 +67,7 @@ class Chunks {
     if (this.#open !== null && this.#filled + chunk.length > gatherBytes) this.#seal();
     this.#open ??= Buffer.allocUnsafeSlow(gatherBytes);
     this.#filled += chunk.copy(this.#open, this.#filled);
+    giveBack(chunk);
   }
 
   whole(): Buffer {
@@ -78,6 +81,11 @@ class Chunks {
     this.#open = null;
     this.#filled = 0;
   }
+}
+
+/** Frees a piece that was copied. The collector would wait: to it a piece is a small object, whatever it holds. */
+function giveBack({ buffer, length }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
 }
 
 function tooLarge(limit: number): ThroughlineError {
