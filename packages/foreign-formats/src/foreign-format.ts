@@ -2,6 +2,7 @@ import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import type { UnparsedReason } from "@throughline/openclaw-format/internal";
 import type { DocumentPart, ListPlace } from "./document-units.ts";
 import type { FormatDatabase } from "./format-database.ts";
+import type { FormatTree } from "./format-tree.ts";
 import type { FormatWriter } from "./format-writer.ts";
 import type { ForeignFormatName } from "./names.ts";
 import type { TextCutter } from "./text-units.ts";
@@ -20,6 +21,8 @@ export interface ForeignFormat {
   createReader(options: ForeignReaderOptions): ForeignReader;
   /** A database that the program keeps its sessions in; its rows are units as lines are. Absent: it keeps none. */
   readonly database?: FormatDatabase;
+  /** Folders in which the program keeps each session as many files; a message with its parts is a unit. Absent: none. */
+  readonly tree?: FormatTree;
   /** A file that the program keeps beside its sessions. Absent: it keeps none that says something of them. */
   readonly companion?: FormatCompanion;
   /** Absent where sessions can only be read. */

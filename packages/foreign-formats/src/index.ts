@@ -14,6 +14,7 @@ export type {
   UnitPlace,
 } from "./foreign-format.ts";
 export type { DatabaseFields, DatabaseSession, FormatDatabase, RowQueries } from "./format-database.ts";
+export type { FormatTree, TreeFiles, TreePlace, TreeSession } from "./format-tree.ts";
 export { isUuid } from "./made-ids.ts";
 export { createTextSplitter } from "./text-units.ts";
 export type { TextCutter } from "./text-units.ts";

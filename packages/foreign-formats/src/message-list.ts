@@ -12,6 +12,8 @@ export interface ReadElement {
   readonly bodies: readonly RecordBody[];
   /** Whether it is a message, and in no form that can be read. */
   readonly isUnreadable: boolean;
+  /** Whether a part of the message is in no form that can be read. @default false */
+  readonly hasUnreadablePart?: boolean;
   /** Where the element states them. */
   readonly id?: unknown;
   readonly time?: unknown;
@@ -81,10 +83,12 @@ class ListReader implements ForeignReader {
     if (part === "head" || part === "tail") return this.#frame(unit, place, part);
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
-    const { bodies, isUnreadable, id: stated, time, isHidden = false } = this.#list.element(value, place);
+    const read = this.#list.element(value, place);
+    const { bodies, isUnreadable, hasUnreadablePart = false, id: stated, time, isHidden = false } = read;
     const id = this.#records.claim(stated, place);
     const timestamp = this.#records.timestamp(time);
-    if (isUnreadable) this.#records.tellUnreadable("message", id, place);
+    if (isUnreadable || hasUnreadablePart)
+      this.#records.tellUnreadable(isUnreadable ? "message" : "part of a message", id, place);
     if (bodies.length === 0)
       return this.#records.side(value["role"] ?? "element", value, { id, timestamp, parentId: this.headId });
     const before = isHidden ? (this.#hiddenId ?? this.headId) : this.headId;

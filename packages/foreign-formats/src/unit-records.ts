@@ -155,7 +155,7 @@ export class UnitRecords {
 
   /** @param what the unit holds: `message` */
   tellUnreadable(what: string, recordId: string, { line, byteOffset }: UnitPlace): void {
-    const message = `The ${what} of the line cannot be read; the line is kept and left out of the context.`;
+    const message = `The ${what} of the line cannot be read; it is kept and left out of the context.`;
     this.log.add("RECORD_INVALID", message, { line, byteOffset, recordId });
   }
 

@@ -44,7 +44,7 @@ export function databaseSource(session: DatabaseSession): TranscriptSource {
     path,
     // Measured at each opening: a database grows while it is read, a source ends where it ended when it was opened.
     sizeBytes: null,
-    open: lines === null ? null : () => Promise.resolve(createLineSource(path, lineBytes(lines()), lines)),
+    open: lines === null ? null : async () => createLineSource(path, await lineBytes(lines()), lines),
     format,
     agentId,
     key,

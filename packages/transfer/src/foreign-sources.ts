@@ -10,6 +10,7 @@ import { databaseFile } from "./database-file.ts";
 import { openPart, partsOf } from "./file-parts.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
 import { eachSourceName, openSource, type SourceFile } from "./node/source-files.ts";
+import { treeSource } from "./tree-session.ts";
 import { createUnitSplitter } from "./source-units.ts";
 import { placeOf, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
@@ -57,6 +58,8 @@ export async function* foreignSources(
   companions: CompanionFiles,
 ): AsyncGenerator<TranscriptSource> {
   const { format, layout } = beginning;
+  const place = format.tree?.placeOf(path) ?? null;
+  if (format.tree !== undefined && place !== null) return yield await treeSource(format, format.tree, place);
   if (layout.sessions === null) {
     yield await foreignSource(path, beginning, companions, () => openSource(path));
     return;

@@ -3,6 +3,9 @@ import type { SourceFile } from "./node/source-files.ts";
 /** A line as a database has it, without its line feed. */
 export type DatabaseLine = string | Uint8Array;
 
+/** Lines of rows, or of files that are read one after the other. */
+export type LineSequence = Iterable<DatabaseLine> | AsyncIterable<DatabaseLine>;
+
 const lineFeed = 0x0a;
 const chunkBytes = 256 * 1024;
 
@@ -10,13 +13,13 @@ const chunkBytes = 256 * 1024;
  * Lines that lie in no file, read as if they did: an import then counts, hashes and resumes by bytes, whatever they
  * come from. Each read requests the lines again, and they must be the same each time, up to their first end.
  */
-export function createLineSource(path: string, sizeBytes: number, lines: () => Iterable<DatabaseLine>): SourceFile {
+export function createLineSource(path: string, sizeBytes: number, lines: () => LineSequence): SourceFile {
   return {
     path,
     sizeBytes,
     async *chunks({ fromBytes = 0, toBytes = sizeBytes } = {}) {
       let at = 0;
-      for (const chunk of joined(lines())) {
+      for await (const chunk of joined(lines())) {
         const from = Math.max(0, fromBytes - at);
         const to = Math.min(chunk.length, toBytes - at);
         if (from < to) yield chunk.subarray(from, to);
@@ -29,16 +32,16 @@ export function createLineSource(path: string, sizeBytes: number, lines: () => I
 }
 
 /** How many bytes the lines have, with a line feed each. */
-export function lineBytes(lines: Iterable<DatabaseLine>): number {
+export async function lineBytes(lines: LineSequence): Promise<number> {
   let sum = 0;
-  for (const line of lines) sum += (typeof line === "string" ? Buffer.byteLength(line) : line.length) + 1;
+  for await (const line of lines) sum += (typeof line === "string" ? Buffer.byteLength(line) : line.length) + 1;
   return sum;
 }
 
-function* joined(lines: Iterable<DatabaseLine>): Generator<Uint8Array> {
+async function* joined(lines: LineSequence): AsyncGenerator<Uint8Array> {
   let parts: Uint8Array[] = [];
   let heldBytes = 0;
-  for (const line of lines) {
+  for await (const line of lines) {
     const bytes = typeof line === "string" ? Buffer.from(line, "utf8") : line;
     parts.push(bytes, Uint8Array.of(lineFeed));
     heldBytes += bytes.length + 1;

@@ -1,22 +1,34 @@
 import { asText } from "../as-text.ts";
 import { isJsonFields } from "@throughline/openclaw-format/internal";
-import type { ForeignFormat } from "../foreign-format.ts";
+import type { ForeignFormat, FormatSample } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
-import { documentIn } from "../sample-units.ts";
+import { documentIn, headFields } from "../sample-units.ts";
 import { opencodeDatabase } from "./opencode-database.ts";
 import { OpencodeMessages } from "./opencode-messages.ts";
+import { opencodeTree } from "./opencode-tree.ts";
 import { opencodeWriter } from "./write-opencode.ts";
 
 const lists = [["messages"]];
 
-/** opencode's sessions: its database, and what `opencode export` writes. */
+/** opencode's sessions: its database, the files of its older versions, and what `opencode export` writes. */
 export const opencodeFormat: ForeignFormat = {
   name: "opencode",
   program: "opencode",
   layout: () => ({ unit: "document", lists, sessions: null }),
-  places: [{ variables: ["XDG_DATA_HOME"], home: ".local/share", files: [["opencode", "opencode.db"]] }],
+  places: [
+    {
+      variables: ["XDG_DATA_HOME"],
+      home: ".local/share",
+      files: [
+        ["opencode", "opencode.db"],
+        ["opencode", "storage", "session", /./, /^ses_\w{1,100}\.json$/],
+      ],
+    },
+  ],
   database: opencodeDatabase,
+  tree: opencodeTree,
   detect: (sample) => {
+    if (opencodeTree.placeOf(sample.path) !== null) return isSessionFile(sample) ? "certain" : null;
     const document = documentIn(sample, lists);
     const [first] = document?.elements ?? [];
     if (first !== undefined) return isJsonFields(first["info"]) && Array.isArray(first["parts"]) ? "certain" : null;
@@ -26,3 +38,9 @@ export const opencodeFormat: ForeignFormat = {
   createReader: (options) => createListReader(new OpencodeMessages(), options),
   writer: opencodeWriter,
 };
+
+/** The first field of a session's file is its id; a broken file of its name has none. */
+function isSessionFile({ head }: FormatSample): boolean {
+  const text = new TextDecoder().decode(head);
+  return asText(headFields(text)["id"]).startsWith("ses_") || text.trimStart().startsWith('{"id":"ses_');
+}

@@ -7,6 +7,7 @@ import {
   type FormatDatabase,
   type RowQueries,
 } from "../format-database.ts";
+import { SettledMessages } from "./settled-messages.ts";
 
 /** The database of opencode since 1.2: a row for each session, message and part. */
 export const opencodeDatabase: FormatDatabase = {
@@ -27,32 +28,41 @@ function sessionOf(
   { id, parent_id: parentId, directory, title, revert }: DatabaseFields,
 ): DatabaseSession {
   const sessionId = asText(id);
-  const named = typeof title === "string" && title.trim() !== "" ? { title: title.trim(), titleBy: "import" } : {};
-  const placed = typeof directory === "string" && directory !== "" ? { cwd: directory } : {};
   return {
     sessionId,
-    entry: { ...named, ...placed },
-    spawnedBy: typeof parentId === "string" && parentId !== "" ? parentId : null,
+    ...sessionFacts({ parentId, directory, title }),
     lines: () => messageLines(database, sessionId, revertedFrom(revert)),
   };
 }
 
-/** A message with its parts on a line. One that is still being written ends the session for now: its row will change. */
+/** What the program says of a session, in a row or in a file. */
+export function sessionFacts({ parentId, directory, title }: DatabaseFields): {
+  readonly entry: DatabaseFields;
+  readonly spawnedBy: string | null;
+} {
+  const named = typeof title === "string" && title.trim() !== "" ? { title: title.trim(), titleBy: "import" } : {};
+  const placed = typeof directory === "string" && directory !== "" ? { cwd: directory } : {};
+  const spawnedBy = typeof parentId === "string" && parentId !== "" ? parentId : null;
+  return { entry: { ...named, ...placed }, spawnedBy };
+}
+
+/** A message with its parts on a line. */
 function* messageLines(database: RowQueries, sessionId: string, revertedId: string | null): Generator<string> {
   const messages = database.iterate(
     "SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id",
     sessionId,
   );
+  const settled = new SettledMessages();
   let isReverted = false;
   for (const { id, time_created: created, data } of messages) {
     const info = objectOf(data);
-    if (isOpen(info)) return;
     isReverted ||= id === revertedId;
     const head = jsonLine(JSON.stringify({ id, sessionID: sessionId, time: { created }, ...info }));
     const whole = Object.keys(info).length === 0 ? `"data":${jsonLine(data)},` : "";
     const parts = database.all("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", asText(id));
     const texts = parts.map((part) => partLine(part));
-    yield `{"info":${head},${whole}"parts":[${texts.join(",")}]${isReverted ? ',"reverted":true' : ""}}`;
+    const line = `{"info":${head},${whole}"parts":[${texts.join(",")}]${isReverted ? ',"reverted":true' : ""}}`;
+    yield* settled.after(info, line);
   }
 }
 
@@ -62,10 +72,6 @@ function partLine({ id, data }: DatabaseFields): string {
   return text.startsWith("{") && text !== "{}"
     ? `{"id":${JSON.stringify(id)},${text.slice(1)}`
     : `{"id":${JSON.stringify(id)},"data":${text}}`;
-}
-
-function isOpen({ role, time, error }: DatabaseFields): boolean {
-  return role === "assistant" && error === undefined && isJsonFields(time) && time["completed"] === undefined;
 }
 
 function revertedFrom(revert: unknown): string | null {

@@ -49,9 +49,13 @@ export class OpencodeMessages implements MessageList {
     const given = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isJsonFields) : [];
     const { parts, isHidden } = this.#shown(given, asText(id), value["reverted"] === true);
     const bodies = this.#bodies(info, parts, place);
-    const isUnreadable = bodies === null && (role === "user" || role === "assistant");
+    const isMessage = role === "user" || role === "assistant" || (value["unread"] ?? value["data"]) !== undefined;
+    const isUnreadable = bodies === null && isMessage;
     if (typeof id === "string") this.#recordIds.set(id, id);
-    return { bodies: bodies ?? [], isUnreadable, id, time, isHidden };
+    const hasUnreadablePart = given.some(
+      ({ type, unread, data }) => type === undefined && (unread ?? data) !== undefined,
+    );
+    return { bodies: bodies ?? [], isUnreadable, hasUnreadablePart, id, time, isHidden };
   }
 
   /** Of a message that is taken back in part, the parts before that stay. */

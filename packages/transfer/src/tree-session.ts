@@ -1,0 +1,47 @@
+import { hasErrorCode } from "@throughline/core";
+import type { ForeignFormat, FormatTree, TreeFiles, TreePlace } from "@throughline/foreign-formats";
+import { createLineSource, lineBytes } from "./line-source.ts";
+import { readIfThere } from "./companion-files.ts";
+import { eachSourceName } from "./node/source-files.ts";
+import { usableSessionId, type TranscriptSource } from "./transcript-source.ts";
+
+const files: TreeFiles = {
+  names: async (folder) => {
+    const names: string[] = [];
+    try {
+      await eachSourceName(folder, ({ name, isDirectory }) => {
+        if (!isDirectory) names.push(name);
+      });
+    } catch (error) {
+      // A session without messages has no folder of them.
+      if (!hasErrorCode(error, "FILE_NOT_FOUND")) throw error;
+    }
+    return names.toSorted();
+  },
+  text: readIfThere,
+};
+
+/** A session that lies in many files as an import takes it. @throws {ThroughlineError} FILE_UNREADABLE */
+export async function treeSource(format: ForeignFormat, tree: FormatTree, place: TreePlace): Promise<TranscriptSource> {
+  const { path, sessionId } = place;
+  const { entry, spawnedBy, lines } = await tree.session(files, place);
+  return {
+    kind: "transcript",
+    path,
+    format: format.name,
+    foreign: format,
+    sizeBytes: null,
+    agentId: null,
+    key: null,
+    sessionId: usableSessionId(sessionId, path),
+    nameSessionId: null,
+    header: null,
+    entry,
+    own: null,
+    isArchived: false,
+    archivedAt: null,
+    ...(spawnedBy === null ? {} : { spawnedBy }),
+    open: async () => createLineSource(path, await lineBytes(lines()), lines),
+    findings: [],
+  };
+}
