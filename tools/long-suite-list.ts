@@ -313,6 +313,12 @@ export const longSuites: readonly LongSuite[] = [
     { full: [], quick: [] },
     () => (process.env["THROUGHLINE_CORPUS"] === undefined ? "THROUGHLINE_CORPUS is not set" : null),
   ),
+  program(
+    "langgraph-state",
+    "threads of LangGraph are what `getState` of a compiled graph has, at each checkpoint",
+    "tools/langgraph-state.ts",
+    { full: [], quick: [] },
+  ),
   tests("tests-foreign-formats", "every hostile value in every field of every format, every cut", {
     project: "packages/foreign-formats",
     full: files(["hostile-values"]),
