@@ -54,6 +54,7 @@ const headings: Readonly<Record<string, string>> = {
   "session.checkpoint": "Checkpoints",
   "session.memoryFlush": "Memory flush",
   server: "The server",
+  gateway: "The gateway",
 };
 
 /** What holds by itself where a default depends on the machine. */

@@ -13,6 +13,7 @@ import { createFindings } from "./operations/findings.ts";
 import { createReadinessCheck } from "./operations/readiness.ts";
 import { createServerLog } from "./operations/request-log.ts";
 import { createGateway, uploadMs } from "./gateway/gateway.ts";
+import { upstreamsOf } from "./gateway/gateway-options.ts";
 import { createServerMetrics } from "./operations/server-metrics.ts";
 import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
@@ -43,13 +44,14 @@ const tokenEveryMs = 2000;
 /**
  * Opens the store and listens.
  *
- * @throws {ThroughlineError} what opening the store throws; Error of the system when the address cannot be listened on
+ * @throws {ThroughlineError} CONFIG_INVALID, what opening the store throws; Error of the system when the address cannot be listened on
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { clock = systemClock, host = "127.0.0.1", port = 4788, drainDelayMs = 0 } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const nowMs = (): number => clock.nowMs();
   const log = createServerLog(options.log ?? null, options.logLevel ?? "info");
+  const upstreams = options.gateway === undefined ? null : upstreamsOf(options.gateway);
   const findings = createFindings();
   const opened = await options.openStore((event) => findings.take(event));
   const metrics = createServerMetrics(() => streams.count);
@@ -64,9 +66,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   });
   const summaries = createSummaries(store, clock, options.summaries);
   const gateway =
-    options.gateway === undefined
-      ? null
-      : createGateway(options.gateway, { store, clock, log, metrics: metrics.registry });
+    upstreams === null ? null : createGateway({ upstreams, store, clock, log, metrics: metrics.registry });
   let document: string | null = null;
   const context: ServerContext = {
     store,

@@ -41,7 +41,8 @@ async function redactQuestion(key: string): Promise<void> {
   const ref: SessionRef = { namespace: "", agentId: "main", key };
   const ids: string[] = [];
   for await (const { records } of other.read(ref))
-    for (const { id, record } of records) if (JSON.stringify(record).includes(secret) && id.startsWith("m")) ids.push(id);
+    for (const { id, record } of records)
+      if (JSON.stringify(record).includes(secret) && id.startsWith("m")) ids.push(id);
   await redactRecords(other, ref, ids.slice(0, 1), { reason: "a secret" });
 }
 

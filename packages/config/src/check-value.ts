@@ -51,6 +51,10 @@ function schemaOf(kind: Exclude<SettingKind, { type: "block" }>): z.ZodType {
         .array(schemaOf(kind.of as Exclude<SettingKind, { type: "block" }>))
         .min(kind.minItems)
         .max(kind.maxItems);
+    case "map":
+      return z
+        .record(z.string(), schemaOf(kind.of as Exclude<SettingKind, { type: "block" }>))
+        .refine((map) => Object.keys(map).length <= kind.maxEntries);
     case "object":
       return z.strictObject(Object.fromEntries(kind.fields.map((field) => [field.key, fieldSchema(field)])));
   }
@@ -64,7 +68,7 @@ function fieldSchema({ kind, isRequired }: SettingField): z.ZodType {
 function kindAt(kind: SettingKind, steps: readonly PropertyKey[]): SettingKind {
   const [step, ...rest] = steps;
   if (step === undefined) return kind;
-  if (kind.type === "list") return kindAt(kind.of, rest);
+  if (kind.type === "list" || kind.type === "map") return kindAt(kind.of, rest);
   const field = kind.type === "object" ? kind.fields.find(({ key }) => key === step) : undefined;
   return field === undefined ? kind : kindAt(field.kind, rest);
 }

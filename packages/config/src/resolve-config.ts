@@ -124,7 +124,7 @@ function fromEnvironment(
 async function checkStructures(settings: SettingSet, definitions: readonly SettingDefinition[]): Promise<void> {
   for (const { key, kind } of definitions) {
     const { source, sourceName, value } = settings.get(key);
-    const isPlain = !["list", "object", "block"].includes(kind.type);
+    const isPlain = !["list", "object", "map", "block"].includes(kind.type);
     if (isPlain || value === null || (source !== "environment" && source !== "flag")) continue;
     const problem = (await import("./read-config-file.ts")).checkValue(kind, value);
     if (problem === null) continue;

@@ -78,6 +78,8 @@ export function describeKind(kind: SettingKind): string {
       return `a list of ${kind.minItems} to ${kind.maxItems}, each ${describeKind(kind.of)}`;
     case "object":
       return `an object with ${kind.fields.map(({ key, isRequired }) => (isRequired === true ? key : `${key}?`)).join(", ")}`;
+    case "map":
+      return `an object of at most ${kind.maxEntries} names, each ${describeKind(kind.of)}`;
     case "block":
       return `an object as ${kind.shape}`;
   }
@@ -111,6 +113,7 @@ export function parseSettingText(kind: SettingKind, text: string): SettingValue 
       return values.includes(undefined) ? undefined : (values as readonly SettingValue[]);
     }
     case "object":
+    case "map":
     case "block":
       return jsonOf(text);
   }

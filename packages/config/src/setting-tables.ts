@@ -5,6 +5,7 @@ import { policySettings } from "@throughline/policy/internal";
 import { summarizerSettings } from "@throughline/summarizer-providers/internal";
 import { chatSettings } from "./chat-settings.ts";
 import { cliSettings } from "./cli-settings.ts";
+import { gatewaySettings } from "./gateway-settings.ts";
 import { guardSettings, inheritSettings, storeSettings, turnSettings } from "./session-tables.ts";
 import { serverSettings } from "./server-settings.ts";
 import { tableOf, type SettingTable } from "./setting-definition.ts";
@@ -23,4 +24,5 @@ export const settingTables: readonly SettingTable[] = [
   tableOf(memoryFlushSettings),
   tableOf(policySettings),
   serverSettings,
+  gatewaySettings,
 ];

@@ -292,6 +292,32 @@ describe("the tables of settings", () => {
     expect(new Set(given).size).toBe(given.length);
   });
 
+  it("hold providers by name, in the file and in a variable", async () => {
+    const upstreams = { anthropic: { api: "anthropic", apiKeyEnv: "KEY" }, "local-1": { api: "ollama" } };
+    const valueOf = async (given: Parameters<typeof resolve>[0]): Promise<unknown> =>
+      (await resolve(given)).settings.find(({ key }) => key === "gateway.upstreams")?.value;
+    expect(await valueOf({ file: { gateway: { upstreams } } })).toEqual(upstreams);
+    const variable = (value: unknown): Record<string, string> => ({
+      THROUGHLINE_GATEWAY_UPSTREAMS: typeof value === "string" ? value : JSON.stringify(value),
+    });
+    expect(await valueOf({ environment: variable(upstreams) })).toEqual(upstreams);
+    for (const [wrong, why] of [
+      [{ a: {} }, "it must be one of anthropic, openai, ollama."],
+      [{ a: { api: "gemini" } }, 'gateway.upstreams.a.api is "gemini"; it must be one of anthropic, openai, ollama.'],
+      [
+        { a: { api: "openai", apiKey: "sk-1" } },
+        '"gateway.upstreams.a.apiKey" is not a setting; did you mean apiKeyEnv?',
+      ],
+      [{ a: { api: "openai", credentials: "none" } }, "it must be one of server, caller."],
+      [Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`a${at}`, { api: "openai" }])), "at most 100 names"],
+      [["anthropic"], "it must be an object of at most 100 names"],
+    ] as const) {
+      await expect(resolve({ file: { gateway: { upstreams: wrong } } })).rejects.toThrow(why);
+      await expect(resolve({ environment: variable(wrong) })).rejects.toThrow(why);
+    }
+    await expect(resolve({ environment: variable("anthropic") })).rejects.toThrow("an object of at most 100 names");
+  });
+
   it("take the same values as text and in the file", async () => {
     const texts = [
       "x",
@@ -312,8 +338,8 @@ describe("the tables of settings", () => {
       "25,50",
     ];
     for (const { key, kind, isFileAllowed, environment } of definitions) {
-      if (kind.type === "block" || kind.type === "object" || !isFileAllowed || /^(store$|session\.|server\.)/.test(key))
-        continue;
+      const isText = kind.type !== "block" && kind.type !== "object" && kind.type !== "map";
+      if (!isText || !isFileAllowed || /^(store$|session\.|server\.)/.test(key)) continue;
       for (const text of texts) {
         const fromFile = await resolve({ file: { [key]: fileValueOf(kind, text) } }).then(
           ({ settings }) => settings.find((setting) => setting.key === key)?.value,

@@ -12,6 +12,8 @@ export type SettingKind =
   | { readonly type: "number"; readonly above: number; readonly below: number }
   | { readonly type: "list"; readonly of: SettingKind; readonly minItems: number; readonly maxItems: number }
   | { readonly type: "object"; readonly fields: readonly SettingField[] }
+  /** Any names, each with a value of one kind. */
+  | { readonly type: "map"; readonly of: SettingKind; readonly maxEntries: number }
   /** Read by whoever uses it; `shape` says in words what it must be. */
   | { readonly type: "block"; readonly shape: string };
 

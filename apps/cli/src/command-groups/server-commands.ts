@@ -34,7 +34,8 @@ export const serverCommands: readonly CommandDefinition[] = [
     options: [
       {
         flags: "--scopes <list>",
-        description: "of create: read, write, delete, metrics, admin, with commas between (default: read,write)",
+        description:
+          "of create: read, write, delete, metrics, admin, gateway:NAME, with commas between (default: read,write)",
       },
       { flags: "--agents <list>", description: "of create: only sessions of these agents (default: of all)" },
       { flags: "--all-namespaces", description: "of create: each request names its namespace" },
@@ -45,7 +46,10 @@ export const serverCommands: readonly CommandDefinition[] = [
       },
       { flags: "--all", description: "of list: tokens that were revoked or have expired too" },
     ],
-    examples: ["token create laptop --scopes read,write --expires 30d", "token list --json"],
+    examples: [
+      "token create laptop --scopes read,write --expires 30d",
+      "token create agent --scopes gateway:anthropic",
+    ],
     load: () => import("../commands/token.ts"),
   },
 ];

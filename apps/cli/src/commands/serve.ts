@@ -9,7 +9,7 @@ import { ThroughlineError } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createServer, createTokenStore, isValidToken, scopes } from "@throughline/server";
-import type { Server, ServerOptions, TokenInfo, TokenRights } from "@throughline/server";
+import type { GatewayOptions, Server, ServerOptions, TokenInfo, TokenRights } from "@throughline/server";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { openStore } from "../open-store.ts";
@@ -21,6 +21,7 @@ import {
   serverFilePath,
 } from "../server/server-file.ts";
 import type { ServerFile } from "../server/server-file.ts";
+import { baseUrlVariable, gatewayOptions } from "../server/gateway-options.ts";
 import { version } from "../version.ts";
 
 /** Of the token that a server makes for the programs of its own home. */
@@ -33,7 +34,8 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   const valueOf = (key: string): SettingValue => context.settings.find((setting) => setting.key === key)?.value ?? null;
   if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "http")
     throw usageError("serve needs a store of its own; another server has the one of --store.");
-  const options = serverOptions(valueOf);
+  const gateway = gatewayOptions(valueOf, host.environment);
+  const options = { ...serverOptions(valueOf), ...(gateway === null ? {} : { gateway }) };
   const home = resolve(host.workingDirectory, String(valueOf("home")));
   assertClosed(home);
   const tokenFile = valueOf("server.tokenFile");
@@ -77,6 +79,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
     own = { id: info.id, file };
     if (!claimServerFile(path, file, stale)) throw running(readServerFile(path));
     await tell(context, server, path);
+    if (!output.isJson) tellGateway(context, server, gateway);
     await aborted(signal);
     if (!output.isJson) output.note("Stopping: requests that run come to their end. A second signal stops at once.");
   } finally {
@@ -235,6 +238,15 @@ async function tell({ output, storeUrl }: CommandContext, server: Server, path: 
   output.note(`Serving ${store}; Ctrl-C stops it.`);
   output.note(`The token of this machine is in ${path}; it ends with the server.`);
   output.note("`throughline token create NAME` makes a token that stays.");
+}
+
+function tellGateway({ output }: CommandContext, server: Server, gateway: GatewayOptions | null): void {
+  for (const [name, { api, credentials }] of Object.entries(gateway?.upstreams ?? {})) {
+    const key = credentials === "server" ? "a token as its key" : "its own key, and a token in throughline-token";
+    output.note(`Gateway ${name}: ${baseUrlVariable(api, name, localUrl(server.url))}; the client sends ${key}.`);
+  }
+  const [name] = Object.keys(gateway?.upstreams ?? {});
+  if (name !== undefined) output.note(`\`throughline token create NAME --scopes gateway:${name}\` makes such a token.`);
 }
 
 /** On a terminal, lines for each request would hide everything else. */

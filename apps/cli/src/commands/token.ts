@@ -2,7 +2,7 @@ import { parseStoreUrl } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createHttpClient } from "@throughline/http-client";
-import { createAuditLog, createTokenStore, isValidToken, scopes as allScopes } from "@throughline/server";
+import { createAuditLog, createTokenStore, isScope, isValidToken, scopes as allScopes } from "@throughline/server";
 import type { TokenInfo, TokenRights } from "@throughline/server";
 import { tokenJson } from "@throughline/server/json";
 import { readFailure } from "@throughline/store-http/internal";
@@ -48,15 +48,18 @@ async function create(context: CommandContext, name: string | undefined, options
   if (name === undefined || name.trim() === "") throw usageError("token create needs a name: what the token is for.");
   if (name.length > 200) throw usageError("The name of a token has at most 200 characters.");
   const scopes = wordsOf(options.scopes ?? "read,write");
-  const unknown = scopes.find((word) => !(allScopes as readonly string[]).includes(word));
+  const unknown = scopes.find((word) => !isScope(word));
   if (unknown !== undefined || scopes.length === 0)
-    throw usageError(`--scopes takes ${allScopes.join(", ")}, not ${JSON.stringify(unknown ?? "")}.`);
+    throw usageError(`--scopes takes ${allScopes.join(", ")}, gateway:NAME, not ${JSON.stringify(unknown ?? "")}.`);
   const named = options.agents === undefined ? (scope.isAgentGiven ? [scope.agentId] : null) : wordsOf(options.agents);
   if (named?.length === 0) throw usageError("--agents names no agent.");
   const rights: TokenRights = {
     namespace: options.allNamespaces === true ? "*" : scope.namespace,
     agents: named ?? "*",
-    scopes: allScopes.filter((each) => scopes.includes(each)),
+    scopes: [
+      ...allScopes.filter((each) => scopes.includes(each)),
+      ...new Set(scopes.filter(isScope).filter((each) => each.startsWith("gateway:"))),
+    ],
     expiresAtMs: options.expires === undefined ? null : systemClock.nowMs() + options.expires,
   };
   const { info, text } = await (await openTokens(context, "write")).create(rights, name);

@@ -1,10 +1,15 @@
+import { ThroughlineError } from "@throughline/core";
+
 /** Whose API an upstream speaks. */
 export type UpstreamApi = "anthropic" | "openai" | "ollama";
 
 /** A provider that requests are passed to. */
 export interface UpstreamOptions {
-  /** Where it is, without the part of the path that its SDK adds: `https://api.anthropic.com`, `http://127.0.0.1:11434`. */
-  readonly baseUrl: string;
+  /**
+   * Where it is, without the part of the path that its SDK adds: `https://api.anthropic.com`, `http://127.0.0.1:11434`.
+   * @default the provider's own address; Ollama's on this machine
+   */
+  readonly baseUrl?: string;
   readonly api: UpstreamApi;
   /** `server`: the client sends our token, and the provider gets `apiKey`. `caller`: the client sends its own key. @default "caller" */
   readonly credentials?: "server" | "caller";
@@ -31,16 +36,25 @@ export interface Upstream {
   readonly sharedResources: boolean;
 }
 
+const ownUrls: Readonly<Record<UpstreamApi, string>> = {
+  anthropic: "https://api.anthropic.com",
+  openai: "https://api.openai.com",
+  ollama: "http://127.0.0.1:11434",
+};
 const nameForm = /^[a-z0-9][a-z0-9-]{0,31}$/;
 const takenNames: ReadonlySet<string> = new Set(["api", "inspect", "metrics", "healthz", "readyz"]);
 
-/** @throws {RangeError} for a name or an address that cannot be one */
+/** @throws {ThroughlineError} CONFIG_INVALID for a name or an address that cannot be one */
 export function upstreamsOf({ upstreams }: GatewayOptions): ReadonlyMap<string, Upstream> {
   return new Map(
     Object.entries(upstreams).map(([name, options]) => {
-      const url = URL.parse(options.baseUrl);
+      const { api, credentials = "caller", apiKey = null, sharedResources = false } = options;
+      const url = URL.parse(options.baseUrl ?? ownUrls[api]);
       if (!nameForm.test(name) || takenNames.has(name))
-        throw new RangeError(`An upstream cannot be called ${JSON.stringify(name)}.`);
+        throw invalid(
+          `An upstream cannot be called ${JSON.stringify(name)}: a name has 1 to 32 of a-z, 0-9 and -, and is no path of the server.`,
+          `gateway.upstreams.${name}`,
+        );
       if (
         url === null ||
         !/^https?:$/.test(url.protocol) ||
@@ -48,10 +62,19 @@ export function upstreamsOf({ upstreams }: GatewayOptions): ReadonlyMap<string, 
         url.password !== "" ||
         url.search !== ""
       )
-        throw new RangeError(`The baseUrl of upstream ${name} must be an http or https address without credentials.`);
-      const { api, credentials = "caller", apiKey = null, sharedResources = false } = options;
+        throw invalid(
+          `gateway.upstreams.${name}.baseUrl must be an http or https address without credentials and query.`,
+          `gateway.upstreams.${name}.baseUrl`,
+        );
       const basePath = url.pathname.replace(/\/$/, "");
       return [name, { name, url, basePath, api, credentials, apiKey, sharedResources }];
     }),
   );
+}
+
+function invalid(message: string, key: string): ThroughlineError {
+  return new ThroughlineError("CONFIG_INVALID", message, {
+    details: { key },
+    remedy: "Correct it in the configuration; `throughline config gateway` prints where it is set.",
+  });
 }

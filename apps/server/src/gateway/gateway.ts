@@ -12,7 +12,7 @@ import { AnswerCopy, mostCopied, unpacked } from "./answer-copy.ts";
 import type { EndedCall } from "./call-record.ts";
 import { sessionOfHeader } from "./choose-session.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
-import { type GatewayOptions, type Upstream, upstreamsOf } from "./gateway-options.ts";
+import type { Upstream } from "./gateway-options.ts";
 import { isUnsafePath, ruleOf } from "./gateway-path.ts";
 import { assertGatewayScope, assertOwnIds, scopeOf, tokenText } from "./gateway-rights.ts";
 import { writeProviderError } from "./provider-error.ts";
@@ -43,6 +43,7 @@ export interface GatewayRequest {
 }
 
 export interface GatewayParts {
+  readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly store: SessionStore;
   readonly clock: Clock;
   readonly log: ServerLog;
@@ -61,11 +62,7 @@ const mostUnknownBytes = 16 * 1024;
 const lookupMs = 7 * 24 * 3_600_000;
 const pruneEveryMs = 3_600_000;
 
-export function createGateway(
-  options: GatewayOptions,
-  { store, clock, log, metrics: registry }: GatewayParts,
-): Gateway {
-  const upstreams = upstreamsOf(options);
+export function createGateway({ upstreams, store, clock, log, metrics: registry }: GatewayParts): Gateway {
   const connections = createUpstreamConnections();
   const metrics = createGatewayMetrics(registry);
   const recorder = new Recorder({ store, clock });

@@ -6,6 +6,7 @@ export type GatewayScope = `gateway:${string}`;
 
 export type Scope = (typeof scopes)[number] | GatewayScope;
 
+/** Whether a text names a scope, also one of the gateway. */
 export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text) || /^gateway:[a-z0-9][a-z0-9-]{0,31}$/.test(text);
 }

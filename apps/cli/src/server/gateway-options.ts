@@ -1,0 +1,53 @@
+import type { SettingValue } from "@throughline/core/internal";
+import type { GatewayOptions, UpstreamApi, UpstreamOptions } from "@throughline/server";
+import { usageError } from "../error-report.ts";
+
+interface UpstreamSetting {
+  readonly api: UpstreamApi;
+  readonly baseUrl?: string;
+  readonly credentials?: "server" | "caller";
+  readonly apiKeyEnv?: string;
+  readonly sharedResources?: boolean;
+}
+
+/** The providers of the configuration, with the keys that their variables hold; null where none is configured. */
+export function gatewayOptions(
+  valueOf: (key: string) => SettingValue,
+  environment: Readonly<Record<string, string | undefined>>,
+): GatewayOptions | null {
+  // The configuration is checked: each entry has the shape of its setting.
+  const setting = valueOf("gateway.upstreams") as unknown as Readonly<Record<string, UpstreamSetting>>;
+  const upstreams = Object.entries(setting);
+  if (upstreams.length === 0) return null;
+  return { upstreams: Object.fromEntries(upstreams.map(([name, one]) => [name, upstreamOf(name, one, environment)])) };
+}
+
+function upstreamOf(
+  name: string,
+  { apiKeyEnv, credentials = apiKeyEnv === undefined ? "caller" : "server", ...rest }: UpstreamSetting,
+  environment: Readonly<Record<string, string | undefined>>,
+): UpstreamOptions {
+  if (apiKeyEnv === undefined) return { ...rest, credentials };
+  const key = `gateway.upstreams.${name}.apiKeyEnv`;
+  if (credentials === "caller")
+    throw usageError(`${key} is set, and the credentials of ${name} are the caller's: leave one of them out.`, { key });
+  const apiKey = environment[apiKeyEnv];
+  if (apiKey === undefined || apiKey === "")
+    throw usageError(`The variable ${apiKeyEnv}, which ${key} names, is not set.`, { key, variable: apiKeyEnv });
+  // A line break in it would be a header of its own.
+  if (!/^[\x21-\x7e]+$/.test(apiKey))
+    throw usageError(`The variable ${apiKeyEnv} holds no key.`, { key, variable: apiKeyEnv });
+  return { ...rest, credentials, apiKey };
+}
+
+/** The variable by which the SDKs of an API learn where to send their requests, and its value. */
+export function baseUrlVariable(api: UpstreamApi, name: string, url: string): string {
+  switch (api) {
+    case "anthropic":
+      return `ANTHROPIC_BASE_URL=${url}/${name}`;
+    case "openai":
+      return `OPENAI_BASE_URL=${url}/${name}/v1`;
+    case "ollama":
+      return `OLLAMA_HOST=${url}/${name}`;
+  }
+}

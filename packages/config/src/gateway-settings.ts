@@ -1,0 +1,46 @@
+import { tableOf, type SettingTable } from "./setting-definition.ts";
+
+const text = { type: "text", minLength: 1 } as const;
+
+/** The providers that the server passes requests on to. */
+export const gatewaySettings: SettingTable = tableOf({
+  area: "gateway",
+  fields: [
+    {
+      key: "upstreams",
+      description:
+        "Providers that the server passes requests on to, by the first part of the path. The guide Record any agent has the fields.",
+      kind: {
+        type: "map",
+        maxEntries: 100,
+        of: {
+          type: "object",
+          fields: [
+            {
+              key: "api",
+              description: "The API it speaks.",
+              kind: { type: "choice", choices: ["anthropic", "openai", "ollama"] },
+              default: null,
+              isRequired: true,
+            },
+            { key: "baseUrl", description: "Its address; null: the provider's own.", kind: text, default: null },
+            {
+              key: "credentials",
+              description: "Whose key the provider gets; null: ours where apiKeyEnv is set, else the caller's.",
+              kind: { type: "choice", choices: ["server", "caller"] },
+              default: null,
+            },
+            { key: "apiKeyEnv", description: "The variable with our key.", kind: text, default: null },
+            {
+              key: "sharedResources",
+              description: "Whether every token reaches files, batches and stored responses of the account.",
+              kind: { type: "boolean" },
+              default: false,
+            },
+          ],
+        },
+      },
+      default: {},
+    },
+  ],
+});
