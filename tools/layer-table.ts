@@ -44,6 +44,7 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 1, name: "policy" },
   { layer: 1, name: "openclaw-format" },
   { layer: 1, name: "provider-simulator" },
+  { layer: 1, name: "test-kit" },
   { layer: 0, name: "core" },
 ];
 
@@ -62,6 +63,7 @@ export interface WorldAllowance {
 export const worldAllowances: readonly WorldAllowance[] = [
   { path: "apps/**", reason: "an app reads its environment and wires the real ports" },
   { path: "packages/core/src/node/**", reason: "the real ports: the one place where the world comes in" },
+  { path: "packages/test-kit/src/**", reason: "it serves tests, which read files and wait in real time" },
   { path: "packages/store-jsonl/src/**", uses: ["node:fs"], maxFiles: 2, reason: "the store's files are its purpose" },
   {
     path: "packages/store-conformance/src/faults/**",

@@ -288,8 +288,7 @@ describe("entry set", () => {
 
 describe("watch", () => {
   it("prints what is appended, once and in order, until the limit", async () => {
-    const watching = run(["watch", key, "--json", "--limit", "2", "--role", "user"]);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const watching = run(["watch", key, "--json", "--after-seq", "4", "--limit", "2", "--role", "user"]);
     for (const text of ["five", "six"])
       await run(["append", key], { stdin: `${JSON.stringify(user(text))}\n${JSON.stringify(assistant("ok"))}\n` });
     const { stdout, code } = await watching;

@@ -43,13 +43,11 @@ describe("terminalSafe", () => {
     expect(terminalSafeLine("a\n\tb")).toBe("a b");
   });
 
-  it("takes time in proportion to the length", () => {
+  it("is safe however often a sequence begins and never ends", () => {
     for (const piece of ["\u001b]", "\u009d", "\u001bP", "\u0090", "\u001b[", "\u001b", "\u001b]0;x"]) {
       const text = piece.repeat(200_000);
-      const startMs = performance.now();
+      // A quadratic expression needs minutes here, and the test ends before.
       expect(active.test(terminalSafe(text))).toBe(false);
-      // Quadratic patterns need minutes here; the bound is far above what a busy machine needs.
-      expect(performance.now() - startMs).toBeLessThan(5000);
     }
   });
 });

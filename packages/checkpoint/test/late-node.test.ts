@@ -1,3 +1,4 @@
+import { stoppingStore } from "@throughline/test-kit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadExisting, resetSession, type SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
@@ -16,30 +17,6 @@ import {
   writer,
   type Place,
 } from "./checkpoint-fixture.ts";
-
-/** A node that is stopped at its next append with records, before the store has it, and goes on when it is told to. */
-function stopping(store: SessionStore): {
-  readonly store: SessionStore;
-  readonly isStopped: Promise<void>;
-  wake(): void;
-} {
-  const stopped = Promise.withResolvers<void>();
-  const woken = Promise.withResolvers<void>();
-  const append: SessionStore["append"] = async (where, drafts, how) => {
-    if (drafts.length > 0) {
-      stopped.resolve();
-      await woken.promise;
-    }
-    return store.append(where, drafts, how);
-  };
-  const handler: ProxyHandler<SessionStore> = {
-    get: (target, name) => {
-      const value: unknown = name === "append" ? append : Reflect.get(target, name, target);
-      return typeof value === "function" && name !== "append" ? value.bind(target) : value;
-    },
-  };
-  return { store: new Proxy(store, handler), isStopped: stopped.promise, wake: woken.resolve };
-}
 
 /** Until the claim of a node is not believed any more. */
 const claimMs = 660_000;
@@ -107,7 +84,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
   });
 
   it("stopped before its append adds nothing, and takes nothing from who has the job now [CKP-17]", async () => {
-    const node = stopping(stores[0]);
+    const node = stoppingStore(stores[0]);
     const run = late(node.store, () => Promise.resolve(good)).make(ref, 60_000);
     await node.isStopped;
     clock.move(claimMs);
@@ -122,7 +99,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
   });
 
   it("while the other is still at it leaves the job to the other [CKP-17]", async () => {
-    const node = stopping(stores[0]);
+    const node = stoppingStore(stores[0]);
     const run = late(node.store, () => Promise.resolve(good)).make(ref, 60_000);
     await node.isStopped;
     clock.move(claimMs);
@@ -149,7 +126,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
   });
 
   it("after a reset writes nothing of the old session into the new one [CKP-19]", async () => {
-    const node = stopping(stores[0]);
+    const node = stoppingStore(stores[0]);
     const run = late(node.store, () => Promise.resolve(good)).make(ref, 60_000);
     await node.isStopped;
     await resetSession(stores[1], ref, { random: systemRandom });
@@ -161,7 +138,7 @@ describe.each(places)("a node that comes back late, over store-$name", ({ create
   });
 
   it("finds that turns went on, and its checkpoint is written beside them", async () => {
-    const node = stopping(stores[0]);
+    const node = stoppingStore(stores[0]);
     const run = late(node.store, () => Promise.resolve(good)).make(ref, 60_000);
     await node.isStopped;
     await stores[1].append(ref, [assistant("Done."), user("Thanks.")]);

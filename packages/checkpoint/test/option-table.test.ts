@@ -2,7 +2,7 @@ import * as exported from "@throughline/checkpoint";
 import { sessionRef } from "@throughline/core";
 import { modelTable } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { checkpointerTable, turnSizeTable } from "../src/checkpointer-options.ts";
 import { listTable } from "../src/list-checkpoints.ts";
 

@@ -1,15 +1,17 @@
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CheckpointState, checkpointTrigger, readCheckpointState } from "@throughline/checkpoint/internal";
+import { firstColumn, specTables } from "@throughline/test-kit";
 import { afterExpiry, afterFailure, freshCheckpointState, phaseAt } from "../src/checkpoint-state.ts";
 import { checkpointSteps } from "../src/checkpoint-steps.ts";
-import { namesOf, tablesOf } from "./spec-tables.ts";
 
+const spec = join(import.meta.dirname, "../SPEC.md");
 const window = { windowTokens: 200_000, userMessages: 0 };
 
 describe("the phases of SPEC.md", () => {
   it("step as the table says, in every phase under every step [CKP-17]", () => {
-    const [[, ...steps] = [], ...rows] = tablesOf("Table")[0] ?? [];
+    const [[, ...steps] = [], ...rows] = specTables(spec, "Table")[0] ?? [];
     const specified = Object.fromEntries(
       rows.map(([phase = "", ...cells]) => [
         phase,
@@ -22,8 +24,8 @@ describe("the phases of SPEC.md", () => {
       ]),
     );
     expect(specified).toEqual(checkpointSteps);
-    expect(namesOf(tablesOf("Phases")[0] ?? [])).toEqual(Object.keys(checkpointSteps));
-    expect(namesOf(tablesOf("Steps")[0] ?? [])).toEqual(Object.keys(checkpointSteps.idle));
+    expect(firstColumn(specTables(spec, "Phases")[0] ?? [])).toEqual(Object.keys(checkpointSteps));
+    expect(firstColumn(specTables(spec, "Steps")[0] ?? [])).toEqual(Object.keys(checkpointSteps.idle));
   });
 
   it("follow from what the entry keeps and the time", () => {

@@ -3,6 +3,7 @@ import { type RecordDraft, redactRecords, type SessionStore } from "@throughline
 import { createCompactor } from "@throughline/compaction";
 import { readCompactionDetails, readRetries } from "@throughline/compaction/internal";
 import type { CompactionEvent, Compactor, CompactorOptions } from "@throughline/compaction";
+import { replaceMembers } from "@throughline/test-kit";
 import {
   allRecords,
   assistant,
@@ -250,16 +251,12 @@ describe.each(places)("compaction over store-$name", ({ create }) => {
 
   it("reads the window and no more, however long the session is", async () => {
     let recordsRead = 0;
-    const counted = new Proxy(store, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target);
-        if (name !== "read") return typeof value === "function" ? value.bind(target) : value;
-        return async function* read(...args: Parameters<SessionStore["read"]>) {
-          for await (const page of target.read(...args)) {
-            recordsRead += page.records.length;
-            yield page;
-          }
-        };
+    const counted = replaceMembers(store, {
+      async *read(...args) {
+        for await (const page of store.read(...args)) {
+          recordsRead += page.records.length;
+          yield page;
+        }
       },
     });
     await begin(store, []);

@@ -1,3 +1,4 @@
+import { stoppingStore } from "@throughline/test-kit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadExisting, resetSession, type SessionStore, type Summarizer } from "@throughline/core";
 import { systemRandom, systemRecordIds } from "@throughline/core/node";
@@ -21,28 +22,6 @@ import {
   user,
   type Place,
 } from "./compaction-fixture.ts";
-
-/** A node that is stopped at its next append with records, before the store has it, and goes on when it is told to. */
-function stopping(store: SessionStore): {
-  readonly store: SessionStore;
-  readonly isStopped: Promise<void>;
-  wake(): void;
-} {
-  const stopped = Promise.withResolvers<void>();
-  const woken = Promise.withResolvers<void>();
-  const append: SessionStore["append"] = async (where, drafts, how) => {
-    stopped.resolve();
-    await woken.promise;
-    return store.append(where, drafts, how);
-  };
-  const handler: ProxyHandler<SessionStore> = {
-    get: (target, name) => {
-      const value: unknown = name === "append" ? append : Reflect.get(target, name, target);
-      return typeof value === "function" && name !== "append" ? value.bind(target) : value;
-    },
-  };
-  return { store: new Proxy(store, handler), isStopped: stopped.promise, wake: woken.resolve };
-}
 
 const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.parse("2099-01-01"), fence: 1 } as const;
 
@@ -100,7 +79,7 @@ describe.each(places)("a node that comes back late to a summary, over store-$nam
 
   it.each([false, true])("stopped before its append adds nothing; a turn is open: %s [RTY-08]", async (isTurnOpen) => {
     if (isTurnOpen) await stores[0].append(ref, [user("hello")], { turn });
-    const late = stopping(stores[0]);
+    const late = stoppingStore(stores[0]);
     const run = node(late.store, "late", summarizer("The late one read all files.")).run(ref);
     await late.isStopped;
     clock.atMs += 900_000;
@@ -126,7 +105,7 @@ describe.each(places)("a node that comes back late to a summary, over store-$nam
 
   it("after a reset writes nothing of the old session into the new one", async () => {
     await stores[0].append(ref, [user("hello")], { turn });
-    const late = stopping(stores[0]);
+    const late = stoppingStore(stores[0]);
     const run = node(late.store, "late", summarizer("The late one read all files.")).run(ref);
     await late.isStopped;
     await resetSession(stores[1], ref, { random: systemRandom });

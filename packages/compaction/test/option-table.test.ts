@@ -2,7 +2,7 @@ import * as exported from "@throughline/compaction";
 import { sessionRef } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator } from "@throughline/tokens";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { compactorTable, compactTable, requestTable, sizeTable } from "../src/compactor.ts";
 import { entryLeaseTable } from "../src/retry-lease.ts";
 import { retryLoopTable } from "../src/retry-loop.ts";

@@ -1,7 +1,10 @@
+import { join } from "node:path";
+import { firstColumn, specTables, stepTable } from "@throughline/test-kit";
 import { describe, expect, it } from "vitest";
 import { compactionSteps, ladderSteps, stepFrom } from "../src/compaction-steps.ts";
 import { afterFailure, retryStateAt, retrySteps } from "../src/retry-steps.ts";
-import { namesOf, stepsOf, tablesOf } from "./spec-tables.ts";
+
+const spec = join(import.meta.dirname, "../SPEC.md");
 
 type Table = Readonly<Record<string, Readonly<Record<string, string | null>>>>;
 
@@ -16,10 +19,12 @@ function explore(table: Table, from: string): { readonly reached: string[]; read
 
 describe("the states of SPEC.md", () => {
   it("are those of a compaction, in every state under every step", () => {
-    const [table = []] = tablesOf("Table of a compaction");
-    expect(stepsOf(table)).toEqual(compactionSteps);
-    expect(namesOf(tablesOf("States of a compaction")[0] ?? [])).toEqual(Object.keys(compactionSteps));
-    expect(namesOf(tablesOf("Steps of a compaction")[0] ?? [])).toEqual(Object.keys(compactionSteps.planning));
+    const [table = []] = specTables(spec, "Table of a compaction");
+    expect(stepTable(table)).toEqual(compactionSteps);
+    expect(firstColumn(specTables(spec, "States of a compaction")[0] ?? [])).toEqual(Object.keys(compactionSteps));
+    expect(firstColumn(specTables(spec, "Steps of a compaction")[0] ?? [])).toEqual(
+      Object.keys(compactionSteps.planning),
+    );
     const { reached, final } = explore(compactionSteps, "planning");
     expect(reached).toEqual(Object.keys(compactionSteps).toSorted());
     expect(final).toEqual(["applied", "nothing", "stopped", "superseded"]);
@@ -27,19 +32,19 @@ describe("the states of SPEC.md", () => {
   });
 
   it("are those of the ladder, which ends in a summary, no gain, or an abort", () => {
-    const [rungs = [], table = []] = tablesOf("The ladder");
-    expect(stepsOf(table)).toEqual(ladderSteps);
-    expect(namesOf(rungs)).toEqual(Object.keys(ladderSteps).slice(0, 5));
+    const [rungs = [], table = []] = specTables(spec, "The ladder");
+    expect(stepTable(table)).toEqual(ladderSteps);
+    expect(firstColumn(rungs)).toEqual(Object.keys(ladderSteps).slice(0, 5));
     const { reached, final } = explore(ladderSteps, "checkpoint");
     expect(reached).toEqual(Object.keys(ladderSteps).toSorted());
     expect(final).toEqual(["no-gain", "stopped", "written"]);
   });
 
   it("are those of a retry, which waits longer each time and gives up at its limit [RTY-06]", () => {
-    const [states = [], steps = [], table = []] = tablesOf("States of a retry");
-    expect(stepsOf(table)).toEqual(retrySteps);
-    expect(namesOf(states)).toEqual(Object.keys(retrySteps));
-    expect(namesOf(steps)).toEqual(Object.keys(retrySteps.due));
+    const [states = [], steps = [], table = []] = specTables(spec, "States of a retry");
+    expect(stepTable(table)).toEqual(retrySteps);
+    expect(firstColumn(states)).toEqual(Object.keys(retrySteps));
+    expect(firstColumn(steps)).toEqual(Object.keys(retrySteps.due));
     expect(explore(retrySteps, "due").reached).toEqual(Object.keys(retrySteps).toSorted());
     const waits: (number | null)[] = [];
     let retry = { attempts: 0, nextAtMs: 0 as number | null, fromSeq: 1 };

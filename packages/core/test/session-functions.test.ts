@@ -15,6 +15,7 @@ import { forkByCopy, throughlineDraft, withheldSummary } from "@throughline/core
 
 import { systemRandom } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";
+import { aroundCalls, replaceMembers } from "@throughline/test-kit";
 
 const ref = sessionRef({ key: "agent:main:cli:direct:test" });
 const random = systemRandom;
@@ -28,13 +29,7 @@ async function readAll(store: SessionStore, address = ref): Promise<StoredRecord
 
 /** A store whose disk goes away when something is redacted. */
 function failingRedact(store: SessionStore): SessionStore {
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === "redact") return () => Promise.reject(new Error("the disk is gone"));
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
+  return replaceMembers(store, { redact: () => Promise.reject(new Error("the disk is gone")) });
 }
 
 describe("openSession", () => {
@@ -123,13 +118,9 @@ describe("forkByCopy after an interruption", () => {
     const fork = (to: SessionStore, atSeq: number): Promise<SessionState> =>
       forkByCopy({ store, ref }, { store: to, ref: target }, { sessionId: random.uuid(), atSeq });
     let appends = 0;
-    const failing = new Proxy(store, {
-      get(inner, name) {
-        const member: unknown = Reflect.get(inner, name, inner);
-        if (name === "append" && ++appends === 2) return () => Promise.reject(new Error("killed here"));
-        return typeof member === "function" ? (member.bind(inner) as unknown) : member;
-      },
-    });
+    const failing = aroundCalls(store, ({ name, run }) =>
+      name === "append" && ++appends === 2 ? Promise.reject(new Error("killed here")) : run(),
+    );
     await expect(fork(failing, 5)).rejects.toThrow("killed here");
     const left = (await store.load(target))!;
     expect([left.head.lastSeq, left.entry["forkIncomplete"]]).toEqual([2, true]);
@@ -187,15 +178,11 @@ describe("redactRecords", () => {
     const store = createMemoryStore();
     const { state } = await openSession(store, ref, { random });
     const { records } = await store.append(ref, [user("the password is hunter2")]);
-    const resetAfterwards = new Proxy(store, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target);
-        if (name !== "redact") return typeof value === "function" ? value.bind(target) : value;
-        return async (...given: Parameters<SessionStore["redact"]>) => {
-          const result = await target.redact(...given);
-          await resetSession(target, ref, { random });
-          return result;
-        };
+    const resetAfterwards = replaceMembers(store, {
+      async redact(...given) {
+        const result = await store.redact(...given);
+        await resetSession(store, ref, { random });
+        return result;
       },
     });
     await expect(redactRecords(resetAfterwards, ref, [records[0]!.id], { reason: "secret" })).rejects.toMatchObject({

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { openSession, type SessionEntry, sessionRef } from "@throughline/core";
@@ -12,9 +13,10 @@ import {
   type MemoryFlushSettings,
 } from "@throughline/memory-flush";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
+import { firstColumn, specTables } from "@throughline/test-kit";
 import { flushSteps } from "../src/flush-steps.ts";
-import { namesOf, tablesOf } from "./spec-tables.ts";
 
+const spec = join(import.meta.dirname, "../SPEC.md");
 const nowMs = Date.parse("2026-03-01T23:30:00Z");
 const utc: MemoryFlushSettings = { timeZone: "UTC" };
 
@@ -44,7 +46,7 @@ const firedPercents = (decisions: readonly FlushDecision[]): (number | null)[] =
 
 describe("the phases of SPEC.md", () => {
   it("step as the table says, in every phase under every step", () => {
-    const [[, ...steps] = [], ...rows] = tablesOf("Table")[0] ?? [];
+    const [[, ...steps] = [], ...rows] = specTables(spec, "Table")[0] ?? [];
     const specified = Object.fromEntries(
       rows.map(([phase = "", ...cells]) => [
         phase,
@@ -54,8 +56,8 @@ describe("the phases of SPEC.md", () => {
       ]),
     );
     expect(specified).toEqual(flushSteps);
-    expect(namesOf(tablesOf("Phases")[0] ?? [])).toEqual(Object.keys(flushSteps));
-    expect(namesOf(tablesOf("Steps")[0] ?? [])).toEqual(Object.keys(flushSteps.quiet));
+    expect(firstColumn(specTables(spec, "Phases")[0] ?? [])).toEqual(Object.keys(flushSteps));
+    expect(firstColumn(specTables(spec, "Steps")[0] ?? [])).toEqual(Object.keys(flushSteps.quiet));
   });
 });
 

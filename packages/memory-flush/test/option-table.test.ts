@@ -1,5 +1,5 @@
 import * as exported from "@throughline/memory-flush";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { flushInputTable } from "../src/decide-flush.ts";
 import { flushSettingsTable } from "../src/flush-settings.ts";
 import { endedFlushTable } from "../src/observe-flush.ts";

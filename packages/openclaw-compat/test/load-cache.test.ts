@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { openSession, sessionRef, type SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { cacheTtlFrom } from "@throughline/openclaw-compat";
+import { aroundCalls } from "@throughline/test-kit";
 import { compatFixture, key, openStore, steppedClock, storePath, type CompatFixture } from "./compat-fixture.ts";
 
 const ref = sessionRef({ key });
@@ -14,14 +15,11 @@ const ref = sessionRef({ key });
 /** The store, and how often it was asked for its sessions. */
 function counting(store: SessionStore): { readonly store: SessionStore; readonly counted: { lists: number } } {
   const counted = { lists: 0 };
-  const handler: ProxyHandler<SessionStore> = {
-    get(target, name) {
-      if (name === "list") counted.lists++;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  };
-  return { store: new Proxy(store, handler), counted };
+  const counting = aroundCalls(store, ({ name, run }) => {
+    if (name === "list") counted.lists++;
+    return run();
+  });
+  return { store: counting, counted };
 }
 
 /** Waits until the store can say whether something changed: not while a change is on its way to its derived files. */

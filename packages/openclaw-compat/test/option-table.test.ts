@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createMemoryStore } from "@throughline/store-memory";
 import * as exported from "@throughline/openclaw-compat";
 import { describe, expect, it } from "vitest";
-import { describeOptions, type CheckedCall } from "../../../tools/describe-options.ts";
+import { describeOptions, type CheckedCall } from "@throughline/test-kit/options";
 import { paramTables, type CheckedFunction } from "../src/check-params.ts";
 import { sessionsTable } from "../src/openclaw-sessions.ts";
 

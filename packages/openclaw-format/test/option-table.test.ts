@@ -1,5 +1,5 @@
 import * as exported from "@throughline/openclaw-format";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { splitterTable } from "../src/line-splitter.ts";
 import { indexFileTable } from "../src/sessions-json.ts";
 import { pathTable } from "../src/transcript-paths.ts";

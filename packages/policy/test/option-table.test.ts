@@ -1,6 +1,6 @@
 import * as exported from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { applyRetentionTable, readRetainedTable } from "../src/apply-retention.ts";
 import { resetQuestionTable } from "../src/plan-reset.ts";
 import { retentionTable } from "../src/plan-retention.ts";

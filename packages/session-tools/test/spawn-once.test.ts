@@ -1,33 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { resetSession, sessionRef, ThroughlineError, type SessionState, type SessionStore } from "@throughline/core";
+import { resetSession, sessionRef, type SessionState } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
+import { endEverywhere } from "@throughline/test-kit";
 import { createSessionTools } from "../src/index.ts";
 import { openFixture, recordsOf, storeKinds, type ToolFixture } from "./tool-fixture.ts";
 
 const main = "agent:main:main";
 const task = { task: "Count the files.", label: "counter" };
-
-/** A store whose process ends at its n-th call: before the call is done or after, and every later one fails. */
-function ending(store: SessionStore, calls: number, isDone: boolean): { readonly store: SessionStore; made(): number } {
-  let made = 0;
-  const gone = (): ThroughlineError => new ThroughlineError("STORE_CLOSED", "the process is gone");
-  const handler: ProxyHandler<SessionStore> = {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function" || typeof name === "symbol") return value;
-      return (...args: unknown[]) => {
-        made++;
-        if (made > calls || (made === calls && !isDone)) {
-          if (name === "read") throw gone();
-          return Promise.reject(gone());
-        }
-        const result: unknown = Reflect.apply(value, target, args);
-        return made < calls || name === "read" ? result : Promise.resolve(result).then(() => Promise.reject(gone()));
-      };
-    },
-  };
-  return { store: new Proxy(store, handler), made: () => made };
-}
 
 async function childrenOf({ store }: ToolFixture): Promise<readonly SessionState[]> {
   const { sessions } = await store.list({ state: "any", limit: 100 });
@@ -39,22 +18,17 @@ describe.each(storeKinds)("a call of sessions_spawn made again, over %s", (_, op
     const spawnLimits = { maxChildren: 100, maxTotal: 100 };
     await using fixture = await openFixture(open, { spawnLimits });
     await fixture.open(main);
-    let steps = 0;
     let calls = 0;
-    for (const isDone of [false, true]) {
-      for (steps = 1; ; steps++) {
-        const callId = `call_${++calls}`;
-        const broken = ending(fixture.store, steps, isDone);
-        const [spawn] = createSessionTools({ store: broken.store, spawnLimits });
-        const call = { signal: new AbortController().signal, callId, ref: sessionRef({ key: main }) };
-        await Promise.resolve(spawn?.run(task, call)).catch((error: unknown) =>
-          expect(error).toMatchObject({ code: "STORE_CLOSED" }),
-        );
-        const { text } = await fixture.run("sessions_spawn", main, task, callId);
-        expect(text).toContain("It has its task.");
-        if (broken.made() < steps) break;
-      }
-    }
+    const steps = await endEverywhere(async (end) => {
+      const callId = `call_${++calls}`;
+      const [spawn] = createSessionTools({ store: end(fixture.store), spawnLimits });
+      const call = { signal: new AbortController().signal, callId, ref: sessionRef({ key: main }) };
+      await Promise.resolve(spawn?.run(task, call)).catch((error: unknown) =>
+        expect(error).toMatchObject({ code: "STORE_CLOSED" }),
+      );
+      const { text } = await fixture.run("sessions_spawn", main, task, callId);
+      expect(text).toContain("It has its task.");
+    });
     expect(steps).toBeGreaterThan(5);
     const children = await childrenOf(fixture);
     expect(children).toHaveLength(calls);

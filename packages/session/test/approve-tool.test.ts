@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { defineTool, ThroughlineError } from "@throughline/core";
 import type { SessionsOptions } from "@throughline/session";
+import { replaceMembers } from "@throughline/test-kit";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
@@ -191,15 +192,11 @@ describe("approveTool", () => {
   it("runs no tool whose approval could not be kept", async () => {
     const memory = createMemoryStore();
     const isApproval = (drafts: readonly unknown[]): boolean => JSON.stringify(drafts).includes("throughline.approval");
-    const store = new Proxy(memory, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name, target);
-        if (name !== "append") return typeof value === "function" ? value.bind(target) : value;
-        return (...given: Parameters<typeof memory.append>) =>
-          isApproval(given[1])
-            ? Promise.reject(new ThroughlineError("STORE_IO", "The disk is full.", { outcome: "not-applied" }))
-            : memory.append(...given);
-      },
+    const store = replaceMembers(memory, {
+      append: (...given) =>
+        isApproval(given[1])
+          ? Promise.reject(new ThroughlineError("STORE_IO", "The disk is full.", { outcome: "not-applied" }))
+          : memory.append(...given),
     });
     let runs = 0;
     const script = createScriptedModel({ calls: [{ id: "call-1", name: "echo", arguments: { text: "a" } }] }, "Done.");

@@ -3,6 +3,7 @@ import { ThroughlineError, type AppendOptions, type Clock, type SessionStore } f
 import { systemClock } from "@throughline/core/node";
 import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
 import type { TurnOwners } from "@throughline/session";
+import { replaceMembers, until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { allRecords, createFixture, key, outline, type Fixture } from "./session-fixture.ts";
 
@@ -26,10 +27,6 @@ function process(
   const { clock } = options;
   const store = createMemoryStore({ data, ...(clock === undefined ? {} : { clock }) });
   return createFixture({ script, store, owners, ...options });
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 describe("a session that is busy", () => {
@@ -208,15 +205,11 @@ describe("a session that is busy", () => {
     const script = createScriptedModel("lost", "found");
     const store = createMemoryStore({ data });
     let failures = 0;
-    const failing = new Proxy(store, {
-      get: (target, name) => {
-        const member: unknown = Reflect.get(target, name, target);
-        if (name !== "append") return typeof member === "function" ? member.bind(target) : member;
-        return (...given: Parameters<typeof store.append>) =>
-          failures > 0 && given[2]?.turn?.action !== "open" && failures-- > 0
-            ? Promise.reject(new Error("disk full"))
-            : store.append(...given);
-      },
+    const failing = replaceMembers(store, {
+      append: (...given) =>
+        failures > 0 && given[2]?.turn?.action !== "open" && failures-- > 0
+          ? Promise.reject(new Error("disk full"))
+          : store.append(...given),
     });
     const { sessions, records } = createFixture({ script, store: failing });
     await using session = await sessions.open(key);
@@ -344,16 +337,12 @@ function unsureStore(
   store: SessionStore,
   fateOf: (options: AppendOptions) => "acknowledged" | "written" | "lost",
 ): SessionStore {
-  return new Proxy(store, {
-    get: (target, name) => {
-      const member: unknown = Reflect.get(target, name, target);
-      if (name !== "append") return typeof member === "function" ? member.bind(target) : member;
-      return async (...given: Parameters<SessionStore["append"]>) => {
-        const fate = fateOf(given[2] ?? {});
-        const result = fate === "lost" ? null : await target.append(...given);
-        if (result !== null && fate === "acknowledged") return result;
-        throw new ThroughlineError("STORE_IO", "The connection broke.", { outcome: "unknown" });
-      };
+  return replaceMembers(store, {
+    async append(...given) {
+      const fate = fateOf(given[2] ?? {});
+      const result = fate === "lost" ? null : await store.append(...given);
+      if (result !== null && fate === "acknowledged") return result;
+      throw new ThroughlineError("STORE_IO", "The connection broke.", { outcome: "unknown" });
     },
   });
 }

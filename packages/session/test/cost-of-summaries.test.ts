@@ -4,8 +4,9 @@ import { anthropic } from "@throughline/models/anthropic";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
 import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
+import { until } from "@throughline/test-kit";
 import { createScriptedModel } from "./scripted-model.ts";
-import { ofType, scriptedSessions, talk, until, usageOf } from "./scripted-sessions.ts";
+import { ofType, scriptedSessions, talk, usageOf } from "./scripted-sessions.ts";
 import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 
 const modelId = "claude-haiku-4-5";

@@ -3,6 +3,7 @@ import type { SessionDraft, SessionStore } from "@throughline/core";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createTokenEstimator } from "@throughline/tokens";
 import type { Session } from "@throughline/session";
+import { aroundCalls } from "@throughline/test-kit";
 import type { SessionHandle } from "../src/session-handle.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, modelId } from "./session-fixture.ts";
@@ -25,25 +26,19 @@ interface Work {
 function counted(store: SessionStore): { readonly store: SessionStore; readonly counts: Record<string, number> } {
   const counts: Record<string, number> = { append: 0, load: 0, read: 0, bytes: 0 };
   const add = (name: string, more: number): void => void (counts[name] = (counts[name] ?? 0) + more);
-  const proxy = new Proxy(store, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name, target);
-      if (typeof member !== "function") return member;
-      return (...given: unknown[]) => {
-        if (typeof name === "string" && name in counts) add(name, 1);
-        if (name === "append") add("bytes", JSON.stringify(given[1]).length);
-        const result: unknown = Reflect.apply(member, target, given);
-        if (name !== "read") return result;
-        return (async function* () {
-          for await (const page of result as AsyncIterable<unknown>) {
-            add("page", 1);
-            yield page;
-          }
-        })();
-      };
-    },
+  const counting = aroundCalls(store, ({ name, args, run }) => {
+    if (name in counts) add(name, 1);
+    if (name === "append") add("bytes", JSON.stringify(args[1]).length);
+    const result = run();
+    if (name !== "read") return result;
+    return (async function* () {
+      for await (const page of result as AsyncIterable<unknown>) {
+        add("page", 1);
+        yield page;
+      }
+    })();
   });
-  return { store: proxy, counts };
+  return { store: counting, counts };
 }
 
 function filler(from: number, count: number): SessionDraft[] {

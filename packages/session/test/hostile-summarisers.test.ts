@@ -1,37 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type SessionStore, type Summarizer, ThroughlineError } from "@throughline/core";
-import type { Session } from "@throughline/session";
-import { type AgentSessionsOptions, createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
-import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
+import { aroundCalls } from "@throughline/test-kit";
+import { createScriptedModel } from "./scripted-model.ts";
+import { scriptedAgents, talk, thousandTokens } from "./scripted-agents.ts";
 import { allRecords, key, lostMessages, workingSummary } from "./whole-turn-fixture.ts";
-
-const words = "these are the words of it ".repeat(165);
-
-function scripted(script: ScriptedModel, given: Partial<AgentSessionsOptions> = {}) {
-  const events: WholeTurnEvent[] = [];
-  const store = given.store ?? createMemoryStore();
-  const sessions = createAgentSessions({
-    model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 20_000, maxOutputTokens: 500 },
-    summarizers: [],
-    extractive: createExtractiveSummarizer(),
-    checkpoint: { enabled: false },
-    retry: { intervalSeconds: 0 },
-    onEvent: (event) => events.push(event),
-    ...given,
-    store,
-  });
-  return { store, sessions, events };
-}
-
-async function talk(session: Session, script: ScriptedModel, from: number, to: number): Promise<void> {
-  for (let at = from; at <= to; at++) {
-    script.push({ text: `Answer ${at}.`, usage: { input: 1100 * at, output: 10, cacheRead: 0, cacheWrite: 0 } });
-    const turn = await session.runTurn(`Question ${at}: ${words}`);
-    expect(turn.outcome).toBe("done");
-  }
-}
 
 const says = (summary: string): Summarizer => ({
   summarize: () => Promise.resolve({ summary, source: "odd", usage: null }),
@@ -63,7 +36,7 @@ const hostile: Readonly<Record<string, Summarizer>> = {
 describe("a summarizer", () => {
   it.each(Object.keys(hostile))("that %s fails no turn, and what follows it gives the summary", async (name) => {
     const script = createScriptedModel();
-    const { sessions, store, events } = scripted(script, {
+    const { sessions, store, events } = scriptedAgents(script, {
       summarizers: [hostile[name] as Summarizer],
       compaction: { deadlineMs: 30 },
     });
@@ -85,11 +58,11 @@ describe("a summarizer", () => {
         return { summary: workingSummary(1), source: "late", usage: null };
       },
     };
-    const { sessions, store } = scripted(script, { summarizers: [slow] });
+    const { sessions, store } = scriptedAgents(script, { summarizers: [slow] });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 13);
     const stopped = new AbortController();
-    const turn = session.runTurn(`Question 14: ${words}`, { signal: stopped.signal });
+    const turn = session.runTurn(`Question 14: ${thousandTokens}`, { signal: stopped.signal });
     setTimeout(() => stopped.abort(), 10);
     expect((await turn).outcome).toBe("aborted");
     await sessions.close();
@@ -106,17 +79,9 @@ function failing(
   code: "STORE_FULL" | "STORE_IO",
 ): { readonly store: SessionStore; isBroken: boolean } {
   const state = { store, isBroken: true };
-  state.store = new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function") return value;
-      return (...args: unknown[]) => {
-        const isRefused =
-          state.isBroken && name === "append" && JSON.stringify(args[1]).includes('"type":"compaction"');
-        if (!isRefused) return Reflect.apply(value, target, args) as unknown;
-        return Promise.reject(new ThroughlineError(code, "the disk", { outcome: "not-applied" }));
-      };
-    },
+  state.store = aroundCalls(store, ({ name, args, run }) => {
+    const isRefused = state.isBroken && name === "append" && JSON.stringify(args[1]).includes('"type":"compaction"');
+    return isRefused ? Promise.reject(new ThroughlineError(code, "the disk", { outcome: "not-applied" })) : run();
   });
   return state;
 }
@@ -128,14 +93,14 @@ describe("a store that fails in the middle of a compaction", () => {
       const script = createScriptedModel();
       const data = createMemoryStore();
       const disk = failing(data, code);
-      const { sessions } = scripted(script, {
+      const { sessions } = scriptedAgents(script, {
         store: disk.store,
         summarizers: [says(workingSummary(1))],
         compaction: { background: false },
       });
       await using session = await sessions.open(key);
       await talk(session, script, 1, 13);
-      await expect(session.runTurn(`Question 14: ${words}`)).rejects.toMatchObject({ code });
+      await expect(session.runTurn(`Question 14: ${thousandTokens}`)).rejects.toMatchObject({ code });
       expect((await allRecords(data)).some(({ type }) => type === "compaction")).toBe(false);
       disk.isBroken = false;
       script.push("It goes on.");
@@ -149,7 +114,7 @@ describe("a store that fails in the middle of a compaction", () => {
     const script = createScriptedModel();
     const data = createMemoryStore();
     const { store } = failing(data, "STORE_IO");
-    const { sessions, events } = scripted(script, { store, summarizers: [says(workingSummary(1))] });
+    const { sessions, events } = scriptedAgents(script, { store, summarizers: [says(workingSummary(1))] });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 13);
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -163,7 +128,7 @@ describe("a store that fails in the middle of a compaction", () => {
 describe("a window", () => {
   it("that shrinks from 200,000 to 8,000 between two turns is kept to by the next request", async () => {
     const script = createScriptedModel();
-    const { sessions, store, events } = scripted(script, {
+    const { sessions, store, events } = scriptedAgents(script, {
       model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 200_000, maxOutputTokens: 500 },
       summarizers: [says(workingSummary(1))],
     });
@@ -183,7 +148,7 @@ describe("a window", () => {
 
   it("that is smaller than one message of the user is an error of that turn, and the session goes on", async () => {
     const script = createScriptedModel();
-    const { sessions, store } = scripted(script, { summarizers: [says(workingSummary(1))] });
+    const { sessions, store } = scriptedAgents(script, { summarizers: [says(workingSummary(1))] });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 3);
     let asked = 0;
@@ -191,7 +156,7 @@ describe("a window", () => {
       asked += 1;
       return { text: "How did it fit?" };
     });
-    const outcome = await session.runTurn(words.repeat(30)).then(
+    const outcome = await session.runTurn(thousandTokens.repeat(30)).then(
       () => "answered",
       (error: unknown) => (error as ThroughlineError).code,
     );

@@ -4,9 +4,9 @@ import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";
 import { createCompactor, createSummaryRetry } from "@throughline/compaction";
 import { tokenMeasure } from "@throughline/compaction/internal";
-import type { SessionStore } from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
 import { createTokenEstimator, emptyCalibration } from "@throughline/tokens";
+import { aroundCalls } from "@throughline/test-kit";
 import { openStore } from "./process-store.ts";
 import { killedRef, summaryOf, type KilledWork } from "./kill-steps-fixture.ts";
 
@@ -28,18 +28,13 @@ function die(): never {
 
 let made = 0;
 const real = openStore(scheme, folder);
-const store = new Proxy(real, {
-  get(target, name) {
-    const value: unknown = Reflect.get(target, name, target);
-    if (typeof value !== "function" || typeof name === "symbol" || name === "close") return value;
-    return (...args: unknown[]) => {
-      made += 1;
-      if (made < Number(calls)) return Reflect.apply(value, target, args) as unknown;
-      if (done === "false" || name === "read") die();
-      return Promise.resolve(Reflect.apply(value, target, args)).then(die);
-    };
-  },
-}) satisfies SessionStore;
+const store = aroundCalls(real, ({ name, run }) => {
+  if (name === "close") return run();
+  made += 1;
+  if (made < Number(calls)) return run();
+  if (done === "false" || name === "read") die();
+  return Promise.resolve(run()).then(die);
+});
 
 const ports = { store, clock: systemClock, ids: systemRecordIds };
 const summarizers = [{ summarize: () => Promise.resolve({ summary: summaryOf(work), source: "works", usage: null }) }];

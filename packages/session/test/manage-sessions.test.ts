@@ -6,6 +6,7 @@ import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterAll, describe, expect, it } from "vitest";
+import { until } from "@throughline/test-kit";
 import { createScriptedModel } from "./scripted-model.ts";
 import { allRecords, createFixture, key } from "./session-fixture.ts";
 
@@ -18,10 +19,6 @@ const stores: readonly (readonly [string, () => SessionStore])[] = [
 ];
 
 afterAll(() => rmSync(folder, { recursive: true }));
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
-}
 
 describe.each(stores)("sessions of a %s store", (_name, open) => {
   it("are listed by page: those of the agent, or of all agents", async () => {

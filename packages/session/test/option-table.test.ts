@@ -2,7 +2,7 @@ import { sessionRef } from "@throughline/core";
 import * as exported from "@throughline/session";
 import * as wholeTurn from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
-import { describeOptions, type CheckedCall } from "../../../tools/describe-options.ts";
+import { describeOptions, type CheckedCall } from "@throughline/test-kit/options";
 import { sessionsCalls } from "../src/check-arguments.ts";
 import { importTable } from "../src/import-messages.ts";
 import { openTurnTable } from "../src/open-turn.ts";

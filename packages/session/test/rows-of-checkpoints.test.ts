@@ -6,6 +6,7 @@ import type { StoredRecord } from "@throughline/core";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
 import { createJsonlStore } from "@throughline/store-jsonl";
+import { until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import {
   createManualClock,
@@ -13,7 +14,6 @@ import {
   scriptedSessions,
   talk,
   textOf,
-  until,
   usageOf,
   type ScriptedSessions,
 } from "./scripted-sessions.ts";

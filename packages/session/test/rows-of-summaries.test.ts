@@ -3,17 +3,9 @@ import type { AgentTool, ChatRequest, StoredRecord, Summarizer } from "@throughl
 
 import type { AgentSessionsOptions } from "@throughline/session/whole-turn";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
+import { until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedReply } from "./scripted-model.ts";
-import {
-  ofType,
-  scriptedSessions,
-  talk,
-  textOf,
-  until,
-  usageOf,
-  words,
-  type ScriptedSessions,
-} from "./scripted-sessions.ts";
+import { ofType, scriptedSessions, talk, textOf, usageOf, words, type ScriptedSessions } from "./scripted-sessions.ts";
 import { echoTool } from "./session-fixture.ts";
 import { allRecords, key, lostMessages, workingSummary, writeTool } from "./whole-turn-fixture.ts";
 

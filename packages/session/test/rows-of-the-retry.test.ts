@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import type { StoredRecord, Summarizer, SummaryRequest } from "@throughline/core";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import { createMemoryData, createMemoryStore, type MemoryData } from "@throughline/store-memory";
+import { until } from "@throughline/test-kit";
 import { createScriptedModel } from "./scripted-model.ts";
 import {
   createManualClock,
   ofType,
   scriptedSessions,
   talk,
-  until,
   type ManualClock,
   type ScriptedSessions,
 } from "./scripted-sessions.ts";

@@ -3,9 +3,10 @@ import { hasErrorCode } from "@throughline/core";
 import { createProviderSimulator, type SimulatedReply } from "@throughline/provider-simulator";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import { createChatSummarizer, createExtractiveSummarizer } from "@throughline/summarizer-providers";
+import { until } from "@throughline/test-kit";
 import { providerCases } from "./provider-cases.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedReply } from "./scripted-model.ts";
-import { ofType, scriptedSessions, talk, until, usageOf } from "./scripted-sessions.ts";
+import { ofType, scriptedSessions, talk, usageOf } from "./scripted-sessions.ts";
 import { echoTool } from "./session-fixture.ts";
 import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
 

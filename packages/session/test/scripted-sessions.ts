@@ -79,14 +79,6 @@ export function textOf(request: ScriptedModel["requests"][number] | undefined): 
   return JSON.stringify(request?.messages);
 }
 
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + 20_000;
-  while (!(await isSo())) {
-    if (performance.now() > deadlineMs) throw new Error(`it never came to be: ${isSo.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-}
-
 /** The records of one type on the branch or beside it. */
 export function ofType(records: readonly StoredRecord[], type: string): readonly Readonly<Record<string, unknown>>[] {
   return records.filter((record) => record.type === type).map(({ record }) => record);

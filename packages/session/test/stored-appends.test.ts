@@ -1,6 +1,7 @@
 import { assistantMessage, sessionRef, userMessage, type SessionStore, type StoredRecord } from "@throughline/core";
 import { openTurn } from "@throughline/session";
 import { describe, expect, it } from "vitest";
+import { aroundCalls, replaceMembers } from "@throughline/test-kit";
 import { places } from "./whole-turn-fixture.ts";
 
 const ref = sessionRef({ key: "agent:main:cli:direct:loop" });
@@ -8,28 +9,17 @@ const ref = sessionRef({ key: "agent:main:cli:direct:loop" });
 /** A store that counts what it is asked. */
 function counting(inner: SessionStore): { readonly store: SessionStore; readonly calls: Map<string, number> } {
   const calls = new Map<string, number>();
-  const store = new Proxy(inner, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function") return value;
-      return (...given: unknown[]): unknown => {
-        calls.set(String(name), (calls.get(String(name)) ?? 0) + 1);
-        return Reflect.apply(value, target, given);
-      };
-    },
+  const store = aroundCalls(inner, ({ name, run }) => {
+    calls.set(name, (calls.get(name) ?? 0) + 1);
+    return run();
   });
   return { store, calls };
 }
 
 /** A store of a time in which an append gave no records. */
 function withoutRecords(inner: SessionStore): SessionStore {
-  return new Proxy(inner, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (name !== "append") return typeof value === "function" ? value.bind(target) : value;
-      return async (...[address, drafts, { return: _return, ...options } = {}]: Parameters<SessionStore["append"]>) =>
-        inner.append(address, drafts, options);
-    },
+  return replaceMembers(inner, {
+    append: (address, drafts, { return: _return, ...options } = {}) => inner.append(address, drafts, options),
   });
 }
 

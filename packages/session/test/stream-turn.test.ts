@@ -1,13 +1,10 @@
 import type { Session, TurnStream, TurnStreamEvent } from "@throughline/session";
 import { describe, expect, it } from "vitest";
+import { until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
 import { createFixture, key, outline } from "./session-fixture.ts";
 
 const call = { id: "c1", name: "echo", arguments: { text: "hi" } };
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
-}
 
 async function allOf(stream: TurnStream): Promise<readonly TurnStreamEvent[]> {
   const events: TurnStreamEvent[] = [];

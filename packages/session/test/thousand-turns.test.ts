@@ -8,6 +8,7 @@ import {
   type SimulatedReply,
 } from "@throughline/provider-simulator";
 import { createSessions, explainCalls, rebuildCall, type Session } from "@throughline/session";
+import { replaceMembers } from "@throughline/test-kit";
 import { providerCases, type ProviderCase } from "./provider-cases.ts";
 import { testSize } from "../../../tools/test-size.ts";
 import { allRecords } from "./session-fixture.ts";
@@ -63,16 +64,11 @@ function workTool(random: Random): AgentTool {
 
 /** A store that keeps what was acknowledged, and can be taken away in the middle of anything. */
 function witnessed(store: SessionStore, acknowledged: string[]): SessionStore {
-  return new Proxy(store, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name, target);
-      if (typeof member !== "function") return member;
-      if (name !== "append") return member.bind(target) as unknown;
-      return async (...given: Parameters<SessionStore["append"]>) => {
-        const result = await target.append(...given);
-        acknowledged.push(...result.records.map(({ id }) => id));
-        return result;
-      };
+  return replaceMembers(store, {
+    async append(...given) {
+      const result = await store.append(...given);
+      acknowledged.push(...result.records.map(({ id }) => id));
+      return result;
     },
   });
 }

@@ -1,45 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Summarizer } from "@throughline/core";
-import { type AgentSessionsOptions, createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
-import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
+import { until } from "@throughline/test-kit";
+import { createScriptedModel } from "./scripted-model.ts";
+import { scriptedAgents, thousandTokens, usageOf } from "./scripted-agents.ts";
 import { allRecords, key, workingSummary } from "./whole-turn-fixture.ts";
-
-const usageOf = (input: number): { input: number; output: number; cacheRead: number; cacheWrite: number } => ({
-  input,
-  output: 10,
-  cacheRead: 0,
-  cacheWrite: 0,
-});
-
-const words = "these are the words of it ".repeat(165);
-
-function scripted(script: ScriptedModel, given: Partial<AgentSessionsOptions> = {}) {
-  const events: WholeTurnEvent[] = [];
-  const store = given.store ?? createMemoryStore();
-  const sessions = createAgentSessions({
-    model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 20_000, maxOutputTokens: 500 },
-    summarizers: [],
-    extractive: createExtractiveSummarizer(),
-    checkpoint: { enabled: false },
-    retry: { intervalSeconds: 0 },
-    onEvent: (event) => events.push(event),
-    ...given,
-    store,
-  });
-  return { store, sessions, events, names: () => events.map(({ name }) => name) };
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
-}
 
 describe("a checkpoint beside the turns", () => {
   it("is one at a time, ends with the sessions, and no turn waits for one that hangs [CKP-17]", async () => {
     const script = createScriptedModel();
     let writes = 0;
-    const { sessions, names, store } = scripted(script, {
+    const { sessions, names, store } = scriptedAgents(script, {
       checkpoint: {
         tokenThresholdPercents: [10, 20, 30, 40],
         minTokensForGen: 0,
@@ -71,7 +42,7 @@ describe("a checkpoint beside the turns", () => {
   it("that fails is an event and a wait, and fails no turn [CKP-18]", async () => {
     const script = createScriptedModel();
     let writes = 0;
-    const { sessions, names } = scripted(script, {
+    const { sessions, names } = scriptedAgents(script, {
       checkpoint: {
         tokenThresholdPercents: [10],
         turnThreshold: 1,
@@ -94,7 +65,7 @@ describe("a checkpoint beside the turns", () => {
     const script = createScriptedModel();
     let writes = 0;
     let summaries = 0;
-    const { sessions, names, events } = scripted(script, {
+    const { sessions, names, events } = scriptedAgents(script, {
       checkpoint: {
         tokenThresholdPercents: [60],
         turnThreshold: 1000,
@@ -105,11 +76,11 @@ describe("a checkpoint beside the turns", () => {
     await using session = await sessions.open(key);
     for (let at = 1; at <= 13; at++) {
       script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * at) });
-      await session.runTurn(`Question ${at}: ${words}`);
+      await session.runTurn(`Question ${at}: ${thousandTokens}`);
       if (at === 11) await until(() => names().includes("checkpoint.written"));
     }
     script.push("The last answer.");
-    await session.runTurn(`And now? ${words}`);
+    await session.runTurn(`And now? ${thousandTokens}`);
     const applied = events.find((event) => event.name === "compaction.applied");
     expect(applied).toMatchObject({ source: "checkpoint" });
     expect(JSON.stringify(script.requests.at(-1)?.messages)).toContain("They spoke, 1.");
@@ -132,13 +103,16 @@ describe("a summary that no model wrote", () => {
       },
     };
     {
-      const { sessions, events } = scripted(script, { store: createMemoryStore({ data }), summarizers: [summarizer] });
+      const { sessions, events } = scriptedAgents(script, {
+        store: createMemoryStore({ data }),
+        summarizers: [summarizer],
+      });
       await using session = await sessions.open(key);
       for (let at = 1; at <= 13; at++) {
         script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * at) });
-        await session.runTurn(`Question ${at}: ${words}`);
+        await session.runTurn(`Question ${at}: ${thousandTokens}`);
       }
-      await session.runTurn(`And now? ${words}`);
+      await session.runTurn(`And now? ${thousandTokens}`);
       expect(events.find(({ name }) => name === "compaction.applied")).toMatchObject({
         source: "extractive",
         needsRetry: true,
@@ -147,7 +121,7 @@ describe("a summary that no model wrote", () => {
       await sessions.close();
     }
     isUp = true;
-    const { sessions, names, store } = scripted(script, {
+    const { sessions, names, store } = scriptedAgents(script, {
       store: createMemoryStore({ data }),
       summarizers: [summarizer],
       retry: { intervalSeconds: 0.005, firstDelayMs: 1 },

@@ -1,38 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Summarizer } from "@throughline/core";
 import type { Session } from "@throughline/session";
-import { type AgentSessionsOptions, createAgentSessions, type WholeTurnEvent } from "@throughline/session/whole-turn";
-import { createMemoryStore } from "@throughline/store-memory";
-import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
-import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
+import { createScriptedModel } from "./scripted-model.ts";
+import { scriptedAgents, talk, thousandTokens } from "./scripted-agents.ts";
 import { allRecords, key, lostMessages, workingSummary, writeTool } from "./whole-turn-fixture.ts";
-
-const words = "these are the words of it ".repeat(165);
-
-/** A window of 20,000 tokens: compaction is due at 15,000 and begun at 13,500. */
-function scripted(script: ScriptedModel, given: Partial<AgentSessionsOptions> = {}) {
-  const events: WholeTurnEvent[] = [];
-  const store = given.store ?? createMemoryStore();
-  const sessions = createAgentSessions({
-    model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 20_000, maxOutputTokens: 500 },
-    summarizers: [],
-    extractive: createExtractiveSummarizer(),
-    checkpoint: { enabled: false },
-    retry: { intervalSeconds: 0 },
-    onEvent: (event) => events.push(event),
-    ...given,
-    store,
-  });
-  const names = (of: RegExp): readonly string[] => events.map(({ name }) => name).filter((name) => of.test(name));
-  return { store, sessions, events, names };
-}
-
-async function talk(session: Session, script: ScriptedModel, from: number, to: number): Promise<void> {
-  for (let at = from; at <= to; at++) {
-    script.push({ text: `Answer ${at}.`, usage: { input: 1100 * at, output: 10, cacheRead: 0, cacheWrite: 0 } });
-    await session.runTurn(`Question ${at}: ${words}`);
-  }
-}
 
 /** A summarizer that answers when it is let. */
 function gated(): { readonly summarizer: Summarizer; asked(): number; open(): void } {
@@ -55,7 +26,7 @@ describe("a compaction that is begun before it is due", () => {
   it("holds up no turn, swaps what it summarized and nothing else, and is the only one [CMP-18, CMP-19]", async () => {
     const script = createScriptedModel();
     const slow = gated();
-    const { sessions, store, names } = scripted(script, { summarizers: [slow.summarizer] });
+    const { sessions, store, names } = scriptedAgents(script, { summarizers: [slow.summarizer] });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 12);
     expect(slow.asked()).toBe(0);
@@ -86,7 +57,7 @@ describe("a compaction that is begun before it is due", () => {
   it("is taken by the next call of a turn that runs when it is ready", async () => {
     const script = createScriptedModel();
     const slow = gated();
-    const { sessions, events } = scripted(script, {
+    const { sessions, events } = scriptedAgents(script, {
       summarizers: [slow.summarizer],
       tools: [writeTool],
       memoryFlush: { enabled: false },
@@ -97,7 +68,7 @@ describe("a compaction that is begun before it is due", () => {
       slow.open();
       return { calls: [{ id: "call_1", name: "write", arguments: { path: "a" } }] };
     }, "Written.");
-    await session.runTurn(`Question 13: ${words}`);
+    await session.runTurn(`Question 13: ${thousandTokens}`);
     await turned();
     expect(slow.asked()).toBe(1);
     expect(events.filter(({ name }) => name === "compaction.applied")).toHaveLength(1);
@@ -108,7 +79,7 @@ describe("a compaction that is begun before it is due", () => {
   it("is waited for when it is due, and not begun a second time", async () => {
     const script = createScriptedModel();
     const slow = gated();
-    const { sessions, names } = scripted(script, { summarizers: [slow.summarizer] });
+    const { sessions, names } = scriptedAgents(script, { summarizers: [slow.summarizer] });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 13);
     setTimeout(() => slow.open(), 20);
@@ -122,7 +93,7 @@ describe("a compaction that is begun before it is due", () => {
     const script = createScriptedModel();
     let asked = 0;
     const down = { summarize: () => Promise.reject(new Error(`no server there ${(asked += 1)}`)) };
-    const { sessions, names, events } = scripted(script, { summarizers: [down] });
+    const { sessions, names, events } = scriptedAgents(script, { summarizers: [down] });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 13);
     await turned();
@@ -137,14 +108,14 @@ describe("a compaction that is begun before it is due", () => {
   it("is not paid for twice: a process that comes after one that ended leaves it for when it is due", async () => {
     const script = createScriptedModel();
     const slow = gated();
-    const first = scripted(script, { summarizers: [slow.summarizer] });
+    const first = scriptedAgents(script, { summarizers: [slow.summarizer] });
     {
       await using session = await first.sessions.open(key);
       await talk(session, script, 1, 13);
       expect(slow.asked()).toBe(1);
       await first.sessions.close();
     }
-    const second = scripted(script, { store: first.store, summarizers: [slow.summarizer] });
+    const second = scriptedAgents(script, { store: first.store, summarizers: [slow.summarizer] });
     await using session = await second.sessions.open(key);
     script.push({ text: "Yes.", usage: { input: 14_400, output: 10, cacheRead: 0, cacheWrite: 0 } });
     await session.runTurn("And?");
@@ -159,7 +130,7 @@ describe("a compaction that is begun before it is due", () => {
     const script = createScriptedModel();
     const slow = gated();
     slow.open();
-    const { sessions, names } = scripted(script, {
+    const { sessions, names } = scriptedAgents(script, {
       summarizers: [slow.summarizer],
       tools: [writeTool],
       memoryFlush: { showInSystemPrompt: false },
@@ -174,10 +145,10 @@ describe("a compaction that is begun before it is due", () => {
   it("that another process was faster than is left, and what is due later is summarized", async () => {
     const script = createScriptedModel();
     const slow = gated();
-    const { sessions, store, names } = scripted(script, { summarizers: [slow.summarizer] });
+    const { sessions, store, names } = scriptedAgents(script, { summarizers: [slow.summarizer] });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 13);
-    const elsewhere = scripted(createScriptedModel(), {
+    const elsewhere = scriptedAgents(createScriptedModel(), {
       store,
       summarizers: [{ summarize: () => Promise.resolve({ summary: workingSummary(9), source: "other", usage: null }) }],
     });
@@ -197,7 +168,7 @@ describe("a compaction that is begun before it is due", () => {
   it("can be switched off", async () => {
     const script = createScriptedModel();
     const slow = gated();
-    const { sessions } = scripted(script, { summarizers: [slow.summarizer], compaction: { background: false } });
+    const { sessions } = scriptedAgents(script, { summarizers: [slow.summarizer], compaction: { background: false } });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 13);
     expect(slow.asked()).toBe(0);
@@ -206,7 +177,7 @@ describe("a compaction that is begun before it is due", () => {
 
   it("settings that the window does not leave as they are, are said once for each window [CFG-08]", async () => {
     const script = createScriptedModel();
-    const { sessions, events } = scripted(script, { compaction: { reserveTokens: 30_000 } });
+    const { sessions, events } = scriptedAgents(script, { compaction: { reserveTokens: 30_000 } });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 3);
     expect(events.filter(({ name }) => name === "compaction.repaired")).toMatchObject([

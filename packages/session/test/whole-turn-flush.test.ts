@@ -1,51 +1,20 @@
 import { describe, expect, it } from "vitest";
-import type { ChatRequest, Summarizer } from "@throughline/core";
-import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } from "@throughline/session/whole-turn";
+import type { ChatRequest } from "@throughline/core";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { createScriptedModel, type ScriptedModel, type ScriptedReply } from "./scripted-model.ts";
-import { echoTool } from "./session-fixture.ts";
-import { allRecords, key, workingSummary, writeTool } from "./whole-turn-fixture.ts";
+import { workingAgents, thousandTokens, usageOf } from "./scripted-agents.ts";
+import { allRecords, key } from "./whole-turn-fixture.ts";
 
-const usageOf = (input: number): { input: number; output: number; cacheRead: number; cacheWrite: number } => ({
-  input,
-  output: 10,
-  cacheRead: 0,
-  cacheWrite: 0,
-});
-
-const working: Summarizer = {
-  summarize: () => Promise.resolve({ summary: workingSummary(1), source: "works", usage: null }),
-};
-
-/** A window of 20,000 tokens, of which 15,000 may be used before it is compacted. */
-function scripted(script: ScriptedModel, given: Partial<AgentSessionsOptions> = {}) {
-  const events: WholeTurnEvent[] = [];
-  const store = given.store ?? createMemoryStore();
-  const sessions = createAgentSessions({
-    model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 20_000, maxOutputTokens: 500 },
-    system: "Be kind.",
-    tools: [echoTool, writeTool],
-    summarizers: [working],
-    checkpoint: { enabled: false },
-    retry: { intervalSeconds: 0 },
-    onEvent: (event) => events.push(event),
-    ...given,
-    store,
-  });
-  return { store, sessions, events, names: () => events.map(({ name }) => name) };
-}
-
-const words = "these are the words of it ".repeat(165);
 const textOf = (request: ScriptedModel["requests"][number] | undefined): string => JSON.stringify(request?.messages);
 
 describe("a memory flush in a turn", () => {
   it("is asked before its compaction, observed, and no answer to the user is lost for it [FLU-06, FLU-07, FLU-08, FLU-19, FLU-20]", async () => {
     const script = createScriptedModel();
-    const { sessions, store, names, events } = scripted(script);
+    const { sessions, store, names, events } = workingAgents(script);
     await using session = await sessions.open(key);
     for (let at = 1; at <= 9; at++) {
       script.push({ text: `Answer ${at}.`, usage: usageOf(1000 * at) });
-      await session.runTurn(`Question ${at}: ${words}`);
+      await session.runTurn(`Question ${at}: ${thousandTokens}`);
     }
     events.length = 0;
     script.push(
@@ -57,7 +26,7 @@ describe("a memory flush in a turn", () => {
       "The answer to the big one.",
     );
     // One big turn crosses everything.
-    const turn = await session.runTurn(`A big one: ${words.repeat(6)}`);
+    const turn = await session.runTurn(`A big one: ${thousandTokens.repeat(6)}`);
     expect(turn.text).toBe("The answer to the big one.");
     expect(names().filter((name) => /^(?:flush\.|compaction\.applied|call\.started)/.test(name))).toEqual([
       "flush.asked",
@@ -88,10 +57,10 @@ describe("a memory flush in a turn", () => {
     };
     script.push(sized);
     for (let start = 0; start < 3; start++) {
-      const { sessions, names } = scripted(script, { store: createMemoryStore({ data }) });
+      const { sessions, names } = workingAgents(script, { store: createMemoryStore({ data }) });
       const session = await sessions.open(key);
       for (let at = 0; at < 12; at++) {
-        await session.runTurn(`Question ${start}.${at}: ${words}`);
+        await session.runTurn(`Question ${start}.${at}: ${thousandTokens}`);
       }
       all.push(...names().filter((name) => name === "flush.asked" || name === "compaction.applied"));
       await sessions.close();
@@ -104,7 +73,7 @@ describe("a memory flush in a turn", () => {
 
   it("says in the system prompt what belongs there, from the threshold on [FLU-02, FLU-03, FLU-09]", async () => {
     const script = createScriptedModel();
-    const { sessions } = scripted(script, { showContextLine: true });
+    const { sessions } = workingAgents(script, { showContextLine: true });
     await using session = await sessions.open(key);
     for (const size of [2000, 11_000, 14_200]) {
       script.push({ text: "Answer.", usage: usageOf(size) });
@@ -122,7 +91,7 @@ describe("a memory flush in a turn", () => {
 
   it("that failed before it could be answered is asked again", async () => {
     const script = createScriptedModel();
-    const { sessions, names } = scripted(script, { memoryFlush: { showInSystemPrompt: false } });
+    const { sessions, names } = workingAgents(script, { memoryFlush: { showInSystemPrompt: false } });
     await using session = await sessions.open(key);
     script.push({ text: "Answer.", usage: usageOf(14_600) });
     await session.runTurn("One");
@@ -143,7 +112,7 @@ describe("a memory flush in a turn", () => {
     "streams no word of a reply that may be for nobody, %i characters at a time [FLU-05]",
     async (pieceLength) => {
       const script = createScriptedModel();
-      const { sessions } = scripted(script, {
+      const { sessions } = workingAgents(script, {
         memoryFlush: { showInSystemPrompt: false },
         compaction: { background: false },
       });

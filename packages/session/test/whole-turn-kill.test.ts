@@ -1,41 +1,13 @@
+import { endingStore } from "@throughline/test-kit";
 import { describe, expect, it } from "vitest";
-import { ThroughlineError, type SessionStore } from "@throughline/core";
+import { type SessionStore } from "@throughline/core";
 import { createAgentSessions, type AgentSessions } from "@throughline/session/whole-turn";
 import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 import { testSize } from "../../../tools/test-size.ts";
+import { thousandTokens, usageOf } from "./scripted-agents.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { echoTool } from "./session-fixture.ts";
 import { allRecords, key, lostMessages, workingSummary } from "./whole-turn-fixture.ts";
-
-/** A store whose process ends at its n-th call: before the call is done or after it, and every later one fails. */
-function ending(store: SessionStore, calls: number, isDone: boolean): { readonly store: SessionStore; made(): number } {
-  let made = 0;
-  const gone = (): ThroughlineError => new ThroughlineError("STORE_CLOSED", "the process is gone");
-  const handler: ProxyHandler<SessionStore> = {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== "function" || name === "close" || typeof name === "symbol") return value;
-      return (...args: unknown[]) => {
-        made += 1;
-        if (made > calls || (made === calls && !isDone)) {
-          if (name === "read") throw gone();
-          return Promise.reject(gone());
-        }
-        const result: unknown = Reflect.apply(value, target, args);
-        return made < calls || name === "read" ? result : Promise.resolve(result).then(() => Promise.reject(gone()));
-      };
-    },
-  };
-  return { store: new Proxy(store, handler), made: () => made };
-}
-
-const words = "these are the words of it ".repeat(165);
-const usageOf = (input: number): { input: number; output: number; cacheRead: number; cacheWrite: number } => ({
-  input,
-  output: 10,
-  cacheRead: 0,
-  cacheWrite: 0,
-});
 
 let processes = 0;
 
@@ -73,16 +45,16 @@ describe("a process that ends in a turn that flushes, compacts and makes a check
           await using session = await sessions.open(key);
           for (let at = 0; at < 13; at++) {
             script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * (at + 1)) });
-            await session.runTurn(`Question ${at}: ${words}`);
+            await session.runTurn(`Question ${at}: ${thousandTokens}`);
           }
         }
-        const dying = ending(createMemoryStore({ data }), calls, isDone);
+        const dying = endingStore(createMemoryStore({ data }), calls, isDone);
         const script = createScriptedModel();
         script.push("NO_REPLY", "The answer.");
         const sessions = start(dying.store, script, true);
         try {
           const session = await sessions.open(key);
-          await session.runTurn(`The one that compacts ${words}`);
+          await session.runTurn(`The one that compacts ${thousandTokens}`);
           isOver = dying.made() < calls;
         } catch (error) {
           expect(String(error)).toContain("the process is gone");

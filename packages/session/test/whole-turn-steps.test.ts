@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Summarizer } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
-import { createAgentSessions, type AgentSessionsOptions, type WholeTurnEvent } from "@throughline/session/whole-turn";
+import { createAgentSessions, type AgentSessionsOptions } from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
 import { anthropic } from "@throughline/models/anthropic";
+import { until } from "@throughline/test-kit";
 import { createScriptedModel, type ScriptedModel } from "./scripted-model.ts";
+import { working, workingAgents, thousandTokens, usageOf } from "./scripted-agents.ts";
 import { echoTool } from "./session-fixture.ts";
 import {
   allRecords,
@@ -14,51 +15,14 @@ import {
   modelId,
   summarizerOf,
   workingSummary,
-  writeTool,
 } from "./whole-turn-fixture.ts";
 
-const usageOf = (input: number): { input: number; output: number; cacheRead: number; cacheWrite: number } => ({
-  input,
-  output: 10,
-  cacheRead: 0,
-  cacheWrite: 0,
-});
-
-const working: Summarizer = {
-  summarize: () => Promise.resolve({ summary: workingSummary(1), source: "works", usage: null }),
-};
-
-/** A window of 20,000 tokens, of which 15,000 may be used before it is compacted. */
-function scripted(script: ScriptedModel, given: Partial<AgentSessionsOptions> = {}) {
-  const events: WholeTurnEvent[] = [];
-  const store = given.store ?? createMemoryStore();
-  const sessions = createAgentSessions({
-    model: { chat: script, modelId: "claude-sonnet-4-5", windowTokens: 20_000, maxOutputTokens: 500 },
-    system: "Be kind.",
-    tools: [echoTool, writeTool],
-    summarizers: [working],
-    checkpoint: { enabled: false },
-    retry: { intervalSeconds: 0 },
-    onEvent: (event) => events.push(event),
-    ...given,
-    store,
-  });
-  return { store, sessions, events };
-}
-
 const textOf = (request: ScriptedModel["requests"][number] | undefined): string => JSON.stringify(request?.messages);
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
-}
-
-/** Words of about a thousand tokens. */
-const thousand = "these are the words of it ".repeat(165);
 
 describe("the order of a turn", () => {
   it("is message, compaction, call, and a checkpoint in the background; the call has the summary and answers the user [CMP-20, CMP-05, C56]", async () => {
     const script = createScriptedModel();
-    const { sessions, events } = scripted(script, {
+    const { sessions, events } = workingAgents(script, {
       memoryFlush: { enabled: false },
       compaction: { preferCheckpoint: false, background: false },
       checkpoint: {
@@ -70,11 +34,11 @@ describe("the order of a turn", () => {
     await using session = await sessions.open(key);
     for (let at = 0; at < 13; at++) {
       script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * (at + 1)) });
-      await session.runTurn(`Question ${at}: ${thousand}`);
+      await session.runTurn(`Question ${at}: ${thousandTokens}`);
     }
     events.length = 0;
     script.push({ text: "The last answer.", usage: usageOf(4000) });
-    const turn = await session.runTurn(`And the last question? ${thousand}`);
+    const turn = await session.runTurn(`And the last question? ${thousandTokens}`);
     expect(turn.text).toBe("The last answer.");
     await until(() => events.some(({ name }) => name === "checkpoint.written"));
     await sessions.close();
@@ -95,11 +59,11 @@ describe("the order of a turn", () => {
 
   it("what a session shows and says of its size is what the next request has, at once", async () => {
     const script = createScriptedModel();
-    const { sessions } = scripted(script, { memoryFlush: { enabled: false } });
+    const { sessions } = workingAgents(script, { memoryFlush: { enabled: false } });
     await using session = await sessions.open(key);
     for (let at = 0; at < 8; at++) {
       script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * (at + 1)) });
-      await session.runTurn(`Question ${at}: ${thousand}`);
+      await session.runTurn(`Question ${at}: ${thousandTokens}`);
     }
     const before = await session.messages();
     const result = await session.compact();
@@ -118,7 +82,7 @@ describe("a compaction that takes its time", () => {
     const script = createScriptedModel();
     let summaries = 0;
     const gate = Promise.withResolvers<void>();
-    const { sessions, store } = scripted(script, {
+    const { sessions, store } = workingAgents(script, {
       memoryFlush: { enabled: false },
       summarizers: [
         {
@@ -133,9 +97,9 @@ describe("a compaction that takes its time", () => {
     await using session = await sessions.open(key);
     for (let at = 0; at < 13; at++) {
       script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * (at + 1)) });
-      await session.runTurn(`Question ${at}: ${thousand}`);
+      await session.runTurn(`Question ${at}: ${thousandTokens}`);
     }
-    const first = session.runTurn(`The one that compacts ${thousand}`);
+    const first = session.runTurn(`The one that compacts ${thousandTokens}`);
     await until(() => summaries > 0);
     const second = session.runTurn("Said meanwhile");
     await using other = await sessions.open("agent:main:cli:direct:other");
@@ -154,7 +118,7 @@ describe("a compaction that takes its time", () => {
 
   it("ends with the turn when that is aborted, and nothing is written of it", async () => {
     const script = createScriptedModel();
-    const { sessions, store, events } = scripted(script, {
+    const { sessions, store, events } = workingAgents(script, {
       memoryFlush: { enabled: false },
       compaction: { background: false },
       summarizers: [{ summarize: () => new Promise(() => {}) }],
@@ -162,10 +126,10 @@ describe("a compaction that takes its time", () => {
     await using session = await sessions.open(key);
     for (let at = 0; at < 13; at++) {
       script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * (at + 1)) });
-      await session.runTurn(`Question ${at}: ${thousand}`);
+      await session.runTurn(`Question ${at}: ${thousandTokens}`);
     }
     const controller = new AbortController();
-    const running = session.runTurn(`The one that compacts ${thousand}`, { signal: controller.signal });
+    const running = session.runTurn(`The one that compacts ${thousandTokens}`, { signal: controller.signal });
     await until(() => events.some(({ name }) => name === "compaction.planned"));
     controller.abort();
     expect((await running).outcome).toBe("aborted");

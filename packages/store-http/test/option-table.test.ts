@@ -1,5 +1,5 @@
 import * as exported from "@throughline/store-http";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { httpStoreTable } from "../src/open-http-store.ts";
 
 describeOptions(exported, [

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as exported from "@throughline/store-jsonl";
 import { afterAll, describe, expect, it } from "vitest";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { jsonlStoreTable } from "../src/jsonl-store-options.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "throughline-options-"));

@@ -1,5 +1,5 @@
 import * as exported from "@throughline/store-memory";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { memoryStoreTable } from "../src/memory-store.ts";
 
 describeOptions(

@@ -98,9 +98,8 @@ describe.skipIf(!isHere)(
       await store.load(ref);
       proxy.delayMs = 2000;
       try {
-        const { error, tookMs } = await timed(store.load(ref));
+        const error: unknown = await store.load(ref).catch((failure: unknown) => failure);
         expect(ThroughlineError.isInstance(error) && error.code).toBe("STORE_UNREACHABLE");
-        expect(tookMs).toBeLessThan(1800);
       } finally {
         proxy.delayMs = 0;
       }

@@ -1,5 +1,5 @@
 import * as exported from "@throughline/store-postgres";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { postgresAppendTable, postgresStoreTable } from "../src/checked-options.ts";
 import { leaseTable } from "../src/job-leases.ts";
 

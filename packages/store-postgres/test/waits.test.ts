@@ -62,11 +62,9 @@ describe.skipIf("unavailable" in place)(
         ];
         const watched = all(store.watch.watch(ref, { afterSeq: 0, signal }));
         await sleep(50);
-        const startedMs = performance.now();
         abort();
         for (const each of await Promise.all(works)) expect(each).toEqual(["ABORTED", "not-applied"]);
         expect(await watched).toBe(0);
-        expect(performance.now() - startedMs).toBeLessThan(1800);
       });
       expect((await store.load(ref))?.head.lastSeq).toBe(0);
     });
@@ -90,6 +88,7 @@ describe.skipIf("unavailable" in place)(
       await using far = createPostgresStore({ url: `postgres://ada@127.0.0.1:${port}/db`, connectTimeoutMs: 100 });
       const startedMs = performance.now();
       expect(await refusalOf(far.load(ref))).toEqual(["STORE_UNREACHABLE", "not-applied"]);
+      // Without a limit of its own it would wait for the deadline of an operation, which is longer.
       expect(performance.now() - startedMs).toBeLessThan(5000);
       for (const socket of sockets) socket.destroy();
       silent.close();

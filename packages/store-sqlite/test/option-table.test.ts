@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as exported from "@throughline/store-sqlite";
 import * as worker from "@throughline/store-sqlite/worker";
 import { afterAll, describe, expect, it } from "vitest";
-import { describeOptions } from "../../../tools/describe-options.ts";
+import { describeOptions } from "@throughline/test-kit/options";
 import { restoreTable } from "../src/backup-store.ts";
 import { sqliteStoreTable } from "../src/sqlite-store-options.ts";
 import { workerStoreTable } from "../src/worker.ts";

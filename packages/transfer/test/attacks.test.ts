@@ -19,6 +19,7 @@ import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { exportAll, exportToFile, type ImportSource } from "@throughline/transfer";
 import { describe, expect, it } from "vitest";
+import { aroundCalls } from "@throughline/test-kit";
 import {
   exported,
   fixtureFolder,
@@ -46,18 +47,12 @@ function stateFolder(text: string | Uint8Array): FixtureFolder {
 /** Does something at the first call of a member of the store. */
 function meanwhile(store: SessionStore, name: "load" | "append" | "save", act: () => void): SessionStore {
   let isDone = false;
-  return new Proxy(store, {
-    get(target, member) {
-      const value: unknown = Reflect.get(target, member);
-      if (typeof value !== "function") return value;
-      return (...args: unknown[]): unknown => {
-        if (member === name && !isDone) {
-          isDone = true;
-          act();
-        }
-        return Reflect.apply(value, target, args);
-      };
-    },
+  return aroundCalls(store, (call) => {
+    if (call.name === name && !isDone) {
+      isDone = true;
+      act();
+    }
+    return call.run();
   });
 }
 

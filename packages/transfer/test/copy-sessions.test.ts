@@ -3,6 +3,7 @@ import { resetSession, type PayloadCodec, type SessionRef, type SessionStore } f
 import { systemRandom } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";
 import { copySessions, type CopyOptions } from "@throughline/transfer";
+import { aroundCalls } from "@throughline/test-kit";
 import {
   exported,
   fixtureFolder,
@@ -113,12 +114,9 @@ describe("copySessions", () => {
     const to = createMemoryStore({ limits: { batchRecords: 1 } });
     const abort = new AbortController();
     let appends = 0;
-    const counting = new Proxy(to, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name, target);
-        if (name === "append" && ++appends === 3) abort.abort();
-        return typeof member === "function" ? (member.bind(target) as unknown) : member;
-      },
+    const counting = aroundCalls(to, ({ name, run }) => {
+      if (name === "append" && ++appends === 3) abort.abort();
+      return run();
     });
     await expect(copy(from, counting, { refs: [imported], signal: abort.signal })).rejects.toMatchObject({
       code: "ABORTED",

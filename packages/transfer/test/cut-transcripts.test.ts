@@ -2,10 +2,11 @@ import { readFileSync, statSync, truncateSync } from "node:fs";
 import { copyRecords } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
-import type { AppendDraft, AppendOptions, SessionRef, SessionStore } from "@throughline/core";
+import type { SessionRef, SessionStore } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 import { copySessions } from "@throughline/transfer";
+import { aroundCalls, replaceMembers } from "@throughline/test-kit";
 import {
   exported,
   fixtureFolder,
@@ -67,15 +68,10 @@ describe("a transcript that is cut off behind a bulk writer", () => {
 function measured(): { readonly store: SessionStore; readonly batches: { records: number; bytes: number }[] } {
   const batches: { records: number; bytes: number }[] = [];
   const inner = createMemoryStore();
-  const append = (to: SessionRef, drafts: readonly AppendDraft[], options?: AppendOptions): unknown => {
-    batches.push({ records: drafts.length, bytes: JSON.stringify(drafts).length });
-    return inner.append(to, drafts, options);
-  };
-  const store = new Proxy(inner, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name, target);
-      if (name === "append") return append;
-      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+  const store = replaceMembers(inner, {
+    append(to, drafts, options) {
+      batches.push({ records: drafts.length, bytes: JSON.stringify(drafts).length });
+      return inner.append(to, drafts, options);
     },
   });
   return { store, batches };
@@ -149,12 +145,9 @@ describe("what is only partly there", () => {
 
     const to = createMemoryStore();
     const stop = new AbortController();
-    const counting = new Proxy(to, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name, target);
-        if (name === "append") stop.abort();
-        return typeof member === "function" ? (member.bind(target) as unknown) : member;
-      },
+    const counting = aroundCalls(to, ({ name, run }) => {
+      if (name === "append") stop.abort();
+      return run();
     });
     await expect(Array.fromAsync(copySessions(from, counting, { signal: stop.signal }))).rejects.toThrow();
     expect((await to.load(ref))!.entry["copyIncomplete"]).toBe(true);

@@ -5,6 +5,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { copySessions, exportAll } from "@throughline/transfer";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { aroundCalls } from "@throughline/test-kit";
 import { exported, fixtureFolder, header, importAll, jsonLines, message, sessionId } from "./fixture-folder.ts";
 
 const ref = { namespace: "", agentId: "main", key: "agent:main:main" };
@@ -45,15 +46,9 @@ function withoutReceipt({ importedFrom: _receipt, ...fields }: Readonly<Record<s
 /** Fails every write once so many have been made, as if the process had been killed. */
 function endingAfter(store: SessionStore, writes: number): SessionStore {
   let left = writes;
-  return new Proxy(store, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name);
-      if (typeof member !== "function") return member;
-      return (...args: unknown[]): unknown => {
-        if ((name === "append" || name === "save" || name === "move") && left-- <= 0) throw new Error("killed");
-        return Reflect.apply(member, target, args);
-      };
-    },
+  return aroundCalls(store, ({ name, run }) => {
+    if (["append", "save", "move"].includes(name) && left-- <= 0) throw new Error("killed");
+    return run();
   });
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { AppendDraft, AppendOptions, SessionRef, SessionStore, SourcedRecord } from "@throughline/core";
+import type { SessionRef, SessionStore, SourcedRecord } from "@throughline/core";
 import {
   exportSession,
   importPaths,
@@ -10,6 +10,7 @@ import {
   type ImportOptions,
   type ImportSource,
 } from "@throughline/transfer";
+import { replaceMembers } from "@throughline/test-kit";
 
 /** A directory that goes when the test does. */
 export interface FixtureFolder extends Disposable {
@@ -100,15 +101,7 @@ export function jsonLines(...values: readonly unknown[]): string {
 /** A store that fails every append after so many, as a process that was killed between two commits leaves it. */
 export function failingAfter(store: SessionStore, appends: number): SessionStore {
   let left = appends;
-  return new Proxy(store, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name, target);
-      if (name !== "append" || typeof member !== "function")
-        return typeof member === "function" ? (member.bind(target) as unknown) : member;
-      return (...given: [SessionRef, readonly AppendDraft[], AppendOptions?]) => {
-        if (left-- <= 0) return Promise.reject(new Error("killed"));
-        return target.append(...given);
-      };
-    },
+  return replaceMembers(store, {
+    append: (...given) => (left-- <= 0 ? Promise.reject(new Error("killed")) : store.append(...given)),
   });
 }

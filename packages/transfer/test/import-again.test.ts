@@ -3,9 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { AppendDraft, AppendOptions, SessionRef, SessionStore } from "@throughline/core";
+import type { SessionRef, SessionStore } from "@throughline/core";
 import { importPaths } from "@throughline/transfer";
 import { receiptOf } from "@throughline/transfer/internal";
+import { replaceMembers } from "@throughline/test-kit";
 import {
   exported,
   failingAfter,
@@ -303,15 +304,10 @@ describe("the counts", () => {
     for (let index = 0; index < 500; index++) appendFileSync(path, row.replace('"id":"m"', `"id":"m${index}"`));
     let largest = 0;
     const inner = createMemoryStore();
-    const store = new Proxy(inner, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name, target);
-        if (typeof member !== "function") return member;
-        if (name !== "append") return member.bind(target) as unknown;
-        return (to: SessionRef, drafts: readonly AppendDraft[], options?: AppendOptions) => {
-          largest = Math.max(largest, JSON.stringify(drafts).length);
-          return target.append(to, drafts, options);
-        };
+    const store = replaceMembers(inner, {
+      append(to, drafts, options) {
+        largest = Math.max(largest, JSON.stringify(drafts).length);
+        return inner.append(to, drafts, options);
       },
     });
     expect((await importAll(store, path)).map(({ records }) => records)).toEqual([501]);

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { importPaths, type ImportSource } from "@throughline/transfer";
+import { aroundCalls, replaceMembers } from "@throughline/test-kit";
 
 let root: string;
 
@@ -45,21 +46,16 @@ async function importAll(store: SessionStore): Promise<readonly ImportSource[]> 
 /** Says how many appends run at once, and lets each take a while. */
 function slow(store: SessionStore, onAppend: (running: number) => void = () => undefined): SessionStore {
   let running = 0;
-  return new Proxy(store, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name);
-      if (typeof member !== "function") return member;
-      if (name !== "append") return member.bind(target) as unknown;
-      return async (...args: unknown[]) => {
-        running += 1;
-        onAppend(running);
-        await new Promise((done) => setTimeout(done, 2));
-        try {
-          return (await Reflect.apply(member, target, args)) as unknown;
-        } finally {
-          running -= 1;
-        }
-      };
+  return replaceMembers(store, {
+    async append(...given) {
+      running += 1;
+      onAppend(running);
+      await new Promise((done) => setTimeout(done, 2));
+      try {
+        return await store.append(...given);
+      } finally {
+        running -= 1;
+      }
     },
   });
 }
@@ -89,17 +85,17 @@ describe("many sources", () => {
     // A session is being read from when its key is looked for to when its records are there.
     let [running, most] = [0, 0];
     const store = createMemoryStore();
-    const watched = new Proxy(store, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== "function") return member;
-        return async (...args: unknown[]) => {
-          if (name === "load") most = Math.max(most, ++running);
-          await new Promise((done) => setImmediate(done));
-          const result: unknown = await Reflect.apply(member, target, args);
-          if (name === "append") running -= 1;
-          return result;
-        };
+    const watched = replaceMembers(store, {
+      async load(...given) {
+        most = Math.max(most, ++running);
+        await new Promise((done) => setImmediate(done));
+        return store.load(...given);
+      },
+      async append(...given) {
+        await new Promise((done) => setImmediate(done));
+        const result = await store.append(...given);
+        running -= 1;
+        return result;
       },
     });
     const sources = await importAll(watched);
@@ -141,22 +137,16 @@ describe("many sources", () => {
     const store = createMemoryStore();
     let left = 25;
     let isRunning = 0;
-    const failing = new Proxy(store, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== "function") return member;
-        return async (...args: unknown[]) => {
-          isRunning += 1;
-          try {
-            if (name === "append" && --left < 0) {
-              throw new ThroughlineError("STORE_FULL", "The disk is full.", { outcome: "not-applied" });
-            }
-            return (await Reflect.apply(member, target, args)) as unknown;
-          } finally {
-            isRunning -= 1;
-          }
-        };
-      },
+    const failing = aroundCalls(store, async ({ name, run }) => {
+      isRunning += 1;
+      try {
+        if (name === "append" && --left < 0) {
+          throw new ThroughlineError("STORE_FULL", "The disk is full.", { outcome: "not-applied" });
+        }
+        return await run();
+      } finally {
+        isRunning -= 1;
+      }
     });
     await expect(importAll(failing)).rejects.toMatchObject({ code: "STORE_FULL" });
     expect(isRunning).toBe(0);

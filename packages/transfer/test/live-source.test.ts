@@ -7,6 +7,7 @@ import { receiptOf } from "@throughline/transfer/internal";
 import { type ImportFormat, type ImportSource } from "@throughline/transfer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { replaceMembers } from "@throughline/test-kit";
 import {
   exported,
   failingAfter,
@@ -334,17 +335,13 @@ describe("imports of a growing file that run at once", () => {
     await importNow(store, folder.at("x.jsonl"), "pi");
     appendFileSync(folder.at("x.jsonl"), "\n");
     let loads = 0;
-    const slow = new Proxy(store, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name, target);
-        if (typeof member !== "function") return member;
-        return async (...given: unknown[]): Promise<unknown> => {
-          if (name === "load" && ++loads === 2) {
-            appendFileSync(folder.at("x.jsonl"), jsonLines(label("k")));
-            await importNow(store, folder.at("x.jsonl"), "pi");
-          }
-          return (await Reflect.apply(member, target, given)) as unknown;
-        };
+    const slow = replaceMembers(store, {
+      async load(...given) {
+        if (++loads === 2) {
+          appendFileSync(folder.at("x.jsonl"), jsonLines(label("k")));
+          await importNow(store, folder.at("x.jsonl"), "pi");
+        }
+        return store.load(...given);
       },
     });
     const [overtaken] = await importAll(slow, folder.at("x.jsonl"), { from: "pi", key });

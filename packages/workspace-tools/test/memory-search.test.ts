@@ -179,11 +179,9 @@ describe("memory_search with hostile questions", () => {
       await using store = await open();
       const root = await workspace({ "memory/a.md": "a wombat, and __proto__ constructor\n" });
       const ref = await talk(store, "agent:main:main", ["wombat", "heron"]);
-      const startedMs = performance.now();
       const { isError, hits } = await ask({ root, store }, query, { ref });
       expect(isError).toBeUndefined();
       expect(hits.length).toBeLessThanOrEqual(5);
-      expect(performance.now() - startedMs).toBeLessThan(5000);
     });
   }
 

@@ -19,11 +19,8 @@ export const appendCases: readonly ConformanceCase[] = [
       const ref = await createSession(store, "a");
       for (const text of ["one", "two"]) await store.append(ref, [userDraft(text)]);
       await store.append(ref, [userDraft("three"), userDraft("four"), userDraft("five")]);
-      const texts = await readTexts(store, ref);
-      assert.deepEqual(
-        texts.filter((text) => ["one", "two", "three", "four"].includes(text)),
-        ["one", "two", "three", "four"],
-      );
+      const texts = (await readTexts(store, ref)).slice(0, 4);
+      assert.deepEqual(texts, ["one", "two", "three", "four"]);
     },
   },
   {

@@ -1,5 +1,5 @@
-import { hasErrorCode, type ThroughlineError } from "../packages/core/src/index.ts";
-import { wrongOptions, type OptionKind } from "../packages/core/src/internal.ts";
+import { hasErrorCode, type ThroughlineError } from "@throughline/core";
+import { wrongOptions, type OptionKind } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
 /** A call that checks its options with a table. */
@@ -79,4 +79,40 @@ async function errorOf(work: () => unknown): Promise<Pick<ThroughlineError, "cod
 
 function isIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/** A call that checks its options without a table. */
+export interface CheckedValues {
+  readonly name: string;
+  /** Options that must be there besides the one that is tried. @default none */
+  readonly needed?: Readonly<Record<string, unknown>>;
+  /** Of each option values of another type or out of range. */
+  readonly wrong: Readonly<Record<string, readonly unknown[]>>;
+  call(options: never): unknown;
+}
+
+/** Drives the options of calls wrong that have no table: each value given, a name that is nearly one, and no object. */
+export function describeWrongValues(calls: readonly CheckedValues[]): void {
+  describe.each(calls)("$name()", ({ name, needed = {}, wrong, call }) => {
+    const refused = (message: unknown): unknown => expect.objectContaining({ code: "INPUT_INVALID", message });
+    it.each(Object.entries(wrong).flatMap(([option, values]) => values.map((value) => [option, value] as const)))(
+      "refuses `%s`: %j",
+      (option, value) => {
+        const options = { ...needed, [option]: value };
+        const message = expect.stringMatching(new RegExp(`^${name}\\(\\): \`${option}[^\`]*\` must be `));
+        expect(() => call(options as never)).toThrow(refused(message) as Error);
+      },
+    );
+
+    it.each(Object.keys(wrong))("names the option that a misspelling of `%s` means", (option) => {
+      const misspelt = `${option}s`;
+      const message = `${name}(): \`${misspelt}\` is not an option; did you mean`;
+      expect(() => call({ ...needed, [misspelt]: 1 } as never)).toThrow(message);
+    });
+
+    it("refuses options that are no object", () => {
+      for (const options of [5, "text", null, []])
+        expect(() => call(options as never)).toThrow(refused(expect.any(String)) as Error);
+    });
+  });
 }

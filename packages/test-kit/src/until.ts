@@ -1,0 +1,11 @@
+/**
+ * Waits for a condition, and never for a time. Asked anew after each millisecond at the earliest.
+ * @throws {Error} with the text of the condition, when it does not hold after 20 seconds
+ */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + 20_000;
+  while (!(await isSo())) {
+    if (performance.now() > deadlineMs) throw new Error(`it never came to be: ${isSo.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
