@@ -55,7 +55,7 @@ export function describeOptions(
         expect(problems).toEqual([]);
       });
 
-      it(`${name} refuses what is no object in the place of its options`, async () => {
+      it(`${name} refuses options that are not an object`, async () => {
         for (const options of [null, 7, "text", []]) {
           const error = await errorOf(() => call(options as never));
           expect([error.code, error.message]).toEqual([code, expect.stringContaining("must be an object")]);

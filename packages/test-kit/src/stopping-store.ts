@@ -10,7 +10,7 @@ export interface StoppingStore {
   wake(): void;
 }
 
-/** A node that stops at its next append with records, before the store has it, and goes on when it is told to. */
+/** A node that stops at its next append with records, before the store has it, and goes on at `wake`. */
 export function stoppingStore(store: SessionStore): StoppingStore {
   const stopped = Promise.withResolvers<void>();
   const woken = Promise.withResolvers<void>();

@@ -1,5 +1,5 @@
 /**
- * Waits for a condition, and never for a time. Asked anew after each millisecond at the earliest.
+ * Waits for a condition, and never for a time. Asked again after a millisecond.
  * @throws {Error} with the text of the condition, when it does not hold after 20 seconds
  */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {

@@ -30,7 +30,7 @@ export interface ModelRecord {
 }
 
 /** The answer to a keyed append, and the drafts it was given for. */
-export interface ModelKeyedAppend {
+interface ModelKeyedAppend {
   readonly drafts: readonly AppendDraft[];
   readonly answer: ModelAppendAnswer;
 }
