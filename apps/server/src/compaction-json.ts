@@ -1,6 +1,13 @@
 import type { CompactionResult } from "@throughline/compaction";
-import type { CompactionPlan, NothingReason, NothingToCompact } from "@throughline/compaction/internal";
-import { readWindow, type SessionRef, type SessionStore } from "@throughline/core";
+import {
+  readCompactionDetails,
+  type CompactionPlan,
+  type NothingReason,
+  type NothingToCompact,
+} from "@throughline/compaction/internal";
+import { readWindow } from "@throughline/core";
+import type { SessionRecord, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { refused } from "@throughline/core/store";
 import type { SessionNames } from "./json-shapes.ts";
 
 /** A compaction as `--json` and the routes show it. What was only planned, or came to nothing, has no record. */
@@ -75,6 +82,61 @@ export async function compactionRow(
     provider,
     needsRetry,
   };
+}
+
+/** How many of the newest records are looked through for a compaction with a key. */
+const mostLookedThrough = 20_000;
+
+/**
+ * The compaction that an earlier request with the same key made, as it was answered then; null for none.
+ * @param recordId a text for the key, `-`, a text for the body
+ * @throws {ThroughlineError} IDEMPOTENCY_MISMATCH when the key was used for another body
+ */
+export async function compactionByKey(
+  store: SessionStore,
+  { ref, sessionId }: SessionState,
+  recordId: string,
+): Promise<CompactionRow | null> {
+  const ofKey = recordId.slice(0, recordId.lastIndexOf("-") + 1);
+  const options = { order: "descending", limit: mostLookedThrough, payload: "head" } as const;
+  for await (const { records } of store.read(ref, options)) {
+    const found = records.find(({ id }) => id.startsWith(ofKey));
+    if (found === undefined) continue;
+    if (found.id !== recordId || found.type !== "compaction")
+      throw refused("IDEMPOTENCY_MISMATCH", "The idempotency key was used for another compaction.", { id: found.id });
+    for await (const page of store.read(ref, { afterSeq: found.seq - 1, limit: 1 }))
+      for (const { seq, record } of page.records) return rowOfRecord(store, { ref, sessionId }, seq, record);
+  }
+  return null;
+}
+
+async function rowOfRecord(
+  store: SessionStore,
+  { ref, sessionId }: Pick<SessionState, "ref" | "sessionId">,
+  seq: number,
+  record: SessionRecord,
+): Promise<CompactionRow> {
+  const { id, firstKeptEntryId, tokensBefore, tokensAfter, messagesRemoved } = record;
+  const details = readCompactionDetails(record["details"]);
+  return {
+    ...unknown,
+    key: ref.key,
+    sessionId,
+    state: "compacted",
+    id: String(id),
+    seq,
+    firstKeptSeq: await seqOf(store, ref, String(firstKeptEntryId)),
+    tokensBefore: numberOf(tokensBefore),
+    tokensAfter: numberOf(tokensAfter),
+    messagesRemoved: numberOf(messagesRemoved),
+    source: details?.source ?? null,
+    provider: details?.provider ?? null,
+    needsRetry: details?.needsRetry ?? null,
+  };
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" ? value : null;
 }
 
 /** The seq of the first message that is kept, which the window holds. */

@@ -14,6 +14,7 @@ import { createReadinessCheck } from "./operations/readiness.ts";
 import { createServerLog } from "./operations/request-log.ts";
 import { createGateway, uploadMs } from "./gateway/gateway.ts";
 import { upstreamsOf } from "./gateway/gateway-options.ts";
+import { createUsageMeter } from "./operations/usage-meter.ts";
 import { createServerMetrics } from "./operations/server-metrics.ts";
 import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
@@ -21,7 +22,7 @@ import type { SameSite } from "./security/host-check.ts";
 import { createRateLimits } from "./security/rate-limits.ts";
 import { createTokenStore, type TokenStore } from "./security/token-store.ts";
 import type { ServerContext } from "./server-context.ts";
-import { defaultLimits, type ServerOptions } from "./server-options.ts";
+import { defaultAuditDays, defaultLimits, type ServerOptions } from "./server-options.ts";
 import { createSummaries } from "./summaries.ts";
 import { version as ownVersion } from "./version.ts";
 
@@ -64,6 +65,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     nowMs: monotonicMs,
     onFailure: (error) => log.failed("The store cannot be reached.", error),
   });
+  const usage = createUsageMeter(opened, clock, (error) =>
+    log.failed("The bytes of a namespace could not be counted.", error),
+  );
+  metrics.registry.gauge(
+    "throughline_namespace_record_bytes",
+    "Bytes of the records of a namespace with a token, counted in the background.",
+    () => Array.from(usage.all(tokens.namespaces()), ([namespace, value]) => ({ labels: { namespace }, value })),
+  );
   const summaries = createSummaries(store, clock, options.summaries);
   const gateway =
     upstreams === null ? null : createGateway({ upstreams, store, clock, log, metrics: metrics.registry });
@@ -73,7 +82,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     hub,
     streams,
     tokens,
-    audit: createAuditLog(store, nowMs),
+    audit: createAuditLog(store, nowMs, options.auditDays ?? defaultAuditDays),
+    usage,
     summaries,
     document: () => (document ??= JSON.stringify(apiDocument())),
     onChanged: (ref) => gateway?.forget(ref),
@@ -119,6 +129,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     await gateway?.close();
     streams.close();
     hub.close();
+    usage.close();
     metrics.close();
     await store.close();
     throw error;
@@ -146,6 +157,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     clearInterval(refreshing);
     streams.close();
     hub.close();
+    usage.close();
     metrics.close();
     await summaries.checkpointer.close();
     try {

@@ -5,6 +5,7 @@ import type { CursorSeal } from "./http/seal-cursor.ts";
 import type { AuditLog } from "./security/audit-log.ts";
 import type { TokenStore } from "./security/token-store.ts";
 import type { ServerLimits } from "./server-options.ts";
+import type { UsageMeter } from "./operations/usage-meter.ts";
 import type { Summaries } from "./summaries.ts";
 
 /** What every request of a server shares. */
@@ -18,6 +19,7 @@ export interface ServerContext {
   readonly streams: OpenStreams;
   readonly tokens: TokenStore;
   readonly audit: AuditLog;
+  readonly usage: UsageMeter;
   readonly summaries: Summaries;
   /** The document of the API, as JSON. */
   document(): string;

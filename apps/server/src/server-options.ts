@@ -38,6 +38,8 @@ export const defaultLimits: ServerLimits = Object.freeze({
   failedTokensPerMinute: 10,
 });
 
+export const defaultAuditDays = 365;
+
 export interface ServerOptions {
   /** Opens the store of the sessions, which the server closes. What the store announces goes to the listener. */
   readonly openStore: (onEvent: SessionEventListener) => SessionStore | Promise<SessionStore>;
@@ -62,6 +64,8 @@ export interface ServerOptions {
   readonly logLevel?: LogLevel;
   /** While draining, how long connections are still taken, so that a balancer sees it, in milliseconds. @default 0 */
   readonly drainDelayMs?: number;
+  /** How long events of the audit log are kept, in days; 0: for ever. Whole months are removed. @default 365 */
+  readonly auditDays?: number;
   /** Called when requests have ended, before the store is closed. */
   readonly onStopping?: (tokens: TokenStore) => Promise<void>;
   /** Who writes summaries and checkpoints. @default rules, without a model */

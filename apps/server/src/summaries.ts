@@ -18,6 +18,8 @@ export interface SummaryOptions {
 /** Compacts sessions and makes checkpoints when a request asks for it. */
 export interface Summaries {
   readonly compactor: Compactor;
+  /** One whose compaction has this id, so that a repeat finds it. */
+  compactorOf(recordId: string): Compactor;
   readonly checkpointer: Checkpointer;
   /** Keeps the vocabularies that requests have needed. */
   readonly estimator: TokenEstimator;
@@ -43,6 +45,8 @@ export function createSummaries(store: SessionStore, clock: Clock, options: Summ
       return made;
     },
     compactor: createCompactor({ store, clock, summarizers, extractive, ...settings }),
+    compactorOf: (recordId) =>
+      createCompactor({ store, clock, summarizers, extractive, ids: { next: () => recordId }, ...settings }),
     checkpointer: createCheckpointer({ store, clock, writers, owner }),
   };
 }

@@ -240,6 +240,20 @@ describe("summaries", () => {
     expect((await ask("GET", "long/records?role=user&limit=500")).body["count"]).toBe(30);
   });
 
+  it("are given again to a repeat with the same key, whatever came since", async () => {
+    await serving.begin("keyed", talk);
+    const compact = (key: string, body = { window: 8000 }): Promise<Answered> =>
+      serving.ask("POST", "/sessions/keyed/compact", { body, headers: { "idempotency-key": key } });
+    const first = await compact("one");
+    expect(first.body).toMatchObject({ state: "compacted", source: "extractive", messagesRemoved: expect.any(Number) });
+    await serving.ask("POST", "/sessions/keyed/records", { body: { drafts: [message("user", "More.")] } });
+    expect((await compact("one")).body).toEqual(first.body);
+    const other = await compact("one", { window: 9000 });
+    expect([other.status, other.body["code"]]).toEqual([422, "IDEMPOTENCY_MISMATCH"]);
+    const items = (await ask("GET", "keyed/records?limit=500")).body["items"] as readonly { readonly type: string }[];
+    expect(items.filter(({ type }) => type === "compaction")).toHaveLength(1);
+  });
+
   it("are refused while a turn runs", async () => {
     await serving.begin("turning", talk);
     await ask("POST", "turning/turns", { owner: "a" });

@@ -82,6 +82,12 @@ const { area, settings } = tableOf({
       default: 20_000,
     },
     {
+      key: "auditDays",
+      description: "How long events of the audit log are kept, in days; whole months are removed. 0: for ever.",
+      kind: { type: "integer", min: 0, max: 36_500 },
+      default: 365,
+    },
+    {
       key: "drainDelayMs",
       description: "How long a server that was asked to stop still takes connections, so that a balancer sees it.",
       kind: { type: "integer", min: 0, max: 600_000 },

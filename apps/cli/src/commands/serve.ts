@@ -22,6 +22,7 @@ import {
 } from "../server/server-file.ts";
 import type { ServerFile } from "../server/server-file.ts";
 import { baseUrlVariable, gatewayOptions } from "../server/gateway-options.ts";
+import { serverSummaries } from "../server/server-summaries.ts";
 import { version } from "../version.ts";
 
 /** Of the token that a server makes for the programs of its own home. */
@@ -59,6 +60,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
         return store;
       },
       version,
+      summaries: serverSummaries(context),
       log: { write: (line) => void host.stderr.write(line) },
       logLevel: logLevelOf(context),
       onStopping: async (tokens) => {
@@ -108,6 +110,7 @@ function serverOptions(
     trustedProxies: listOf("trustProxy"),
     ...(cursorKey === null ? {} : { cursorKey: Buffer.from(String(cursorKey), "hex") }),
     drainDelayMs: numberOf("drainDelayMs"),
+    auditDays: numberOf("auditDays"),
     limits: {
       requestsPerMinute: numberOf("requestsPerMinute"),
       requestBurst: numberOf("requestBurst"),

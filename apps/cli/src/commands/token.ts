@@ -112,7 +112,7 @@ async function openTokens(context: CommandContext, purpose: "read" | "write"): P
   const store = await context.openStore(purpose);
   const nowMs = (): number => systemClock.nowMs();
   const tokens = createTokenStore(store, nowMs);
-  const audit = createAuditLog(store, nowMs);
+  const audit = createAuditLog(store, nowMs, 0);
   const common = { by: "cli", agentId: null, requestId: null };
   return {
     list: () => tokens.list(),

@@ -1,6 +1,7 @@
 /** Names of one label set: what would make more series than anybody reads goes to `other`. */
 const mostValues = 200;
 
+/** Names and values. */
 type Labels = Readonly<Record<string, string>>;
 
 interface Series {
@@ -18,14 +19,20 @@ interface Family {
   readonly series: Map<string, Series>;
   readonly seen: Map<string, Set<string>>;
   /** Asked when the metrics are written. */
-  readonly read: (() => number) | null;
+  readonly read: (() => number | readonly Measured[]) | null;
+}
+
+/** A value of a gauge that has labels. */
+export interface Measured {
+  readonly labels: Labels;
+  readonly value: number;
 }
 
 /** Numbers about a running server in the text format of Prometheus. */
 export interface Metrics {
   counter(name: string, help: string): (labels?: Labels, by?: number) => void;
-  /** Reads a value when it is asked for. */
-  gauge(name: string, help: string, read: () => number): void;
+  /** Reads a value, or one for each set of labels, when it is asked for. */
+  gauge(name: string, help: string, read: () => number | readonly Measured[]): void;
   histogram(name: string, help: string, bounds: readonly number[]): (labels: Labels, value: number) => void;
   text(): string;
 }
@@ -86,7 +93,7 @@ function escapeLabel(value: string): string {
 
 function familyText(name: string, { type, help, bounds, series, read }: Family): string {
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
-  if (read !== null) lines.push(`${name} ${read()}`);
+  if (read !== null) lines.push(...readLines(name, read()));
   for (const { labels, value, buckets, sum } of series.values()) {
     const own = labels === "" ? "" : `{${labels}}`;
     if (buckets === null) {
@@ -99,4 +106,12 @@ function familyText(name: string, { type, help, bounds, series, read }: Family):
     lines.push(`${name}_bucket{${more}le="+Inf"} ${value}`, `${name}_sum${own} ${sum}`, `${name}_count${own} ${value}`);
   }
   return `${lines.join("\n")}\n`;
+}
+
+function readLines(name: string, found: number | readonly Measured[]): readonly string[] {
+  if (typeof found === "number") return [`${name} ${found}`];
+  return found.map(({ labels, value }) => {
+    const text = Object.entries(labels).map(([label, of]) => `${label}="${escapeLabel(of)}"`);
+    return `${name}{${text.join(",")}} ${value}`;
+  });
 }

@@ -198,6 +198,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const { ids, ...options } = body;
       await context.audit.write({ ...auditOf(at, view, id), action: "redact", details: { key: at.key, ids } });
       const { seqs } = await view.store(at.agentId).redact(at, ids, options);
+      context.usage.forget(at);
       return json(200, { kind: "redaction", seqs });
     },
   }),

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { json, list } from "../http/answer.ts";
 import { present } from "../http/present.ts";
 import { decodeSegment } from "../http/session-segment.ts";
+import { usedBytes } from "../operations/usage-meter.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { diagnosisJson } from "../json-shapes.ts";
 import { blockSchema, diagnosisSchema, statsSchema } from "../schemas/reading.ts";
@@ -84,6 +85,8 @@ export const readingRoutes: readonly RouteDefinition[] = [
     method: "GET",
     path: "/stats",
     summary: "Counts what is in the namespace, from the index of the store.",
+    description:
+      "`recordBytes` are the bytes of all records, counted in the background at most once a minute and at `countedAtMs`; both are null until the first count has ended. There are no quotas.",
     scope: "read",
     query: z.strictObject({ agent: sessionQuery.agent }),
     answers: { 200: { description: "The counts.", schema: statsSchema } },
@@ -95,7 +98,12 @@ export const readingRoutes: readonly RouteDefinition[] = [
       const totals = await sessionTotals(store, { namespace: view.namespace, ...agent, signal });
       const { name, defaultDurability } = context.store.capabilities;
       const searchLag = context.store.search === undefined ? null : await context.store.search.lag();
-      return json(200, { kind: "stats", storeName: name, defaultDurability, ...totals, searchLag });
+      const usage = await context.usage.of(view.namespace);
+      const counted = {
+        recordBytes: usage === null ? null : usedBytes(usage, agentId),
+        countedAtMs: usage === null ? null : usage.atMs,
+      };
+      return json(200, { kind: "stats", storeName: name, defaultDurability, ...totals, ...counted, searchLag });
     },
   }),
   route({

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { listCheckpoints } from "@throughline/checkpoint";
 import type { CompactionRequest } from "@throughline/compaction";
 import { loadExisting, readWindow, ThroughlineError, type SessionRef, type SessionState } from "@throughline/core";
@@ -5,7 +6,7 @@ import { refused, sessionRefText } from "@throughline/core/store";
 import { withinMemory } from "@throughline/queries/internal";
 import { emptyCalibration, readCalibration } from "@throughline/tokens";
 import { z } from "zod";
-import { compactionRow, plannedCompaction, type CompactionRow } from "../compaction-json.ts";
+import { compactionByKey, compactionRow, plannedCompaction, type CompactionRow } from "../compaction-json.ts";
 import { measureContext, namedModel, nextContext } from "../context-size.ts";
 import { json, list, type Answer } from "../http/answer.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
@@ -13,6 +14,7 @@ import { checkpointJson, plannedCheckpointJson, type SessionNames } from "../jso
 import { checkpointSchema, compactionSchema } from "../schemas/reading.ts";
 import { sessionQuery } from "../schemas/session.ts";
 import { listOf, queryInteger } from "../schemas/values.ts";
+import { idempotencyKeyOf } from "./append-options.ts";
 import { mostPageRecords } from "./store-routes.ts";
 
 const summarySchema = z.strictObject({
@@ -79,17 +81,19 @@ export const summaryRoutes: readonly RouteDefinition[] = [
     path: "/sessions/{session}/compact",
     summary: "Replaces the older part of a conversation by a summary. The log keeps every record.",
     description:
-      "A second request for the same session waits for the first and shares its result. A repeat finds nothing more to compact: `state` is `nothing`. Without a configured model the summary is extracted by rules.",
+      "A second request for the same session waits for the first and shares its result. A repeat with the same `idempotency-key` answers with the compaction that the first made; without a key it finds nothing more to compact, and `state` is `nothing`. Without a configured model the summary is extracted by rules.",
     scope: "write",
+    headers: { "idempotency-key": "1 to 200 visible ASCII characters" },
     query: z.strictObject(sessionQuery),
     body: { schema: summarySchema, isOptional: true },
     answers: { 200: { description: "What was done, or would be.", schema: compactionSchema } },
-    errors,
+    errors: [...errors, "IDEMPOTENCY_MISMATCH"],
     handle: async (request) => {
       const at = request.ref();
       if (request.body?.dryRun === true) return json(200, await compactionOf(request, at));
       const { model = null, window = null } = request.body ?? {};
-      const what = JSON.stringify(["compact", sessionRefText(at), model, window]);
+      const { idempotencyKey: key = null } = idempotencyKeyOf(request);
+      const what = JSON.stringify(["compact", sessionRefText(at), model, window, key]);
       // A client that goes away cancels nothing.
       return json(200, await request.context.summaries.once(what, () => compactionOf(request, at)));
     },
@@ -106,7 +110,7 @@ interface Measured {
   readonly compaction: CompactionRequest;
 }
 
-type SummaryRequest = Pick<ApiRequest<unknown, SummaryBody>, "view" | "context" | "body">;
+type SummaryRequest = Pick<ApiRequest<unknown, SummaryBody>, "view" | "context" | "body" | "header">;
 
 /** The session, and how large its next request is. @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_ARCHIVED */
 async function measured({ context, view, body }: SummaryRequest, at: SessionRef): Promise<Measured> {
@@ -130,15 +134,28 @@ async function measured({ context, view, body }: SummaryRequest, at: SessionRef)
 async function compactionOf(request: SummaryRequest, at: SessionRef): Promise<CompactionRow> {
   const { context, body } = request;
   const { state, compaction } = await measured(request, at);
-  const { compactor } = context.summaries;
+  const { summaries } = context;
   if (body?.dryRun === true)
-    return plannedCompaction(context.store, at, namesOf(state), await compactor.plan(at, compaction));
+    return plannedCompaction(context.store, at, namesOf(state), await summaries.compactor.plan(at, compaction));
+  const recordId = keyedCompactionId(request);
+  const earlier = recordId === null ? null : await compactionByKey(context.store, state, recordId);
+  if (earlier !== null) return earlier;
+  const compactor = recordId === null ? summaries.compactor : summaries.compactorOf(recordId);
   const { turn } = state.head;
   const busy = (): ThroughlineError => refused("SESSION_BUSY", "A turn is running in the session.", { turn });
   if (turn !== null && turn.leaseUntilMs > context.clock.nowMs()) throw busy();
   const result = await compactor.compact(at, compaction);
   if (result.kind === "busy") throw busy();
   return compactionRow(context.store, at, namesOf(state), result);
+}
+
+/** The id that a compaction with an idempotency key gets: the key, and behind it the body. Null without a key. */
+function keyedCompactionId(request: SummaryRequest): string | null {
+  const { idempotencyKey: key } = idempotencyKeyOf(request);
+  const { model = null, window = null } = request.body ?? {};
+  const hashed = (value: unknown, length: number): string =>
+    createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, length);
+  return key === undefined ? null : `compaction-${hashed(key, 24)}-${hashed([model, window], 8)}`;
 }
 
 async function checkpointAnswer(

@@ -47,7 +47,7 @@ export const auditSchema: z.ZodObject = z
   .looseObject({
     kind: z.literal("audit"),
     seq,
-    action: z.enum(["token.create", "token.revoke", "redact", "purge", "drain", "refused"]),
+    action: z.enum(["token.create", "token.revoke", "redact", "purge", "drain", "refused", "audit.remove"]),
     atMs,
     by: z.string().describe("the id of the token that asked, or `cli`"),
     namespace: z.string().nullable(),

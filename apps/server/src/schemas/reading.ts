@@ -178,6 +178,8 @@ export const statsSchema: z.ZodObject = z
     archivedSessions: count,
     records: count,
     messages: count,
+    recordBytes: countOrNull.describe("of all records, forks included"),
+    countedAtMs: countOrNull,
     firstAtMs: countOrNull,
     lastAtMs: countOrNull,
     searchLag: countOrNull,

@@ -54,6 +54,8 @@ export interface TokenStore {
   list(): Promise<readonly TokenInfo[]>;
   /** Reads what other processes made and revoked. */
   refresh(): Promise<void>;
+  /** Namespaces of the tokens that are valid, as far as they are known here. */
+  namespaces(): ReadonlySet<string>;
   /** The token with this text as far as is known here, also one that has expired or was revoked; null for none. */
   find(text: string): TokenInfo | null;
 }
@@ -117,6 +119,11 @@ export function createTokenStore(store: SessionStore, nowMs: () => number): Toke
       return Array.from(tokens.values(), infoOf);
     },
     refresh,
+    namespaces() {
+      const valid = Array.from(tokens.values()).filter((token) => isValidToken(token, nowMs()));
+      // A token of all namespaces names one with each request; the one without a name is always there.
+      return new Set(valid.map(({ namespace }) => (namespace === "*" ? "" : namespace)));
+    },
     find(text) {
       const parsed = parseToken(text);
       const token = parsed === null ? undefined : tokens.get(parsed.id);
