@@ -14,7 +14,7 @@ export interface Usage {
 export interface UsageMeter {
   /** The newest count of a namespace; waits for the first one, but not long. Null: it is not there yet. */
   of(namespace: string): Promise<Usage | null>;
-  /** Bytes of each of these namespaces that was counted, and begins to count them anew where that is due. */
+  /** Bytes of each of these namespaces that was counted, and counts again where that is due. */
   all(namespaces: Iterable<string>): ReadonlyMap<string, number>;
   /** The records of a session were removed or made smaller. */
   forget(ref: SessionRef): void;
@@ -25,7 +25,7 @@ export interface UsageMeter {
 const freshMs = 60_000;
 /** So long a request waits for a count. */
 const waitMs = 500;
-/** A counting pass rests for so many times the time of its last step: it takes at most a twentieth of a core. */
+/** A counting pass rests for 19 times the time of its last step: it takes at most a twentieth of a core. */
 const restFactor = 19;
 /** The most namespaces that are remembered; the one that was asked for least recently goes first. */
 const mostNamespaces = 200;
