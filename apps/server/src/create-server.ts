@@ -75,7 +75,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   );
   const summaries = createSummaries(store, clock, options.summaries);
   const gateway =
-    upstreams === null ? null : createGateway({ upstreams, store, clock, log, metrics: metrics.registry });
+    upstreams === null || options.gateway === undefined
+      ? null
+      : await createGateway(options.gateway, { upstreams, store, clock, log, metrics: metrics.registry });
   let document: string | null = null;
   const context: ServerContext = {
     store,

@@ -4,7 +4,7 @@ import {
   type ProviderSimulator,
   type ProviderSimulatorOptions,
 } from "@throughline/provider-simulator";
-import type { ServerOptions } from "@throughline/server";
+import type { GatewayOptions, ServerOptions } from "@throughline/server";
 import { serve, type Serving } from "./serving.ts";
 
 /** A gateway in front of a simulated provider. */
@@ -36,6 +36,7 @@ export interface FoundCall {
 export async function serveGateway(
   options: ProviderSimulatorOptions = {},
   more: Partial<ServerOptions> = {},
+  own: Partial<GatewayOptions> = {},
 ): Promise<GatewayServing> {
   const simulator = createProviderSimulator(options);
   const ownSimulator = createProviderSimulator(options);
@@ -47,7 +48,7 @@ export async function serveGateway(
       [`own-${api}`, { baseUrl: ownSimulator.url, api, credentials: "caller" as const }],
     ]),
   );
-  const serving = await serve({ gateway: { upstreams }, ...more });
+  const serving = await serve({ gateway: { upstreams, ...own }, ...more });
   const names = Object.keys(upstreams).map((name) => `gateway:${name}` as const);
   const token = await serving.tokenOf({ namespace: "", scopes: ["read", ...names] });
   const listed = async (): Promise<readonly FoundCall[]> => {

@@ -42,5 +42,18 @@ export const gatewaySettings: SettingTable = tableOf({
       },
       default: {},
     },
+    {
+      key: "onStoreDown",
+      description:
+        "While the store is away: spool keeps calls in files of the home and stores them later, refuse takes no calls, pass passes them on without a record.",
+      kind: { type: "choice", choices: ["spool", "refuse", "pass"] },
+      default: "spool",
+    },
+    {
+      key: "spoolBytes",
+      description: "What all files of calls that wait for the store may take together.",
+      kind: { type: "integer", min: 1, max: 1_000_000_000_000 },
+      default: 1_073_741_824,
+    },
   ],
 });

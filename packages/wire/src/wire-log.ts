@@ -45,6 +45,8 @@ export class WireLog {
   readonly #calls = new Map<string, RecordedCall>();
   readonly #replies = new Map<string, WireNode>();
 
+  readonly #exchanges = new Set<string>();
+
   /** The hash of the tools in the newest request; null for none. */
   tools: string | null = null;
 
@@ -93,6 +95,7 @@ export class WireLog {
   }
 
   #applyExchange(id: string, data: ExchangeData): void {
+    this.#exchanges.add(id);
     if (this.#repeatsRedacted(data)) this.outdated.push(id);
     this.addForms(data);
     for (const entry of data.frame)
@@ -124,6 +127,11 @@ export class WireLog {
 
   node(id: string): WireNode | null {
     return this.#nodes.get(id) ?? null;
+  }
+
+  /** Whether a call is stored, by the id of its exchange. */
+  hasExchange(id: string): boolean {
+    return this.#exchanges.has(id);
   }
 
   /** The newest attempt with a body. */

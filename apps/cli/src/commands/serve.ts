@@ -35,9 +35,9 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   const valueOf = (key: string): SettingValue => context.settings.find((setting) => setting.key === key)?.value ?? null;
   if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "http")
     throw usageError("serve needs a store of its own; another server has the one of --store.");
-  const gateway = gatewayOptions(valueOf, host.environment);
-  const options = { ...serverOptions(valueOf), ...(gateway === null ? {} : { gateway }) };
   const home = resolve(host.workingDirectory, String(valueOf("home")));
+  const gateway = gatewayOptions(valueOf, host.environment, home);
+  const options = { ...serverOptions(valueOf), ...(gateway === null ? {} : { gateway }) };
   assertClosed(home);
   const tokenFile = valueOf("server.tokenFile");
   const mounted = tokenFile === null ? null : readToken(resolve(host.workingDirectory, String(tokenFile)));

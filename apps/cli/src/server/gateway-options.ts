@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { SettingValue } from "@throughline/core/internal";
 import type { GatewayOptions, UpstreamApi, UpstreamOptions } from "@throughline/server";
 import { usageError } from "../error-report.ts";
@@ -14,12 +15,18 @@ interface UpstreamSetting {
 export function gatewayOptions(
   valueOf: (key: string) => SettingValue,
   environment: Readonly<Record<string, string | undefined>>,
+  home: string,
 ): GatewayOptions | null {
   // The configuration is checked: each entry has the shape of its setting.
   const setting = valueOf("gateway.upstreams") as unknown as Readonly<Record<string, UpstreamSetting>>;
   const upstreams = Object.entries(setting);
   if (upstreams.length === 0) return null;
-  return { upstreams: Object.fromEntries(upstreams.map(([name, one]) => [name, upstreamOf(name, one, environment)])) };
+  return {
+    upstreams: Object.fromEntries(upstreams.map(([name, one]) => [name, upstreamOf(name, one, environment)])),
+    onStoreDown: valueOf("gateway.onStoreDown") as NonNullable<GatewayOptions["onStoreDown"]>,
+    spoolFolder: join(home, "spool"),
+    spoolBytes: Number(valueOf("gateway.spoolBytes")),
+  };
 }
 
 function upstreamOf(

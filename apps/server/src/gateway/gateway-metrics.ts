@@ -12,6 +12,8 @@ export interface GatewayMetrics {
   added(ms: number): void;
   tokens(upstream: string, classes: Readonly<Record<string, number>>): void;
   unrecorded(reason: string): void;
+  /** Bytes of calls that wait for the store. */
+  spool(read: () => number): void;
 }
 
 const seconds: readonly number[] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 1];
@@ -32,5 +34,6 @@ export function createGatewayMetrics(registry: Metrics): GatewayMetrics {
       for (const [name, count] of Object.entries(classes)) if (count > 0) tokens({ upstream, class: name }, count);
     },
     unrecorded: (reason) => unrecorded({ reason }),
+    spool: (read) => registry.gauge("throughline_gateway_spool_bytes", "Calls that wait for the store.", read),
   };
 }

@@ -22,6 +22,15 @@ export interface UpstreamOptions {
 /** Providers by name: the first part of the path of their requests. */
 export interface GatewayOptions {
   readonly upstreams: Readonly<Record<string, UpstreamOptions>>;
+  /**
+   * While the store is away: `spool` keeps calls in files and stores them later. `refuse` takes no calls. `pass` passes them
+   * on without a record. @default "spool" with a `spoolFolder`, else "pass"
+   */
+  readonly onStoreDown?: "spool" | "refuse" | "pass";
+  /** The folder of these files, which no other process uses. */
+  readonly spoolFolder?: string;
+  /** All files together may take this. @default 1 GiB */
+  readonly spoolBytes?: number;
 }
 
 /** An upstream as requests use it. */
@@ -70,6 +79,20 @@ export function upstreamsOf({ upstreams }: GatewayOptions): ReadonlyMap<string, 
       return [name, { name, url, basePath, api, credentials, apiKey, sharedResources }];
     }),
   );
+}
+
+const defaultSpoolBytes = 1024 ** 3;
+
+/** Where calls wait for the store; null: nowhere. @throws {ThroughlineError} CONFIG_INVALID */
+export function spoolOf({
+  spoolFolder: folder,
+  onStoreDown = folder === undefined ? "pass" : "spool",
+  spoolBytes: mostBytes = defaultSpoolBytes,
+}: GatewayOptions): { readonly folder: string; readonly mostBytes: number } | null {
+  if (onStoreDown !== "spool") return null;
+  if (folder === undefined)
+    throw invalid("gateway.onStoreDown is spool, and there is no folder for it.", "gateway.onStoreDown");
+  return { folder, mostBytes };
 }
 
 function invalid(message: string, key: string): ThroughlineError {

@@ -1,24 +1,38 @@
-import { createHash, randomBytes } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { randomBytes } from "node:crypto";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { type Clock, hasErrorCode, type SessionRef, type SessionStore } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
-import { bodyText, readReply, splitRequest, type ReadReply, type SplitRequest, type WireApi } from "@throughline/wire";
 import { readBody } from "../http/read-body.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { TokenInfo } from "../security/token-store.ts";
-import { AnswerCopy, mostCopied, unpacked } from "./answer-copy.ts";
+import { AnswerCopy, unpacked } from "./answer-copy.ts";
+import {
+  answerOf,
+  type Came,
+  copyOf,
+  errorOf,
+  fitting,
+  keptQuery,
+  outcomeOf,
+  replyOf,
+  type SentCall,
+} from "./call-facts.ts";
 import type { EndedCall } from "./call-record.ts";
 import { sessionOfHeader } from "./choose-session.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
-import type { Upstream } from "./gateway-options.ts";
+import { type GatewayOptions, spoolOf, type Upstream } from "./gateway-options.ts";
 import { isUnsafePath, ruleOf } from "./gateway-path.ts";
 import { assertGatewayScope, assertOwnIds, scopeOf, tokenText } from "./gateway-rights.ts";
 import { writeProviderError } from "./provider-error.ts";
 import { keptHeaders, requestHeaders, responseHeaders } from "./raw-headers.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
+import type { GatewayScope } from "./session-lookup.ts";
 import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
+import { createCallKeeper } from "./keep-calls.ts";
+import { endOf } from "./terminal-event.ts";
+import { within } from "./within.ts";
 
 /** Passes requests on to providers, and stores the calls among them. */
 export interface Gateway {
@@ -29,6 +43,8 @@ export interface Gateway {
   refuse(upstream: Upstream, request: IncomingMessage, response: ServerResponse, error: unknown): void;
   /** What is known of a session may be wrong: something else changed it. */
   forget(ref: SessionRef): void;
+  /** Whether calls wait for the store. */
+  readonly isWaiting: boolean;
   /** Stores what waits, and lets go of connections. */
   close(): Promise<void>;
 }
@@ -56,16 +72,22 @@ const bodyBytes = 32 * 1024 * 1024;
 export const uploadMs: number = 300_000;
 /** How long an answer that is there waits for the name of its session. */
 const mostNameWaitMs = 50;
-const mostErrorBytes = 64 * 1024;
-const mostUnknownBytes = 16 * 1024;
+/** How long a call waits for the store before it is refused, where it is not passed on without one. */
+const mostStoreWaitMs = 5000;
 /** How long what leads to a session is kept. */
 const lookupMs = 7 * 24 * 3_600_000;
 const pruneEveryMs = 3_600_000;
 
-export function createGateway({ upstreams, store, clock, log, metrics: registry }: GatewayParts): Gateway {
+export async function createGateway(
+  options: GatewayOptions,
+  { upstreams, store, clock, log, metrics: registry }: GatewayParts,
+): Promise<Gateway> {
+  const spool = spoolOf(options);
+  const isRefusing = options.onStoreDown === "refuse";
   const connections = createUpstreamConnections();
   const metrics = createGatewayMetrics(registry);
   const recorder = new Recorder({ store, clock });
+  const keeper = await createCallKeeper({ recorder, metrics, log, spool });
   const prune = (): void => {
     recorder.lookup
       .prune(clock.nowMs() - lookupMs)
@@ -73,16 +95,18 @@ export function createGateway({ upstreams, store, clock, log, metrics: registry 
   };
   const pruning = setInterval(prune, pruneEveryMs);
   pruning.unref();
-  const storing = new Set<Promise<void>>();
+  const storing = new Set<Promise<unknown>>();
 
-  const keep = (work: Promise<void>): void => {
+  const keep = (work: Promise<boolean>): Promise<boolean> => {
     const kept = work
       .catch((error: unknown) => {
-        metrics.unrecorded(hasErrorCode(error, "FORBIDDEN") ? "refused" : "store");
+        metrics.unrecorded("failed");
         log.failed("A call of the gateway could not be stored.", error);
+        return false;
       })
       .finally(() => storing.delete(kept));
     storing.add(kept);
+    return kept;
   };
 
   const answer = async ({ upstream, request, response, authenticate }: GatewayRequest): Promise<void> => {
@@ -114,9 +138,14 @@ export function createGateway({ upstreams, store, clock, log, metrics: registry 
     const headers = requestHeaders(request, isOwnCredential);
     if (isOwnCredential) headers.push(...credentialOf(upstream));
     const sentMs = monotonicMs();
-    const answered = connections.send(upstream, { method, target, headers, body }, gone.signal);
-    // It is awaited below; until then nobody hears of a failure.
-    answered.catch(() => {});
+    const send = (): Promise<IncomingMessage> => {
+      const answered = connections.send(upstream, { method, target, headers, body }, gone.signal);
+      // It is awaited below; until then nobody hears of a failure.
+      answered.catch(() => {});
+      return answered;
+    };
+    // The upstream is not kept waiting for what is stored, unless nothing may pass without it.
+    const early = isRefusing ? null : send();
     const recordId = `call-${randomBytes(15).toString("base64url")}`;
     const copied = await copyOf(api, body, encoding);
     const sent: SentCall | null =
@@ -137,32 +166,49 @@ export function createGateway({ upstreams, store, clock, log, metrics: registry 
     const call =
       sent === null
         ? null
-        : { sent, open: recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId) };
+        : {
+            sent,
+            body,
+            scope,
+            mayWrite,
+            headers: request.headers,
+            // Behind calls that wait for the store, a call waits too.
+            open: keeper.isWaiting
+              ? null
+              : recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId),
+          };
+    if (isRefusing && call?.open != null) await assertBegun(call.open);
     if (api !== null && call === null) metrics.unrecorded("unreadable");
     let outgoing: IncomingMessage;
     try {
-      outgoing = await answered;
+      outgoing = await (early ?? send());
     } catch (error) {
-      if (call !== null) keep(storeCall(call, { error }));
+      if (call !== null) void keep(storeCall(call, { error }));
       if (hasErrorCode(error, "ABORTED")) return void response.destroy();
       throw error;
     }
     const firstByteMs = clock.nowMs();
     const headMs = monotonicMs();
-    const session = call === null ? null : await within(call.open.session, mostNameWaitMs);
+    const session = call?.open == null ? null : await nameOf(call.open);
     const addedMs = monotonicMs() - headMs + sentMs - beganMs;
     writeHead(response, outgoing, { session, call: call === null ? null : recordId, addedMs });
     metrics.added(addedMs);
     const copy = new AnswerCopy();
-    const end = await relayBody(outgoing, response, (chunk) => {
-      if (call !== null) copy.take(chunk);
+    let kept: Promise<boolean> | null = null;
+    const store = (end: RelayEnd): Promise<boolean> =>
+      (kept ??= call === null ? Promise.resolve(true) : keep(storeCall(call, { outgoing, copy, end, firstByteMs })));
+    const end = await relayBody(outgoing, response, {
+      onChunk: (chunk) => {
+        if (call !== null) copy.take(chunk);
+      },
+      hold: isRefusing && call !== null ? { isLast: endOf(outgoing), until: () => store("whole") } : null,
     });
-    if (call !== null) keep(storeCall(call, { outgoing, copy, end, firstByteMs }));
-    else metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: end });
+    void store(end);
+    if (call === null) metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: end });
   };
 
   /** Stores what came of a call, and counts it. */
-  async function storeCall({ sent, open }: RecordedCall, came: Came): Promise<void> {
+  async function storeCall({ sent, body, ...rest }: RecordedCall, came: Came): Promise<boolean> {
     const { split, ...facts } = sent;
     const answer = answerOf(came);
     const isError = answer.status < 200 || answer.status >= 300;
@@ -183,7 +229,15 @@ export function createGateway({ upstreams, store, clock, log, metrics: registry 
       errorBody: errorOf(came, isError ? text : (reply?.error ?? null)),
       unknownEvents: fitting(reply?.unknown ?? []),
     };
-    await open.end(ended, reply);
+    const type = "copy" in came ? (came.outgoing.headers["content-type"] ?? "") : "";
+    const plain = facts.requestEncoding === null ? body : await unpacked(body, facts.requestEncoding);
+    return keeper.keep({
+      ...rest,
+      call: ended,
+      body: plain ?? body,
+      read: reply,
+      reply: text === null || isError ? null : { type, text },
+    });
   }
 
   return {
@@ -197,49 +251,57 @@ export function createGateway({ upstreams, store, clock, log, metrics: registry 
       if (isUnread) setTimeout(() => request.socket.destroy(), 1000).unref();
     },
     forget: (ref) => recorder.forget(ref),
+    get isWaiting() {
+      return keeper.isWaiting;
+    },
     async close() {
       clearInterval(pruning);
       connections.close();
       while (storing.size > 0) await Promise.allSettled(storing);
-      await recorder.settled();
+      await keeper.close();
+      // What is in the spool may still be tried: the next process stores it.
+      await (keeper.isWaiting ? within(recorder.settled(), mostStoreWaitMs) : recorder.settled());
     },
   };
 }
 
-/** What is known of a call before there is an answer. */
-interface SentCall extends Omit<EndedCall, keyof AnswerFacts | "outcome" | "endedMs" | "errorBody" | "unknownEvents"> {
-  readonly split: SplitRequest;
+/** @throws {ThroughlineError} STORE_UNREACHABLE where the request cannot be stored in time, FORBIDDEN */
+async function assertBegun({ session }: OpenCall): Promise<void> {
+  try {
+    if ((await within(session, mostStoreWaitMs)) !== null) return;
+  } catch (cause) {
+    if (hasErrorCode(cause, "FORBIDDEN")) throw cause;
+    throw refused(
+      "STORE_UNREACHABLE",
+      "The call cannot be stored, so it is not passed on.",
+      { retryAfterMs: 1000 },
+      cause,
+    );
+  }
+  throw refused("STORE_UNREACHABLE", "The call cannot be stored in time, so it is not passed on.", {
+    retryAfterMs: 1000,
+  });
+}
+
+/** The session of a call, where it is known by the time that the answer is there. */
+async function nameOf({ session }: OpenCall): Promise<string | null> {
+  try {
+    return await within(session, mostNameWaitMs);
+  } catch {
+    // Whoever stores the call reports it.
+    return null;
+  }
 }
 
 /** A call that is recorded. */
 interface RecordedCall {
   readonly sent: SentCall;
-  readonly open: OpenCall;
-}
-
-type AnswerFacts = Pick<EndedCall, "status" | "responseHeaders" | "firstByteMs" | "responseSha256" | "responseBytes">;
-
-/** What came of a call: an answer, or why there was none. */
-type Came =
-  | {
-      readonly outgoing: IncomingMessage;
-      readonly copy: AnswerCopy;
-      readonly end: RelayEnd;
-      readonly firstByteMs: number;
-    }
-  | { readonly error: unknown };
-
-function answerOf(came: Came): AnswerFacts {
-  if (!("copy" in came))
-    return { status: 0, responseHeaders: {}, firstByteMs: null, responseSha256: "", responseBytes: 0 };
-  const { outgoing, copy, firstByteMs } = came;
-  return {
-    status: outgoing.statusCode ?? 0,
-    responseHeaders: keptHeaders(outgoing, "response"),
-    firstByteMs,
-    responseSha256: copy.sha256,
-    responseBytes: copy.bytes,
-  };
+  readonly body: Buffer;
+  readonly scope: GatewayScope;
+  readonly mayWrite: boolean;
+  readonly headers: IncomingHttpHeaders;
+  /** Null: it waits behind others for the store. */
+  readonly open: OpenCall | null;
 }
 
 /** The path below the upstream's name without the query, and with it. */
@@ -250,62 +312,9 @@ function pathOf({ name }: Upstream, { url = "" }: IncomingMessage): { readonly p
   return { path: path === "" ? "/" : path, target: path === "" ? `/${target}` : target };
 }
 
-async function copyOf(
-  api: WireApi | null,
-  body: Buffer,
-  encoding: string | undefined,
-): Promise<Pick<SentCall, "api" | "split" | "requestSha256"> | null> {
-  if (api === null) return null;
-  const plain = await unpacked(body, encoding);
-  const text = plain === null || plain.length > mostCopied ? null : bodyText(plain);
-  const split = text === null ? null : splitRequest(api, text);
-  if (plain === null || split === null || split.units.length === 0) return null;
-  return { api, split, requestSha256: createHash("sha256").update(plain).digest("hex") };
-}
-
-function replyOf(api: WireApi, { headers }: IncomingMessage, text: string, split: SplitRequest): ReadReply {
-  const model = split.member("model");
-  return readReply(
-    api,
-    headers["content-type"] ?? "",
-    text,
-    typeof model === "string" && model !== "" ? model : undefined,
-  );
-}
-
-function outcomeOf(came: Came, isError: boolean, reply: ReadReply | null): EndedCall["outcome"] {
-  if (!("copy" in came)) return hasErrorCode(came.error, "ABORTED") ? "aborted" : "failed";
-  if (came.end === "aborted") return "aborted";
-  if (isError) return "failed";
-  if (came.end === "cut") return "partial";
-  // An answer that is too large to be read ended all the same.
-  if (reply === null || reply.isEnded) return reply?.error == null ? "answered" : "failed";
-  return reply.error === null ? "partial" : "failed";
-}
-
-function errorOf(came: Came, text: string | null): string | null {
-  if ("error" in came) return came.error instanceof Error ? came.error.message : null;
-  return text === null ? null : text.slice(0, mostErrorBytes);
-}
-
-function fitting(events: readonly string[]): readonly string[] {
-  let bytes = 0;
-  return events.filter((event) => (bytes += event.length) <= mostUnknownBytes);
-}
-
 function credentialOf({ api, apiKey }: Upstream): readonly string[] {
   if (apiKey === null) return [];
   return api === "anthropic" ? ["x-api-key", apiKey] : ["authorization", `Bearer ${apiKey}`];
-}
-
-const secretNames = /key|token|secret|sign|pass|auth|cred/i;
-
-/** The query as it is stored: what may be a secret is left out. */
-function keptQuery(target: string): string {
-  const mark = target.indexOf("?");
-  if (mark === -1) return "";
-  const parts = target.slice(mark + 1, mark + 1 + 2048).split("&");
-  return parts.filter((part) => !secretNames.test(part.split("=")[0] ?? "")).join("&");
 }
 
 function writeHead(
@@ -325,20 +334,4 @@ function writeHead(
   response.sendDate = false;
   response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
   response.flushHeaders();
-}
-
-/** What a promise gives within a time; null where it takes longer or fails. */
-async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } catch {
-    // Whoever stores the call reports it.
-    return null;
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -11,7 +11,7 @@ import {
   type ReplyPlan,
   unitIds,
 } from "@throughline/wire";
-import { callRecords, type EndedCall } from "./call-record.ts";
+import { callRecords, type EndedCall, exchangeIdOf } from "./call-record.ts";
 import { type ChosenSession, chooseSession, type SessionRequest } from "./choose-session.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
 import { createSessionLookup, type SessionLookup } from "./session-lookup.ts";
@@ -69,10 +69,11 @@ export class Recorder {
   open(request: SessionRequest, recordId: string): OpenCall {
     const { scope } = request;
     const begun = this.#queues.run(JSON.stringify(scope), () => this.#begin(request, recordId));
+    const session = begun.then(({ chosen }) => chosen.ref.key);
     // Whoever waits for it hears of a failure; nobody has to.
-    begun.catch(() => {});
+    session.catch(() => {});
     return {
-      session: begun.then(({ chosen }) => chosen.ref.key),
+      session,
       end: (call, reply) => this.#end(request, begun, call, reply),
     };
   }
@@ -90,9 +91,9 @@ export class Recorder {
     const running = this.#running.get(runningKey);
     const before = running ?? (again === null || again.outcome === "answered" ? null : again);
     const named = { callId: before?.callId ?? recordId, attempt: before === null ? 0 : before.attempt + 1 };
-    this.#running.set(runningKey, { ...named, count: (running?.count ?? 0) + 1 });
     const begun: BegunCall = { chosen, ...named, runningKey, match: chosen.match };
     await this.#write(request, begun, session, () => []);
+    this.#running.set(runningKey, { ...named, count: (running?.count ?? 0) + 1 });
     return begun;
   }
 
@@ -124,6 +125,8 @@ export class Recorder {
         const session = (await this.#logs.read(ref)) ?? (await this.#create(ref, chosen.entry));
         let planned: ReplyPlan | null = null;
         await this.#write(request, known, session, (plan, { log }) => {
+          // An earlier attempt to store it may have succeeded, although nobody heard of it.
+          if (log.hasExchange(exchangeIdOf(call.recordId))) return [];
           const draft = reply?.draft ?? null;
           planned = draft === null ? null : planReply(log, call.api, plan.tip, draft);
           const message = (draft?.message ?? null) as (AssistantMessage & { readonly responseId?: string }) | null;

@@ -80,30 +80,55 @@ function gone(cause: unknown): Error {
 /** How the body of an answer ended. */
 export type RelayEnd = "whole" | "cut" | "aborted";
 
-/**
- * Passes the body of an answer on, each chunk as it comes and no faster than the client takes it. What `onChunk` does comes
- * behind the write, so that the client never waits for it.
- */
+export interface RelayOptions {
+  /** Called with each chunk behind its write, so that the client never waits for it. */
+  readonly onChunk: (chunk: Buffer) => void;
+  /** What a client may take for the end is held back `until` something is done; false breaks the answer off. */
+  readonly hold: { readonly isLast: (chunk: Buffer) => boolean; readonly until: () => Promise<boolean> } | null;
+}
+
+/** Behind the last event of an answer comes nothing: more than this is not held back. */
+const mostHeld = 1024 * 1024;
+
+/** Passes the body of an answer on, each chunk as it comes and no faster than the client takes it. */
 export function relayBody(
   answer: IncomingMessage,
   response: ServerResponse,
-  onChunk: (chunk: Buffer) => void,
+  { onChunk, hold }: RelayOptions,
 ): Promise<RelayEnd> {
   return new Promise((resolve) => {
     let isOver = false;
+    let held: Buffer[] = [];
+    let heldBytes = 0;
     const end = (how: RelayEnd): void => {
       if (isOver) return;
       isOver = true;
       resolve(how);
     };
+    const release = (): void => {
+      for (const chunk of held) response.write(chunk);
+      held = [];
+    };
     answer.on("data", (chunk: Buffer) => {
-      if (!response.write(chunk)) answer.pause();
+      if (hold !== null && (hold.isLast(chunk) || held.length > 0) && heldBytes <= mostHeld) {
+        held.push(chunk);
+        heldBytes += chunk.length;
+        if (heldBytes > mostHeld) release();
+      } else if (!response.write(chunk)) answer.pause();
       onChunk(chunk);
     });
     response.on("drain", () => answer.resume());
     answer.on("end", () => {
-      response.end();
-      end("whole");
+      const finish = (isKept: boolean): void => {
+        if (!isKept) response.destroy();
+        else {
+          release();
+          response.end();
+        }
+        end(isKept ? "whole" : "cut");
+      };
+      if (hold === null) finish(true);
+      else void hold.until().then(finish);
     });
     // The length was a lie, or the connection broke: the client sees a broken answer as it would without us.
     answer.on("error", () => {

@@ -25,6 +25,19 @@ const productHeaders: readonly string[] = [
   "x-litellm-session-id",
 ];
 
+const naming: readonly string[] = [
+  ...productHeaders,
+  "throughline-session",
+  "x-claude-code-agent-id",
+  "x-claude-code-compaction",
+  "x-codex-turn-metadata",
+];
+
+/** Of the headers of a request those that say which conversation it belongs to. */
+export function sessionHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return Object.fromEntries(naming.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+}
+
 /** The conversation that a request names by a header of its program, or in its body; null where it names none. */
 export function namedSession(headers: IncomingHttpHeaders, split: SplitRequest | null): NamedSession | null {
   const codex = fieldsOf(headers["x-codex-turn-metadata"]);

@@ -154,7 +154,7 @@ async function authenticate(
 }
 
 async function answerProbe(
-  { readiness }: RequestHandlers,
+  { readiness, gateway }: RequestHandlers,
   path: string,
   { method }: IncomingMessage,
   response: ServerResponse,
@@ -162,8 +162,9 @@ async function answerProbe(
 ): Promise<void> {
   trace.route = path;
   if (method !== "GET" && method !== "HEAD") throw methodRefused(["GET", "HEAD"]);
-  const word = path === "/healthz" ? "ok" : await readiness.state();
-  const status = word === "ok" || word === "ready" ? 200 : 503;
+  const state = path === "/healthz" ? "ok" : await readiness.state();
+  const status = state === "ok" || state === "ready" ? 200 : 503;
+  const word = state === "ready" && gateway?.isWaiting === true ? "degraded" : state;
   const answer = { kind: "text", status, type: "text/plain; charset=utf-8", body: `${word}\n` } as const;
   await writeAnswer(response, answer, { requestId: trace.id });
 }

@@ -1,0 +1,135 @@
+import { type ErrorCode, hasErrorCode } from "@throughline/core";
+import { bodyText, type ReadReply, readReply, splitRequest } from "@throughline/wire";
+import type { ServerLog } from "../operations/request-log.ts";
+import type { GatewayMetrics } from "./gateway-metrics.ts";
+import type { OpenCall, Recorder } from "./recorder.ts";
+import { sessionHeaders } from "./session-ids.ts";
+import { Spool, type SpooledCall } from "./spool.ts";
+import { within } from "./within.ts";
+
+/** A call that has ended, as it is stored and as it is spooled. */
+export interface CallToKeep extends SpooledCall {
+  /** Null: what came before it waits already, so nothing of it was stored when it began. */
+  readonly open: OpenCall | null;
+  readonly read: ReadReply | null;
+}
+
+/** Stores calls, or keeps them elsewhere while the store is away. */
+export interface CallKeeper {
+  /** Whether calls wait for the store. */
+  readonly isWaiting: boolean;
+  /** Resolves with whether the call is kept: stored, or in the spool. */
+  keep(call: CallToKeep): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** How long the store may take before a call is in the spool as well. */
+const spoolAfterMs = 2000;
+
+const awayCodes: readonly ErrorCode[] = [
+  "STORE_UNREACHABLE",
+  "STORE_LOCKED",
+  "STORE_OVERLOADED",
+  "STORE_READ_ONLY",
+  "STORE_FULL",
+  "STORE_IO",
+  "STORE_CLOSED",
+  "SESSION_BUSY",
+];
+
+export function isStoreAway(error: unknown): boolean {
+  return awayCodes.some((code) => hasErrorCode(error, code));
+}
+
+interface KeeperParts {
+  readonly recorder: Recorder;
+  readonly metrics: GatewayMetrics;
+  readonly log: ServerLog;
+  /** Null: what cannot be stored is counted. */
+  readonly spool: { readonly folder: string; readonly mostBytes: number } | null;
+}
+
+export async function createCallKeeper({ recorder, metrics, log, spool: place }: KeeperParts): Promise<CallKeeper> {
+  const lost = (reason: string, error: unknown): false => {
+    metrics.unrecorded(reason);
+    log.failed("A call of the gateway could not be stored.", error);
+    return false;
+  };
+  const spool =
+    place === null
+      ? null
+      : await Spool.open({
+          ...place,
+          isAway: isStoreAway,
+          record: (call) => recordSpooled(recorder, call),
+          onFailed: (error, file) => {
+            metrics.unrecorded("spool-failed");
+            log.failed(`A call in the spool could not be stored; its file is ${JSON.stringify(file)}.`, error);
+          },
+        });
+  if (spool !== null) metrics.spool(() => spool.bytes);
+
+  const store = async ({ open, call, read }: CallToKeep): Promise<void> => {
+    if (open === null) throw new RangeError("A call that was not opened is spooled.");
+    await open.end(call, read);
+  };
+  const spooled = async (call: CallToKeep, running: Promise<unknown> | null): Promise<boolean> => {
+    try {
+      await (spool as Spool).add({ ...call, headers: sessionHeaders(call.headers) }, running);
+      return true;
+    } catch (error) {
+      // It may be stored all the same: then nothing is lost.
+      if (
+        running !== null &&
+        (await running.then(
+          () => true,
+          () => false,
+        ))
+      )
+        return true;
+      return lost("spool", error);
+    }
+  };
+  return {
+    get isWaiting() {
+      return spool?.isWaiting === true;
+    },
+    async keep(call) {
+      if (call.open === null) return spooled(call, null);
+      const stored = store(call);
+      stored.catch(() => {});
+      try {
+        if (
+          spool === null ||
+          (await within(
+            stored.then(() => true),
+            spoolAfterMs,
+          )) !== null
+        ) {
+          await stored;
+          return true;
+        }
+      } catch (error) {
+        if (spool !== null && isStoreAway(error)) return spooled(call, null);
+        return lost(hasErrorCode(error, "FORBIDDEN") ? "refused" : "store", error);
+      }
+      return spooled(call, stored);
+    },
+    close: async () => spool?.close(),
+  };
+}
+
+async function recordSpooled(
+  recorder: Recorder,
+  { scope, headers, mayWrite, call, body, reply }: SpooledCall,
+): Promise<void> {
+  const text = bodyText(body);
+  const split = text === null ? null : splitRequest(call.api, text);
+  if (split === null) throw new RangeError("The spooled request has no messages.");
+  const { requestSha256, recordId } = call;
+  const model = split.member("model");
+  const named = typeof model === "string" && model !== "" ? model : undefined;
+  const read: ReadReply | null = reply === null ? null : readReply(call.api, reply.type, reply.text, named);
+  const open = recorder.open({ scope, headers, split, requestSha256, mayWrite }, recordId);
+  await open.end(call, read);
+}

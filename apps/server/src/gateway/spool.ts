@@ -1,0 +1,204 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { refused } from "@throughline/core/store";
+import type { IncomingHttpHeaders } from "node:http";
+import type { EndedCall } from "./call-record.ts";
+import type { GatewayScope } from "./session-lookup.ts";
+
+/** A call that has ended and waits for the store, with all that its record is made of. */
+export interface SpooledCall {
+  readonly scope: GatewayScope;
+  /** Those that name a session; never a credential. */
+  readonly headers: IncomingHttpHeaders;
+  readonly mayWrite: boolean;
+  readonly call: EndedCall;
+  /** The body of the request, unpacked. */
+  readonly body: Buffer;
+  /** The answer, as far as a reply is read from it; null: it is none. */
+  readonly reply: { readonly type: string; readonly text: string } | null;
+}
+
+export interface SpoolOptions {
+  /** Made when there is none, for this user alone. */
+  readonly folder: string;
+  /** All files together may take this. */
+  readonly mostBytes: number;
+  /** Stores a call, also one that is stored already. */
+  readonly record: (call: SpooledCall) => Promise<void>;
+  /** Whether an error says that the store is away, so that the same call may be stored later. */
+  readonly isAway: (error: unknown) => boolean;
+  /** Called for a file that cannot be stored, which stays beside the others under another name. */
+  readonly onFailed: (error: unknown, file: string) => void;
+}
+
+const suffix = ".call";
+const retryMs = 1000;
+/** How often a call that fails for another reason than an absent store is tried. */
+const mostTries = 3;
+
+/** Calls in files of their own while the store is away, stored in their order once it is back. */
+export class Spool {
+  readonly #options: SpoolOptions;
+  /** Names in order, with their sizes. */
+  readonly #files = new Map<string, number>();
+  /** Calls that the store may still take by itself: the file is read after that. */
+  readonly #running = new Map<string, Promise<unknown>>();
+  readonly #closing = new AbortController();
+  #count = 0;
+  #draining: Promise<void> | null = null;
+  #bytes = 0;
+
+  private constructor(options: SpoolOptions) {
+    this.#options = options;
+  }
+
+  /** Opens the folder, and begins to store what an earlier process left there. @throws Error of the system */
+  static async open(options: SpoolOptions): Promise<Spool> {
+    const { folder } = options;
+    const spool = new Spool(options);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (const name of (await readdir(folder)).toSorted()) {
+      // A file that was not renamed was never acknowledged.
+      if (name.endsWith(".tmp")) await rm(join(folder, name), { force: true });
+      if (name.endsWith(suffix)) spool.#take(name, (await stat(join(folder, name))).size);
+    }
+    spool.#drain();
+    return spool;
+  }
+
+  get isWaiting(): boolean {
+    return this.#files.size > 0;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Resolves once the call is on the disk.
+   *
+   * @param running the attempt to store it that is under way; it may still succeed
+   * @throws {ThroughlineError} STORE_FULL where the files take as much as they may; Error of the system
+   */
+  async add(call: SpooledCall, running: Promise<unknown> | null): Promise<void> {
+    const { folder, mostBytes } = this.#options;
+    const bytes = bytesOf(call);
+    if (this.#bytes + bytes.length > mostBytes)
+      throw refused("STORE_FULL", `The spool holds ${this.#bytes} of ${mostBytes} bytes.`, { folder });
+    const order = `${String(call.call.startedMs).padStart(15, "0")}-${String(this.#count++).padStart(9, "0")}`;
+    const name = `${order}-${call.call.recordId}${suffix}`;
+    this.#bytes += bytes.length;
+    const temporary = join(folder, `${name}.tmp`);
+    try {
+      const file = await open(temporary, "wx", 0o600);
+      try {
+        await file.writeFile(bytes);
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, join(folder, name));
+    } catch (error) {
+      this.#bytes -= bytes.length;
+      await rm(temporary, { force: true });
+      throw error;
+    }
+    this.#bytes -= bytes.length;
+    this.#take(name, bytes.length);
+    if (running !== null) this.#running.set(name, running);
+    this.#drain();
+  }
+
+  /** What is not stored yet stays for the next process. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#draining;
+  }
+
+  #take(name: string, bytes: number): void {
+    this.#files.set(name, bytes);
+    this.#bytes += bytes;
+  }
+
+  #drain(): void {
+    this.#draining ??= this.#storeAll().finally(() => (this.#draining = null));
+  }
+
+  async #storeAll(): Promise<void> {
+    const { signal } = this.#closing;
+    for (let tries = 1; !signal.aborted;) {
+      const [name] = [...this.#files.keys()].toSorted();
+      if (name === undefined) return;
+      const failure = await this.#storeFile(name);
+      if (failure === null) {
+        await this.#remove(name);
+        tries = 1;
+        continue;
+      }
+      const { error } = failure;
+      if (!this.#options.isAway(error) && ++tries > mostTries) {
+        await this.#setAside(name, error);
+        tries = 1;
+      } else await waited(retryMs, signal);
+    }
+  }
+
+  /** Null once it is stored. */
+  async #storeFile(name: string): Promise<{ readonly error: unknown } | null> {
+    try {
+      await this.#running.get(name);
+      if (this.#running.delete(name)) return null;
+    } catch {
+      // The file is stored in place of that attempt.
+      this.#running.delete(name);
+    }
+    try {
+      await this.#options.record(callOf(await readFile(join(this.#options.folder, name))));
+      return null;
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  async #remove(name: string): Promise<void> {
+    await rm(join(this.#options.folder, name), { force: true });
+    this.#bytes -= this.#files.get(name) ?? 0;
+    this.#files.delete(name);
+  }
+
+  async #setAside(name: string, error: unknown): Promise<void> {
+    const aside = `${name}.failed`;
+    await rename(join(this.#options.folder, name), join(this.#options.folder, aside)).catch(() => {});
+    this.#bytes -= this.#files.get(name) ?? 0;
+    this.#files.delete(name);
+    this.#options.onFailed(error, aside);
+  }
+}
+
+/** A line of JSON, the body, the text of the answer. */
+function bytesOf({ body, reply, ...facts }: SpooledCall): Buffer {
+  const head = { v: 1, ...facts, bodyBytes: body.length, replyType: reply?.type ?? null };
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body, Buffer.from(reply?.text ?? "")]);
+}
+
+/** @throws {RangeError} for a file that is not whole */
+function callOf(bytes: Buffer): SpooledCall {
+  const end = bytes.indexOf(0x0a);
+  if (end === -1) throw new RangeError("The file has no head.");
+  const { v, bodyBytes, replyType, ...facts } = JSON.parse(bytes.toString("utf8", 0, end)) as Omit<
+    SpooledCall,
+    "body" | "reply"
+  > & { readonly v: unknown; readonly bodyBytes: number; readonly replyType: string | null };
+  const body = bytes.subarray(end + 1, end + 1 + bodyBytes);
+  if (v !== 1 || body.length !== bodyBytes) throw new RangeError("The file is not whole, or of another version.");
+  const text = bytes.toString("utf8", end + 1 + bodyBytes);
+  return { ...facts, body, reply: replyType === null ? null : { type: replyType, text } };
+}
+
+function waited(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

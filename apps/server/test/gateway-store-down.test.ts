@@ -1,0 +1,230 @@
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Anthropic from "@anthropic-ai/sdk";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { SessionStore } from "@throughline/core";
+import { createMemoryStore } from "@throughline/store-memory";
+import { type GatewayServing, serveGateway, sha256 } from "./gateway-serving.ts";
+import { createLeavingStore, type LeavingStore } from "./leaving-store.ts";
+
+let folder = "";
+let leaving: LeavingStore;
+let inner: SessionStore;
+let gateway: GatewayServing | null = null;
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), "throughline-spool-")), "spool");
+  history = [];
+  inner = createMemoryStore();
+  leaving = createLeavingStore(inner);
+});
+afterEach(async () => {
+  leaving.comeBack();
+  await gateway?.close();
+  gateway = null;
+  rmSync(join(folder, ".."), { recursive: true, force: true });
+});
+
+type Down = { readonly onStoreDown?: "spool" | "refuse" | "pass"; readonly spoolBytes?: number };
+
+async function start(down: Down = {}): Promise<GatewayServing> {
+  // The store outlives the server, as a database does.
+  const store = new Proxy(leaving.store, {
+    get: (target, name): unknown => (name === "close" ? async () => {} : Reflect.get(target, name)),
+  });
+  gateway = await serveGateway(
+    { fallback: ({ body }) => `Said ${JSON.stringify(body).length}.` },
+    { openStore: () => store },
+    { spoolFolder: folder, ...down },
+  );
+  return gateway;
+}
+
+let history: Anthropic.MessageParam[] = [];
+
+/** Says more in one conversation. */
+const ask = async ({ url, token }: GatewayServing, text: string): Promise<string> => {
+  history.push({ role: "user", content: text });
+  const client = new Anthropic({ apiKey: token, baseURL: `${url}/anthropic`, maxRetries: 0 });
+  const stream = client.messages.stream(
+    { model: "claude-opus-5", max_tokens: 99, messages: history },
+    { headers: { "throughline-session": "one", cookie: "a=cookie-of-the-client" } },
+  );
+  const said = await stream.finalText();
+  history.push({ role: "assistant", content: said });
+  return said;
+};
+const files = (): readonly string[] => (existsSync(folder) ? readdirSync(folder) : []);
+const metricsOf = async ({ serving }: GatewayServing): Promise<string> =>
+  (await fetch(`${serving.url}/metrics`, { headers: { authorization: `Bearer ${serving.token}` } })).text();
+const readiness = async ({ url }: GatewayServing): Promise<string> => (await fetch(`${url}/readyz`)).text();
+
+/** Every request that the provider got is in the log once, and is given back byte for byte. */
+async function assertKept(serving: GatewayServing, count: number): Promise<void> {
+  const calls = await serving.calls(count);
+  expect(calls).toHaveLength(count);
+  const rebuilt = await Promise.all(calls.map(async (call) => sha256(await serving.requestOf(call))));
+  const sent = serving.simulator.requests.map(({ bytes }) => sha256(bytes));
+  expect(rebuilt.toSorted()).toEqual(sent.slice(-count).toSorted());
+}
+
+describe("spool", () => {
+  it.each(["fails", "hangs", "forgets"] as const)(
+    "keeps calls while the store %s, and stores each once",
+    async (how) => {
+      const serving = await start();
+      await ask(serving, "before");
+      await serving.calls(1);
+      leaving.leave(how);
+      for (const text of ["first", "second", "third"]) expect(await ask(serving, text)).toMatch(/^Said/);
+      // What was done although it says it was not is found in the log, and its file goes at once.
+      if (how !== "forgets") await expect.poll(files, { timeout: 10_000 }).toHaveLength(3);
+      expect(statSync(folder).mode & 0o777).toBe(0o700);
+      for (const name of files()) {
+        expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+        expect(readFileSync(join(folder, name), "utf8")).not.toMatch(/tl_[a-z0-9]{12}_|provider-key|cookie-of/);
+      }
+      expect(await metricsOf(serving)).toMatch(
+        how === "forgets" ? /spool_bytes/ : /^throughline_gateway_spool_bytes [1-9]/m,
+      );
+
+      leaving.comeBack();
+      await expect.poll(files, { timeout: 10_000 }).toEqual([]);
+      await assertKept(serving, 4);
+      await expect.poll(() => readiness(serving), { timeout: 5000 }).toBe("ready\n");
+      const order: string[] = [];
+      for (const { session } of (await serving.calls(4)).slice(0, 1))
+        for await (const { records } of inner.read({ namespace: "", agentId: "main", key: session }))
+          for (const { record } of records) {
+            const { role, content } = (record["message"] ?? {}) as { role?: string; content?: unknown };
+            if (role === "user") order.push(JSON.stringify(content).replace(/.*?(before|first|second|third).*/, "$1"));
+          }
+      expect(order).toEqual(["before", "first", "second", "third"]);
+      await ask(serving, "after");
+      await assertKept(serving, 5);
+      expect(await metricsOf(serving)).not.toMatch(/unrecorded_total\{/);
+    },
+  );
+
+  it("is stored by the next process, and a file that is not whole is put aside", async () => {
+    const first = await start();
+    leaving.leave("fails");
+    for (const text of ["first", "second", "third"]) await ask(first, text);
+    await expect.poll(files, { timeout: 10_000 }).toHaveLength(3);
+    await first.serving.server.close();
+    const [broken = ""] = files().toSorted();
+    truncateSync(join(folder, broken), 700);
+    writeFileSync(join(folder, "000-half.call.tmp"), "half");
+    leaving.comeBack();
+    const next = await start();
+    await expect.poll(files, { timeout: 10_000 }).toEqual([`${broken}.failed`]);
+    const keys = (await inner.list({ namespace: "" })).sessions.map(({ ref }) => ref);
+    const said: unknown[] = [];
+    for await (const { records } of inner.read(keys[0] as never))
+      for (const { record } of records) if (record.type === "message") said.push((record["message"] as never)["role"]);
+    // The next call brings the history that the broken file had.
+    expect(said).toEqual(["user", "assistant", "user", "assistant", "user", "assistant"]);
+    expect(await metricsOf(next)).toContain('throughline_gateway_unrecorded_total{reason="spool-failed"} 1');
+  });
+
+  it("passes a call on and counts it where the spool is full or cannot be written", async () => {
+    const serving = await start({ spoolBytes: 2500 });
+    leaving.leave("fails");
+    for (const text of ["first", "second", "third"]) expect(await ask(serving, text)).toMatch(/^Said/);
+    const lost = async (): Promise<number> =>
+      Number(/unrecorded_total\{reason="spool"\} (\d+)/.exec(await metricsOf(serving))?.[1] ?? 0);
+    await expect.poll(lost).toBeGreaterThan(0);
+    const before = await lost();
+    rmSync(folder, { recursive: true });
+    expect(await ask(serving, "fourth")).toMatch(/^Said/);
+    await expect.poll(lost).toBe(before + 1);
+  });
+});
+
+describe("refuse", () => {
+  it.each([
+    [
+      "anthropic/v1/messages",
+      { messages: [{ role: "user", content: "Hi" }] },
+      { type: "error", error: { type: "api_error" } },
+    ],
+    [
+      "openai/v1/chat/completions",
+      { messages: [{ role: "user", content: "Hi" }] },
+      { error: { type: "server_error" } },
+    ],
+    ["ollama/api/chat", { messages: [{ role: "user", content: "Hi" }] }, { error: expect.any(String) }],
+  ])("answers 503 before the upstream is asked at %s", async (path, body, shape) => {
+    const { url, token, simulator } = await start({ onStoreDown: "refuse" });
+    leaving.leave("fails");
+    const answer = await fetch(`${url}/${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "m", ...body }),
+    });
+    expect([answer.status, answer.headers.get("throughline-error")]).toEqual([503, "STORE_UNREACHABLE"]);
+    expect(answer.headers.get("retry-after")).toBe("1");
+    expect(await answer.json()).toMatchObject(shape);
+    expect(simulator.requests).toEqual([]);
+    expect(files()).toEqual([]);
+  });
+
+  it("ends an answer only once the call is stored", async () => {
+    const serving = await start({ onStoreDown: "refuse" });
+    for (const text of ["first", "second"]) {
+      await ask(serving, text);
+      // Nothing is waited for: what the client has seen the end of is there.
+      const ref = {
+        namespace: "",
+        agentId: "main",
+        key: (await inner.list({ namespace: "" })).sessions[0]?.ref.key ?? "",
+      };
+      let replies = 0;
+      for await (const { records } of inner.read(ref))
+        for (const { record } of records) if (JSON.stringify(record).includes('"role":"assistant"')) replies += 1;
+      expect(replies).toBe(text === "first" ? 1 : 2);
+    }
+    const { url, token, simulator } = serving;
+    for (const stream of [true, false]) {
+      simulator.enqueue({ kind: "answer", content: "A longer answer.", eventDelayMs: stream ? 30 : 0, delayMs: 100 });
+      const answering = fetch(`${url}/anthropic/v1/messages`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "anthropic-version": "2023-06-01" },
+        body: JSON.stringify({
+          model: "claude-opus-5",
+          max_tokens: 9,
+          stream,
+          messages: [{ role: "user", content: "Hi" }],
+        }),
+      });
+      await expect.poll(() => simulator.requests.length).toBe(stream ? 3 : 4);
+      leaving.leave("fails");
+      const answer = await answering;
+      await expect(answer.text()).rejects.toThrow("terminated");
+      leaving.comeBack();
+    }
+  });
+});
+
+describe("pass", () => {
+  it("passes calls on without a record, and counts them", async () => {
+    const serving = await start({ onStoreDown: "pass" });
+    leaving.leave("fails");
+    expect(await ask(serving, "first")).toMatch(/^Said/);
+    await expect.poll(() => metricsOf(serving)).toContain('throughline_gateway_unrecorded_total{reason="store"} 1');
+    expect(files()).toEqual([]);
+    leaving.comeBack();
+    // The client's next request has the whole history.
+    await ask(serving, "first");
+    expect(await serving.calls(1)).toHaveLength(1);
+  });
+});
