@@ -1,6 +1,5 @@
+import { isFields, type Fields } from "./json-object.ts";
 import type { Usage } from "./record.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Tokens of one model call of any provider, by the classes that a record keeps. `input` excludes cache reads and
@@ -174,8 +173,4 @@ function includingCache(prompt: number, counts: Omit<Counts, "input">): CallUsag
   const { cacheRead = 0, cacheWrite = 0 } = counts;
   // Some gateways report the cached part beside the prompt after all; less than nothing is left then.
   return usageOf({ ...counts, input: Math.max(0, prompt - cacheRead - cacheWrite) });
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,11 @@
+import { isFields, type Fields } from "./json-object.ts";
+
 /** Where a record breaks the format. `path` is dotted, as in `message.content.0.text`. */
 export interface RecordProblem {
   readonly path: string;
   readonly message: string;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
 type Check = (value: unknown, path: string) => RecordProblem | null;
 
 /**
@@ -112,10 +113,6 @@ const number: Check = (value, path) => (typeof value === "number" ? null : probl
 
 const optionalBoolean: Check = (value, path) =>
   value === undefined || typeof value === "boolean" ? null : problem(path, "is not true or false");
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function problem(path: string, message: string): RecordProblem {
   return { path, message };

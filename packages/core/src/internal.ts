@@ -26,6 +26,8 @@ export { followSession } from "./follow-session.ts";
 export type { FollowWork, FollowedPage, Reached } from "./follow-session.ts";
 export { copyRecords, forkByCopy } from "./fork-session.ts";
 export { inboundFields } from "./inbound-message.ts";
+export { isFields } from "./json-object.ts";
+export type { Fields } from "./json-object.ts";
 export { isSideRecord } from "./is-side-record.ts";
 export { linearExpression } from "./linear/linear-expression.ts";
 export type { LinearExpression } from "./linear/linear-expression.ts";

@@ -1,3 +1,4 @@
+import { isFields } from "./json-object.ts";
 import { nearestName } from "./nearest-name.ts";
 import { refused } from "./refused.ts";
 import type { ThroughlineError } from "./throughline-error.ts";
@@ -28,7 +29,7 @@ interface NumberRange {
   readonly max?: number;
 }
 
-const object: OptionKind = { expected: "an object", accepts: isObject };
+const object: OptionKind = { expected: "an object", accepts: isFields };
 const list: OptionKind = { expected: "an array", accepts: Array.isArray };
 
 /** Makes the kinds of an option table. */
@@ -76,7 +77,7 @@ export const optionKinds: OptionKinds = {
   list,
   signal: {
     expected: "an AbortSignal",
-    accepts: (value) => isObject(value) && typeof value["addEventListener"] === "function" && "aborted" in value,
+    accepts: (value) => isFields(value) && typeof value["addEventListener"] === "function" && "aborted" in value,
   },
   number: (range = {}) => numberKind("a number", range, (value) => typeof value === "number" && !Number.isNaN(value)),
   integer: (range = {}) => numberKind("a whole number", range, Number.isSafeInteger),
@@ -88,7 +89,7 @@ export const optionKinds: OptionKinds = {
   objectOf: (fields) => ({ ...object, fields }),
   objectWith: (...methods) => ({
     expected: `an object with the function${methods.length === 1 ? "" : "s"} ${methods.map(backticked).join(", ")}`,
-    accepts: (value) => isObject(value) && methods.every((method) => typeof value[method] === "function"),
+    accepts: (value) => isFields(value) && methods.every((method) => typeof value[method] === "function"),
   }),
   orNull: (kind) => ({
     ...kind,
@@ -126,7 +127,7 @@ export function assertKnownOptions<Options>(
   argument: string = "options",
   code: OptionErrorCode = "INPUT_INVALID",
 ): asserts options is Options {
-  if (!isObject(options)) throw wrongOption({ call, code }, argument, object, options);
+  if (!isFields(options)) throw wrongOption({ call, code }, argument, object, options);
   checkFields({ call, code }, "", options, table);
 }
 
@@ -170,7 +171,7 @@ function checkFields(
 
 function checkValue(call: CheckedCall, argument: string, value: unknown, kind: OptionKind): void {
   if (!kind.accepts(value)) throw wrongOption(call, argument, kind, value);
-  if (kind.fields !== undefined && isObject(value)) checkFields(call, `${argument}.`, value, kind.fields);
+  if (kind.fields !== undefined && isFields(value)) checkFields(call, `${argument}.`, value, kind.fields);
   if (kind.items === undefined || !Array.isArray(value)) return;
   for (const [index, item] of value.entries()) checkValue(call, `${argument}[${index}]`, item, kind.items);
 }
@@ -249,10 +250,6 @@ function numberKind(what: string, { min, max }: NumberRange, isFit: (value: unkn
     accepts: (value) =>
       isFit(value) && (value as number) >= (min ?? -Infinity) && (value as number) <= (max ?? Infinity),
   };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function quoted(choice: string): string {

@@ -1,4 +1,4 @@
-type Fields = Readonly<Record<string, unknown>>;
+import { isFields, type Fields } from "./json-object.ts";
 
 /**
  * Why arguments do not fit a tool's schema, for the model to read; null when they do. What is looked at before a tool runs:
@@ -32,10 +32,6 @@ function fieldsProblem(place: string, value: Fields, schema: Fields): string | n
     if (Object.hasOwn(properties, name)) return problemAt(`${place}.${name}`, field, properties[name]);
     return isClosed ? `${place}.${name} is not an argument` : null;
   });
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function firstProblem<Item>(items: Iterable<Item>, problemOf: (item: Item) => string | null): string | null {

@@ -1,8 +1,7 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, isFields } from "@throughline/core/internal";
 import { classifyOverflow } from "./classify-overflow.ts";
 import { countInstructions, findCut } from "./find-cut.ts";
 import type { CompactMessages, GuardEvent } from "./guard-options.ts";
-import { isFields } from "./message-slots.ts";
 import { serializeMessages } from "./serialize-messages.ts";
 import { shortenText } from "./shorten-text.ts";
 

@@ -1,5 +1,6 @@
+import { isFields } from "@throughline/core/internal";
 import { countInstructions, findCut } from "./find-cut.ts";
-import { findResults, isFields } from "./message-slots.ts";
+import { findResults } from "./message-slots.ts";
 
 export interface DropOptions {
   /** Tokens of a list of messages. */

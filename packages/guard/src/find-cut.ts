@@ -1,4 +1,4 @@
-import { isFields } from "./message-slots.ts";
+import { isFields } from "@throughline/core/internal";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,8 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, isFields } from "@throughline/core/internal";
 import { createTokenEstimator } from "@throughline/tokens";
 import { compactInFlight } from "./compact-in-flight.ts";
 import { guardCall } from "./guard-call.ts";
 import type { GuardEvent } from "./guard-options.ts";
-import { isFields } from "./message-slots.ts";
 import { resultLimitsFor } from "./result-limits.ts";
 
 /** What the client's `messages.create` is called with. */

@@ -1,5 +1,5 @@
+import { isFields } from "@throughline/core/internal";
 import type { ModelName } from "@throughline/tokens";
-import { isFields } from "./message-slots.ts";
 import type { OverflowClassification } from "./overflow.ts";
 
 /** What errors have told of one model at one provider. */

@@ -1,3 +1,5 @@
+import { isFields, type Fields } from "@throughline/core/internal";
+
 /** A place in a message list: the index of a message, then the keys down to the value. */
 export interface SlotPlace {
   readonly index: number;
@@ -18,8 +20,6 @@ export interface MediaSlot extends SlotPlace {
   readonly placeholder: unknown;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 const mediaTypes: ReadonlySet<unknown> = new Set([
   "image",
   "image_url",
@@ -28,10 +28,6 @@ const mediaTypes: ReadonlySet<unknown> = new Set([
   "file",
   "input_file",
 ]);
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /**
  * The texts of all tool results, by the structure of the messages. These are Anthropic's `tool_result` blocks, the

@@ -1,5 +1,5 @@
+import { isFields } from "@throughline/core/internal";
 import type { ContextEstimate } from "@throughline/tokens";
-import { isFields } from "./message-slots.ts";
 
 /**
  * Fields for every request to Ollama. Without them the server drops the oldest messages of a prompt that is too long,

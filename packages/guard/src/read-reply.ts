@@ -1,5 +1,5 @@
+import { isFields } from "@throughline/core/internal";
 import { readUsage } from "@throughline/tokens";
-import { isFields } from "./message-slots.ts";
 
 /** What the guard looks at in a reply. */
 export interface ReplyFacts {

@@ -1,7 +1,7 @@
+import { isFields } from "@throughline/core/internal";
 import type { ModelName } from "@throughline/tokens";
 import { fingerprint } from "./fingerprint.ts";
 import { bytesOf, type GuardChange } from "./guard-change.ts";
-import { isFields } from "./message-slots.ts";
 import type { OverflowKind } from "./overflow.ts";
 
 const thinkingTypes: ReadonlySet<unknown> = new Set(["thinking", "redacted_thinking"]);

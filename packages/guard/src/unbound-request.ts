@@ -1,9 +1,9 @@
+import { isFields } from "@throughline/core/internal";
 import type { ModelName } from "@throughline/tokens";
 import type { Remedied } from "./apply-remedy.ts";
 import { fingerprint } from "./fingerprint.ts";
 import type { GuardChange } from "./guard-change.ts";
 import type { GuardedRequest } from "./guard-options.ts";
-import { isFields } from "./message-slots.ts";
 import type { OverflowKind } from "./overflow.ts";
 import { bindsThinking, stripThinking, thinkingChange } from "./strip-thinking.ts";
 

@@ -1,10 +1,9 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { readMedia } from "./media-source.ts";
 import type { NeutralBlock, NeutralImage } from "./neutral-message.ts";
 import type { RepairedItem, ReportRepair } from "./repair.ts";
 import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayFile, ReplayImage, ReplayRaw, ReplayText, ReplayUserBlock } from "./replay-turn.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A block of a user message or a tool result as the provider can read it; null when it says nothing. */
 export function cleanUserBlock(
@@ -146,8 +145,4 @@ export function hasLoneSurrogate(value: unknown): boolean {
     if (!key.isWellFormed() || hasLoneSurrogate((value as Record<string, unknown>)[key])) return true;
   }
   return false;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

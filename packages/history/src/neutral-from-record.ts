@@ -1,9 +1,7 @@
-import { throughlineKind } from "@throughline/core/internal";
+import { throughlineKind, isFields, type Fields } from "@throughline/core/internal";
 import type { BashExecutionMessage, SessionRecord, StoredRecord, Usage } from "@throughline/core";
 import { bashExecutionText, redactedText } from "./message-texts.ts";
 import type { NeutralBlock, NeutralMessage, NeutralToolCall } from "./neutral-message.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What a record adds to a context; null when records of its type add nothing. The record has no structural problem. */
 export function neutralFromRecord(
@@ -178,8 +176,4 @@ function signatureOf(signature: unknown): string | null {
 
 function text(value: unknown): string | null {
   return typeof value === "string" ? value : null;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

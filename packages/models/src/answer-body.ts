@@ -1,9 +1,10 @@
-import { isFields, parseFields, type WireFields } from "./wire-fields.ts";
+import { isFields, type Fields } from "@throughline/core/internal";
+import { parseFields } from "./wire-fields.ts";
 
 /** Turns a response without a usable answer into an error. */
 export interface AnswerErrors {
   /** The SDK's error of a body, or an event, that says what went wrong. */
-  readonly failureOf: (body: WireFields) => Error;
+  readonly failureOf: (body: Fields) => Error;
   /** The SDK's error for an answer that ended before it was complete. */
   readonly brokenOff: () => Error;
 }
@@ -21,7 +22,7 @@ const quotedCharacters = 300;
  * failed, or show a page for people.
  * @throws what `errors` make of anything else
  */
-export function wholeBody(body: unknown, field: string, { failureOf, brokenOff }: AnswerErrors): WireFields {
+export function wholeBody(body: unknown, field: string, { failureOf, brokenOff }: AnswerErrors): Fields {
   const text = typeof body === "string" ? body.trim() : null;
   const fields = text === null || text === "" ? body : parseFields(text);
   if (isFields(fields)) {

@@ -1,7 +1,8 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import type Anthropic from "@anthropic-ai/sdk";
 import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
-import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
+import { fieldsOf, textOr } from "./wire-fields.ts";
 
 /** Adds a whole message to the draft. @throws what `errors` make of anything else */
 export function takeAnthropicMessage(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
@@ -83,7 +84,7 @@ function takeBlock(index: number, block: Anthropic.ContentBlock, draft: ReplyDra
       draft.input(index, block.input);
       return;
     default:
-      return draft.raw(index, block as WireFields);
+      return draft.raw(index, block as Fields);
   }
 }
 

@@ -1,6 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ChatRequest } from "@throughline/core";
-import { fieldsOf, isFields } from "./wire-fields.ts";
+import { isFields } from "@throughline/core/internal";
+import { fieldsOf } from "./wire-fields.ts";
 
 /** How requests to the Messages API are written. */
 export interface AnthropicRequestStyle {

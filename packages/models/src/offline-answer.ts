@@ -1,12 +1,12 @@
 import type { ToolDefinition } from "@throughline/core";
+import type { Fields } from "@throughline/core/internal";
 import { offlineRules, type OfflineCall } from "./offline-rules.ts";
 import type { OfflineResult, OfflineView } from "./offline-view.ts";
-import type { WireFields } from "./wire-fields.ts";
 
 /** What the offline model says and calls. */
 export interface OfflineAnswer {
   readonly text: string;
-  readonly calls: readonly { readonly id: string; readonly name: string; readonly input: WireFields }[];
+  readonly calls: readonly { readonly id: string; readonly name: string; readonly input: Fields }[];
 }
 
 /** In every text, so that nobody takes it for what it is not. */
@@ -66,7 +66,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The input with the names the tool's schema has for the same things. */
-function fitted(input: WireFields, { inputSchema }: ToolDefinition): WireFields {
+function fitted(input: Fields, { inputSchema }: ToolDefinition): Fields {
   const properties = inputSchema["properties"];
   const known = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
   const entries = Object.entries(input).map(([name, value]) => {

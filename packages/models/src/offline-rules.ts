@@ -1,11 +1,12 @@
 import type { ToolDefinition } from "@throughline/core";
+import type { Fields } from "@throughline/core/internal";
 import type { OfflineResult, OfflineView } from "./offline-view.ts";
-import { parseFields, type WireFields } from "./wire-fields.ts";
+import { parseFields } from "./wire-fields.ts";
 
 /** A call a rule wants, by the names such a tool may have. */
 export interface OfflineCall {
   readonly names: readonly string[];
-  readonly input: WireFields;
+  readonly input: Fields;
 }
 
 /** One round of calls, or what makes one of the results of the round before. */

@@ -1,9 +1,10 @@
-import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
+import { isFields, type Fields } from "@throughline/core/internal";
+import { fieldsOf, textOr } from "./wire-fields.ts";
 
 /** A call the model made for the newest request, and what came of it. */
 export interface OfflineResult {
   readonly tool: string;
-  readonly input: WireFields;
+  readonly input: Fields;
   readonly isError: boolean;
   readonly text: string;
 }
@@ -26,7 +27,7 @@ export interface OfflineView {
 export function readOfflineView(messages: readonly unknown[]): OfflineView {
   const said: string[] = [];
   let flush: string | null = null;
-  const calls = new Map<string, { readonly tool: string; readonly input: WireFields }>();
+  const calls = new Map<string, { readonly tool: string; readonly input: Fields }>();
   let results: OfflineResult[] = [];
   for (const message of messages.filter(isFields)) {
     const blocks = blocksOf(message["content"]);
@@ -63,10 +64,10 @@ const flushQuestion = /\bNO_REPLY\b|\bContext at \d{1,3} ?%/;
 /** What follows a flush that was answered: the user's question is asked again. */
 const flushReminder = /^\[SYSTEM: memory flush\]\nThe memory flush is over\b/;
 
-function blocksOf(content: unknown): readonly WireFields[] {
+function blocksOf(content: unknown): readonly Fields[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : fieldsOf(content);
 }
 
-function textOf(blocks: readonly WireFields[]): string {
+function textOf(blocks: readonly Fields[]): string {
   return blocks.flatMap((block) => (block["type"] === "text" ? [textOr(block["text"], "")] : [])).join("\n");
 }

@@ -1,5 +1,11 @@
 import type { ChatModel, ChatReply, ChatRequest, RandomSource, SessionModel } from "@throughline/core";
-import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import {
+  assertArgument,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  isFields,
+} from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import type { ChatRequest as OllamaRequest, Message, Ollama, Tool } from "ollama";
 import { plainAddress } from "./base-url.ts";
@@ -21,7 +27,6 @@ import { ollamaFetch } from "./ollama-fetch.ts";
 import { ollamaEnd, takeOllamaResponse } from "./ollama-reply.ts";
 import { ollamaWindow, ollamaWindowFacts } from "./ollama-window.ts";
 import { ReplyDraft } from "./reply-draft.ts";
-import { isFields } from "./wire-fields.ts";
 
 /** Options of `ollama`. */
 export interface OllamaModelOptions extends Omit<LimitOptions, "windowTokens">, ConnectionOptions {

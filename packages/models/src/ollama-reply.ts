@@ -1,6 +1,7 @@
+import { isFields } from "@throughline/core/internal";
 import type { ChatResponse } from "ollama";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
-import { fieldsOf, isFields, textOr } from "./wire-fields.ts";
+import { fieldsOf, textOr } from "./wire-fields.ts";
 
 /**
  * Adds a line of a stream, or the whole answer, to the draft. Thinking, text and calls of a stream come in this order, so

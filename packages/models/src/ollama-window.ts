@@ -1,4 +1,5 @@
-import { fieldsOf, isFields, textOr } from "./wire-fields.ts";
+import { isFields } from "@throughline/core/internal";
+import { fieldsOf, textOr } from "./wire-fields.ts";
 
 /** What a server says of a model's window, in tokens; null where it says nothing. */
 export interface OllamaWindowFacts {

@@ -1,7 +1,8 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import type OpenAI from "openai";
 import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
-import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
+import { fieldsOf, textOr } from "./wire-fields.ts";
 
 /** Adds a whole completion to the draft. @throws what `errors` make of anything else */
 export function takeChatCompletion(answer: unknown, draft: ReplyDraft, errors: AnswerErrors): void {
@@ -19,7 +20,7 @@ export function takeChatCompletion(answer: unknown, draft: ReplyDraft, errors: A
 /** Adds a chunk of a stream to the draft. @throws what `errors` make of one that says that the answer failed */
 export function takeChatChunk(chunk: OpenAI.ChatCompletionChunk, draft: ReplyDraft, errors: AnswerErrors): void {
   // A chunk is plain JSON; the SDK's interface has no index signature.
-  begin(chunk as unknown as WireFields, draft);
+  begin(chunk as unknown as Fields, draft);
   const [choice] = fieldsOf(chunk.choices);
   if (choice === undefined) return;
   assertNoError(choice, errors);
@@ -46,14 +47,14 @@ export function chatEnd(finishReason: string): ReplyEnd {
   return { stopReason: "stop" };
 }
 
-function begin({ id, model, usage }: WireFields, draft: ReplyDraft): void {
+function begin({ id, model, usage }: Fields, draft: ReplyDraft): void {
   draft.responseId = textOr(id, "") || draft.responseId;
   draft.responseModel = textOr(model, "") || draft.responseModel;
   if (isFields(usage)) draft.usage = usage;
 }
 
 /** A gateway says in the choice what went wrong behind it. */
-function assertNoError(choice: WireFields, { failureOf }: AnswerErrors): void {
+function assertNoError(choice: Fields, { failureOf }: AnswerErrors): void {
   if (isFields(choice["error"])) throw failureOf(choice);
 }
 
@@ -61,7 +62,7 @@ function assertNoError(choice: WireFields, { failureOf }: AnswerErrors): void {
  * Thinking has no place in OpenAI's own format; servers that show it call it `reasoning_content` (DeepSeek, vLLM, Qwen)
  * or `reasoning` (OpenRouter, Groq). What the model says in refusal is what it says.
  */
-function takePiece(piece: WireFields, draft: ReplyDraft): void {
+function takePiece(piece: Fields, draft: ReplyDraft): void {
   const wanted = textOr(piece["reasoning_content"], "");
   const thinking = wanted || textOr(piece["reasoning"], "");
   if (thinking !== "") draft.thinking("thinking", thinking);
@@ -90,13 +91,13 @@ function partsText(parts: unknown): string {
 }
 
 /** Calls, or the one call of the format before there were several, which has no id. */
-function takeCalls({ tool_calls: calls, function_call: single }: WireFields, draft: ReplyDraft): void {
+function takeCalls({ tool_calls: calls, function_call: single }: Fields, draft: ReplyDraft): void {
   const listed = fieldsOf(calls);
   const all = listed.length === 0 && isFields(single) ? [{ function: single }] : listed;
   for (const [position, call] of all.entries()) takeCall(call, position, draft);
 }
 
-function takeCall(call: WireFields, position: number, draft: ReplyDraft): void {
+function takeCall(call: Fields, position: number, draft: ReplyDraft): void {
   const described = isFields(call["function"]) ? call["function"] : {};
   const given = described["arguments"];
   const piece = { id: textOr(call["id"], ""), name: textOr(described["name"], ""), arguments: given };

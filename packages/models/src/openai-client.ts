@@ -1,3 +1,4 @@
+import { isFields } from "@throughline/core/internal";
 import type * as OpenAiSdk from "openai";
 import type { OpenAI } from "openai";
 import type { AnswerErrors } from "./answer-body.ts";
@@ -6,7 +7,6 @@ import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
 import { loadSdk } from "./load-sdk.ts";
 import type { ConnectionOptions } from "./model-options.ts";
 import { assertClientAlone, readConnection } from "./read-connection.ts";
-import { isFields } from "./wire-fields.ts";
 
 /** The options that say how a server is reached. */
 type OpenAiConnectionOptions = ConnectionOptions & {

@@ -1,11 +1,11 @@
 import type OpenAI from "openai";
 import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
+import { isFields } from "@throughline/core/internal";
 import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
 import { effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { chatEnd, takeChatChunk, takeChatCompletion } from "./openai-chat-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
-import { isFields } from "./wire-fields.ts";
 
 type LimitField = "max_completion_tokens" | "max_tokens";
 

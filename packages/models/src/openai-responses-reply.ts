@@ -1,7 +1,8 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import type OpenAI from "openai";
 import { wholeBody, type AnswerErrors } from "./answer-body.ts";
 import type { ReplyDraft, ReplyEnd } from "./reply-draft.ts";
-import { fieldsOf, isFields, textOr, type WireFields } from "./wire-fields.ts";
+import { fieldsOf, textOr } from "./wire-fields.ts";
 
 type ResponseEvent = OpenAI.Responses.ResponseStreamEvent;
 
@@ -11,7 +12,7 @@ export function takeResponse(answer: unknown, draft: ReplyDraft, errors: AnswerE
 }
 
 /** Takes what has not come in pieces: of a gateway that streams nothing but the end, that is all. */
-function complete(response: WireFields, draft: ReplyDraft, errors: AnswerErrors): void {
+function complete(response: Fields, draft: ReplyDraft, errors: AnswerErrors): void {
   begin(response, draft);
   const items = draft.isEmpty ? fieldsOf(response["output"]) : [];
   for (const [index, item] of items.entries()) takeItem(index, item, draft);
@@ -44,7 +45,7 @@ export function takeResponseEvent(event: ResponseEvent, draft: ReplyDraft, error
       return complete({ status: event.type.slice("response.".length), ...fieldsOr(event.response) }, draft, errors);
     case "error":
       // An event is plain JSON; the SDK's interface has no index signature.
-      throw errors.failureOf(event as unknown as WireFields);
+      throw errors.failureOf(event as unknown as Fields);
     default:
       return undefined;
   }
@@ -60,14 +61,14 @@ export function responseEnd(word: string): ReplyEnd {
   return { stopReason: "length" };
 }
 
-function begin({ id, model, usage }: WireFields, draft: ReplyDraft): void {
+function begin({ id, model, usage }: Fields, draft: ReplyDraft): void {
   draft.responseId = textOr(id, "") || draft.responseId;
   draft.responseModel = textOr(model, "") || draft.responseModel;
   if (isFields(usage)) draft.usage = usage;
 }
 
 /** The SDK takes a response that failed for an answer. */
-function finish(response: WireFields, draft: ReplyDraft, { failureOf }: AnswerErrors): void {
+function finish(response: Fields, draft: ReplyDraft, { failureOf }: AnswerErrors): void {
   const { status, error, incomplete_details: incomplete } = response;
   if (status === "failed") throw failureOf(isFields(error) ? error : { message: "The response failed." });
   const reason = isFields(incomplete) ? textOr(incomplete["reason"], "") : "";
@@ -75,7 +76,7 @@ function finish(response: WireFields, draft: ReplyDraft, { failureOf }: AnswerEr
 }
 
 /** Nothing where a server sends something else. */
-function fieldsOr(value: unknown): WireFields {
+function fieldsOr(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
 
@@ -88,19 +89,19 @@ function separate(outputIndex: number, summaryIndex: number, draft: ReplyDraft):
   if (summaryIndex > 0) draft.thinking(outputIndex, "\n\n");
 }
 
-function beginItem(index: number, item: WireFields, draft: ReplyDraft): void {
+function beginItem(index: number, item: Fields, draft: ReplyDraft): void {
   if (item["type"] === "function_call") draft.call(index, textOr(item["call_id"], ""), textOr(item["name"], ""));
 }
 
 /** The whole item: what the deltas did not carry, and nothing twice. */
-function endItem(index: number, item: WireFields, draft: ReplyDraft): void {
+function endItem(index: number, item: Fields, draft: ReplyDraft): void {
   if (item["type"] === "message") return takeTexts(index, item, draft);
   if (item["type"] === "function_call") return takeCall(index, item, draft);
   if (item["type"] === "reasoning") return draft.sign(index, JSON.stringify(item));
   draft.raw(index, item);
 }
 
-function takeItem(index: number, item: WireFields, draft: ReplyDraft): void {
+function takeItem(index: number, item: Fields, draft: ReplyDraft): void {
   if (item["type"] === "reasoning") {
     const parts = [...fieldsOf(item["summary"]), ...fieldsOf(item["content"])];
     draft.thinking(index, parts.map((part) => textOr(part["text"], "")).join("\n\n"));
@@ -108,13 +109,13 @@ function takeItem(index: number, item: WireFields, draft: ReplyDraft): void {
   endItem(index, item, draft);
 }
 
-function takeTexts(index: number, item: WireFields, draft: ReplyDraft): void {
+function takeTexts(index: number, item: Fields, draft: ReplyDraft): void {
   for (const [position, part] of fieldsOf(item["content"]).entries()) {
     draft.wholeText(textKey(index, position), textOr(part["text"], "") || textOr(part["refusal"], ""));
   }
 }
 
-function takeCall(index: number, item: WireFields, draft: ReplyDraft): void {
+function takeCall(index: number, item: Fields, draft: ReplyDraft): void {
   draft.call(index, textOr(item["call_id"], ""), textOr(item["name"], ""));
   draft.wholeJson(index, textOr(item["arguments"], ""));
   draft.endCall(index);

@@ -1,9 +1,9 @@
 import type { AssistantMessage, ChatDelta, ToolCallBlock, UnknownBlock, Usage } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
-import { recordUsage } from "@throughline/core/internal";
+import { recordUsage, isFields, type Fields } from "@throughline/core/internal";
 import { callIds } from "./call-ids.ts";
 import { GrowingJson, GrowingText } from "./growing-text.ts";
-import { isFields, parseFields, textOr, type WireFields } from "./wire-fields.ts";
+import { parseFields, textOr } from "./wire-fields.ts";
 
 /** Who answers, as the record of the answer says it. */
 export interface ReplyIdentity {
@@ -37,7 +37,7 @@ interface CallDraft {
   id: string;
   name: string;
   json: GrowingJson;
-  input: WireFields | null;
+  input: Fields | null;
   isEnded: boolean;
   /** Its id is one that no other call of the answer has. */
   hasOwnId: boolean;
@@ -53,7 +53,7 @@ export interface CallPiece {
 /** A block of the provider's own; `json` is the input of one that grows. */
 interface RawDraft {
   readonly type: "raw";
-  readonly block: WireFields;
+  readonly block: Fields;
   readonly json: GrowingText;
 }
 
@@ -83,7 +83,7 @@ export class ReplyDraft {
   /** Why the answer ended, in the provider's word; null while it has not. */
   stopReason: string | null = null;
   /** In the provider's own fields. */
-  usage: WireFields | null = null;
+  usage: Fields | null = null;
   /** Part of the output; null where the usage's reader finds it itself. */
   reasoningTokens: number | null = null;
 
@@ -200,7 +200,7 @@ export class ReplyDraft {
     for (const key of this.#blocks.keys()) this.endCall(key);
   }
 
-  raw(key: BlockKey, block: WireFields): void {
+  raw(key: BlockKey, block: Fields): void {
     this.#count(block);
     this.#blocks.set(key, { type: "raw", block, json: new GrowingText() });
   }

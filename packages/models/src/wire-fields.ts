@@ -1,9 +1,4 @@
-/** A JSON object of which nothing is known yet. */
-export type WireFields = Readonly<Record<string, unknown>>;
-
-export function isFields(value: unknown): value is WireFields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+import { isFields, type Fields } from "@throughline/core/internal";
 
 /** The text, or null for anything else. */
 export function textOr<Otherwise extends string | null>(value: unknown, otherwise: Otherwise): string | Otherwise {
@@ -11,12 +6,12 @@ export function textOr<Otherwise extends string | null>(value: unknown, otherwis
 }
 
 /** The objects of a list; none of anything else. */
-export function fieldsOf(value: unknown): readonly WireFields[] {
+export function fieldsOf(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isFields) : [];
 }
 
 /** The object a JSON text stands for; null when it stands for none. No text at all is an object without fields. */
-export function parseFields(json: string): WireFields | null {
+export function parseFields(json: string): Fields | null {
   if (json.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(json);

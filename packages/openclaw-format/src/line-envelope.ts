@@ -1,4 +1,5 @@
 import { ThroughlineError, type OpenTurn } from "@throughline/core";
+import { isFields } from "@throughline/core/internal";
 
 /**
  * What Throughline's JSON Lines carry beside the record, in one reserved last field `_tl`; described in
@@ -173,10 +174,10 @@ const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
   crc: isCount,
   at: (value) => typeof value === "number",
   fence: isCount,
-  turn: (value) => value === null || isObject(value),
+  turn: (value) => value === null || isFields(value),
   head: (value) => value === null || isText(value),
   window: isCount,
-  entry: isObject,
+  entry: isFields,
   unset: (value) => Array.isArray(value) && value.every(isText),
   source: isText,
   sourceBase64: isText,
@@ -184,15 +185,11 @@ const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 function isLineEnvelope(value: unknown): value is LineEnvelope {
-  if (!isObject(value) || !Object.hasOwn(value, "seq")) return false;
+  if (!isFields(value) || !Object.hasOwn(value, "seq")) return false;
   for (const member of Object.keys(value)) {
     if (Object.hasOwn(checks, member) && checks[member]?.(value[member]) === false) return false;
   }
   return true;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown): value is string {

@@ -1,4 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
+import { isFields } from "@throughline/core/internal";
 
 /** One thing that is wrong with a policy as it was written. */
 export interface PolicyProblem {
@@ -12,10 +13,6 @@ export interface PolicyProblem {
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** Collects all problems, so that one error reports them together. */
 export class PolicyReader {

@@ -1,8 +1,6 @@
 import { isRecordOfType } from "@throughline/core";
-import { throughlineKind } from "@throughline/core/internal";
+import { throughlineKind, isFields, type Fields } from "@throughline/core/internal";
 import type { SessionRecord } from "@throughline/core";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Who speaks, for people: the role of a message, else the type of the record. */
 export function recordRole(record: SessionRecord): string {
@@ -68,10 +66,6 @@ function blockText(block: Fields): string {
 function messageOf(record: SessionRecord): Fields | null {
   const message = record["message"];
   return record.type === "message" && isFields(message) ? message : null;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function textOr(value: unknown): string {

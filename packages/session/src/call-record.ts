@@ -1,4 +1,4 @@
-import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
+import { throughlineDraft, throughlineKind, isFields } from "@throughline/core/internal";
 import { type RecordDraft, type SessionRecord } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard";
 import type { WindowCut } from "@throughline/history";
@@ -117,12 +117,6 @@ function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
     outcome: call.outcome,
     ...(call.actual === null ? {} : { actual: call.actual }),
   };
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whoever may append may write a record of a call. */

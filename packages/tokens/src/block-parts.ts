@@ -1,15 +1,11 @@
+import { isFields, type Fields } from "@throughline/core/internal";
+
 /** A part of a message whose tokens do not follow from its text. */
 export interface MediaPart {
   readonly kind: "image" | "file" | "opaque";
   /** Null when the message holds only a link or an id. */
   readonly base64: string | null;
   readonly isLowDetail: boolean;
-}
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Adds what a model is shown of one content block, in the record format or in a provider's wire shape. */

@@ -1,4 +1,4 @@
-import { isFields, type Fields } from "./block-parts.ts";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { canonicalModelId } from "./model-name.ts";
 import {
   messageOverheadTokens,

@@ -1,4 +1,4 @@
-import { isFields } from "./block-parts.ts";
+import { isFields } from "@throughline/core/internal";
 import { calibratedFactor } from "./calibration.ts";
 import { countPrefix, tokensOf, type EstimatedRequest, type EstimateOptions } from "./context-estimate.ts";
 import type { Countable } from "./message-parts.ts";

@@ -1,4 +1,5 @@
-import { blockParts, isFields, type Fields, type MediaPart } from "./block-parts.ts";
+import { isFields, type Fields } from "@throughline/core/internal";
+import { blockParts, type MediaPart } from "./block-parts.ts";
 
 /** What of a message a model is shown. */
 export interface MessageParts {

@@ -1,5 +1,4 @@
-import { isFields } from "./block-parts.ts";
-import { type CallUsage, readUsage } from "@throughline/core/internal";
+import { type CallUsage, readUsage, isFields } from "@throughline/core/internal";
 import type { Countable } from "./message-parts.ts";
 import { isSameModel, type ModelName } from "./model-name.ts";
 

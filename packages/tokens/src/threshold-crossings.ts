@@ -1,4 +1,4 @@
-import { isFields } from "./block-parts.ts";
+import { isFields } from "@throughline/core/internal";
 
 /**
  * Where one threshold stands in the current cycle: not reached, reached and acted on, or reached together with a

@@ -1,4 +1,5 @@
 import { createFinding, type Finding, ThroughlineError } from "@throughline/core";
+import { isFields } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { createIndexMemberScanner, readIndexed } from "@throughline/openclaw-format/internal";
 import { type IndexedSession, readSessionIndex } from "@throughline/openclaw-format";
@@ -129,10 +130,6 @@ async function* membersOf(source: SourceFile): AsyncGenerator<Member, boolean> {
     heldFrom = scanner.neededFromBytes;
   }
   return scanner.isWhole;
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Undefined for invalid JSON. */

@@ -1,4 +1,5 @@
 import { hasErrorCode } from "@throughline/core";
+import { isFields } from "@throughline/core/internal";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import { openSource } from "./node/source-files.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
@@ -120,8 +121,4 @@ function parseObject(line: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null;
   }
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

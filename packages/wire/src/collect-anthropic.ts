@@ -1,5 +1,6 @@
+import { type Fields, isFields } from "@throughline/core/internal";
 import type { CollectedReply } from "./collected-reply.ts";
-import { type Fields, isFields, parsedFields, textOr } from "./json-fields.ts";
+import { parsedFields, textOr } from "./json-fields.ts";
 import type { StreamEvent } from "./read-events.ts";
 
 interface OpenBlock {

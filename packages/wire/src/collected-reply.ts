@@ -1,4 +1,4 @@
-import type { Fields } from "./json-fields.ts";
+import type { Fields } from "@throughline/core/internal";
 
 /** What the events of a stream said together. */
 export interface CollectedReply {

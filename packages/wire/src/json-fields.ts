@@ -1,9 +1,4 @@
-/** An object of JSON. */
-export type Fields = Readonly<Record<string, unknown>>;
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+import { isFields, type Fields } from "@throughline/core/internal";
 
 /** The object that a text is; null for any other text. */
 export function parsedFields(text: string): Fields | null {

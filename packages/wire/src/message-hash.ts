@@ -1,5 +1,5 @@
+import { isFields } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
-import { isFields } from "./json-fields.ts";
 import { apiReadings, type WireApi } from "./wire-api.ts";
 
 /** What a chain begins with. */

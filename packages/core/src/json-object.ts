@@ -1,0 +1,7 @@
+/** A JSON object of which nothing else is known. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Whether a value is an object with fields: no array, and not null. */
+export function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
