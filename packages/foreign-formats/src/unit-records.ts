@@ -14,6 +14,7 @@ import {
   type UnparsedReason,
 } from "@throughline/openclaw-format/internal";
 import type { ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
+import { IdNumbers } from "./packed-ids.ts";
 import { headFields, tailFields } from "./sample-units.ts";
 
 const defaultMaxUnitBytes = 16 * 1024 * 1024;
@@ -43,7 +44,7 @@ export class UnitRecords {
   readonly #format: string;
   readonly #maxUnitBytes: number;
   /** Ids that are taken, with a number that the format gives them. */
-  readonly #ids = new Map<string, number>();
+  readonly ids: IdNumbers = new IdNumbers();
   #lastTimestamp = noTime;
 
   constructor(format: string, options: ForeignReaderOptions) {
@@ -82,7 +83,7 @@ export class UnitRecords {
 
   /** The number that was given with an id; undefined for an id that nothing bears. */
   numberOf(id: string): number | undefined {
-    return this.#ids.get(id);
+    return this.ids.get(id);
   }
 
   /**
@@ -90,15 +91,15 @@ export class UnitRecords {
    * @param number kept with the id, and with the stated one when the record cannot have it
    */
   claim(stated: unknown, { line }: UnitPlace, number = -1): string {
-    if (isFreeId(stated, this.#ids)) {
-      this.#ids.set(stated, number);
+    if (isFreeId(stated, this.ids)) {
+      this.ids.set(stated, number);
       return stated;
     }
-    const isUnusable = typeof stated === "string" && stated.length <= longestKept && !this.#ids.has(stated);
-    if (isUnusable) this.#ids.set(stated, number);
+    const isUnusable = typeof stated === "string" && stated.length <= longestKept && !this.ids.has(stated);
+    if (isUnusable) this.ids.set(stated, number);
     let id = placeId(line);
-    for (let count = 2; this.#ids.has(id); count++) id = `${placeId(line)}~${count}`;
-    this.#ids.set(id, number);
+    for (let count = 2; this.ids.has(id); count++) id = `${placeId(line)}~${count}`;
+    this.ids.set(id, number);
     return id;
   }
 
@@ -229,7 +230,7 @@ const longestKept = 1024;
 /** What a derived record's ending and a number behind a doubled id take of the 256 characters of an id. */
 const longestOwn = 236;
 
-function isFreeId(stated: unknown, taken: ReadonlyMap<string, number>): stated is string {
+function isFreeId(stated: unknown, taken: IdNumbers): stated is string {
   if (!isUsableRecordId(stated) || stated.length > longestOwn || taken.has(stated)) return false;
   // Such an id is given to derived records only.
   return !/~d[0-9]{1,9}$/.test(stated);

@@ -1,17 +1,7 @@
+import { IdList, withRoom } from "../packed-ids.ts";
+import { Reply, ReplyTable } from "./reply-table.ts";
 import type { UnitRecords } from "../unit-records.ts";
 import type { UnitPlace } from "../foreign-format.ts";
-
-/** A reply of the model: all lines of one message id, and what hangs on them until the conversation continues. */
-export interface Reply {
-  readonly messageId: string | null;
-  readonly isSidechain: boolean;
-  /** The newest line of it, by number. What continues the conversation hangs there, whichever line it names. */
-  tip: number;
-  /** Whether a line of it answers a call. */
-  hasResults: boolean;
-  /** The output tokens that its lines have stated so far. */
-  outputTokens: number;
-}
 
 /** What a line says of its place. */
 export interface ChainLink {
@@ -51,10 +41,12 @@ export interface ChainPlace {
  */
 export class LineChain {
   readonly #records: UnitRecords;
-  readonly #ids: string[] = [];
-  readonly #replies: (Reply | null)[] = [];
+  readonly #ids: IdList;
+  readonly #replies = new ReplyTable();
+  /** The number of the reply that each line belongs to, from 1; 0 for none. */
+  #replyNumbers = new Int32Array(1024);
   /** Whether the way up from the line meets a message. */
-  readonly #leads: boolean[] = [];
+  #leads = new Uint8Array(1024);
   #head = -1;
   /** The newest message of any kind, for files in which no other line counts. */
   #fallback = -1;
@@ -62,11 +54,12 @@ export class LineChain {
 
   constructor(records: UnitRecords) {
     this.#records = records;
+    this.#ids = new IdList(records.ids);
   }
 
   get headId(): string | null {
     const index = this.#head >= 0 ? this.#head : this.#fallback;
-    return this.#ids[index] ?? null;
+    return this.#ids.at(index);
   }
 
   /** Says that a line could not be read: what names it as its parent hangs on the line before it instead. */
@@ -82,7 +75,7 @@ export class LineChain {
   /** The reply that a line belongs to. */
   replyOf(uuid: unknown): Reply | null {
     const index = this.#indexOf(uuid);
-    return index === null ? null : (this.#replies[index] ?? null);
+    return index === null ? null : this.#replyAt(index);
   }
 
   /** A line that has no place in the tree: what names it as its parent hangs where it hangs. */
@@ -94,29 +87,32 @@ export class LineChain {
   add(link: ChainLink, place: UnitPlace): ChainPlace {
     const index = this.#ids.length;
     const stated = this.#indexOf(link.parentUuid);
-    const above = stated === null ? null : (this.#replies[stated] ?? null);
+    const above = stated === null ? null : this.#replyAt(stated);
     const joined = this.#joined(link, above);
     const isOrphan = stated === null && typeof link.parentUuid === "string";
     const parent = joined?.tip ?? above?.tip ?? stated ?? this.#withoutParent(link, isOrphan);
-    const reply = joined ?? (link.kind === "reply" ? newReply(link, index) : null);
+    const isNew = joined === null && link.kind === "reply";
+    const reply = isNew ? this.#replies.add(link.messageId, link.isSidechain, index) : joined;
     if (joined !== null) joined.tip = index;
     if (joined !== null && link.kind === "result") joined.hasResults = true;
     const id = this.#records.claim(link.uuid, place, index);
     const isMessage = link.kind !== "note" && link.kind !== "boundary";
     this.#ids.push(id);
-    this.#replies.push(reply);
-    this.#leads.push(isMessage || (stated !== null && this.#leads[stated] === true));
-    if (this.#leads[index] === true) {
+    this.#replyNumbers = withRoom(this.#replyNumbers, index + 1);
+    this.#replyNumbers[index] = reply === null ? 0 : reply.number + 1;
+    this.#leads = withRoom(this.#leads, index + 1);
+    this.#leads[index] = isMessage || (stated !== null && this.#leads[stated] === 1) ? 1 : 0;
+    if (this.#leads[index] === 1) {
       if (link.mayEnd) this.#head = index;
       if (isMessage) this.#fallback = index;
     }
     const isFurtherPart = link.kind === "reply" && joined !== null;
-    return { id, parentId: parent < 0 ? null : (this.#ids[parent] ?? null), reply, isFurtherPart, isOrphan };
+    return { id, parentId: this.#ids.at(parent), reply, isFurtherPart, isOrphan };
   }
 
   /** Says that the newest line stands for several records, of which this is the last. */
   extend(lastId: string): void {
-    this.#ids[this.#ids.length - 1] = lastId;
+    this.#ids.replaceLast(lastId);
   }
 
   /** The reply whose row the line continues. */
@@ -144,13 +140,14 @@ export class LineChain {
     return isLoose ? this.#head : -1;
   }
 
+  #replyAt(index: number): Reply | null {
+    const number = this.#replyNumbers[index] ?? 0;
+    return number === 0 ? null : new Reply(this.#replies, number - 1);
+  }
+
   #indexOf(uuid: unknown): number | null {
     if (typeof uuid !== "string") return null;
     const index = this.#records.numberOf(uuid);
     return index === undefined || index < 0 ? null : index;
   }
-}
-
-function newReply({ messageId, isSidechain }: ChainLink, index: number): Reply {
-  return { messageId, isSidechain, tip: index, hasResults: false, outputTokens: 0 };
 }
