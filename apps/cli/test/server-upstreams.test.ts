@@ -6,7 +6,7 @@ import { connect, type AddressInfo, type Server } from "node:net";
 import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { assistant, seed, start, temporaryDirectory, user } from "./harness.ts";
+import { assistant, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
 
 let directory = temporaryDirectory();
 const closing: (() => unknown)[] = [];
@@ -61,18 +61,21 @@ async function proxy(asked: string[]): Promise<string> {
   return `http://127.0.0.1:${await listening(server)}`;
 }
 
-async function serve(environment: Readonly<Record<string, string>>): Promise<{ readonly url: string; log(): string }> {
+async function serve(
+  environment: Readonly<Record<string, string>>,
+): Promise<{ readonly url: string; stop(): unknown }> {
   const child = start(directory.path, ["serve", "--port", "0", "--json"], { environment });
-  let [stdout, stderr] = ["", ""];
+  let stdout = "";
   child.stdout.on("data", (chunk) => (stdout += chunk));
-  child.stderr.on("data", (chunk) => (stderr += chunk));
+  child.stderr.resume();
   const ended = new Promise((resolve) => child.on("close", resolve));
-  closing.push(() => {
+  const stop = (): unknown => {
     child.kill("SIGTERM");
     return ended;
-  });
+  };
+  closing.push(stop);
   await expect.poll(() => stdout, { timeout: 20_000 }).toContain("\n");
-  return { url: String((JSON.parse(stdout) as { readonly url: unknown }).url), log: () => stderr };
+  return { url: String((JSON.parse(stdout) as { readonly url: unknown }).url), stop };
 }
 
 async function compacted(url: string): Promise<Readonly<Record<string, unknown>>> {
@@ -111,6 +114,29 @@ describe("models that a server asks for summaries", () => {
       provider: "anthropic/claude-haiku-4-5",
     });
     expect(new Set(asked)).toEqual(new Set([`provider.test:${port}`]));
+  });
+
+  it("are reached the same way by the gateway", async () => {
+    const { port, authority } = await secureProvider();
+    const asked: string[] = [];
+    const environment = { HTTPS_PROXY: await proxy(asked), NODE_EXTRA_CA_CERTS: authority, PROVIDER_KEY: "sk-test" };
+    const upstream = { api: "anthropic", baseUrl: `https://provider.test:${port}`, apiKeyEnv: "PROVIDER_KEY" };
+    writeFileSync(join(directory.path, "config.json"), JSON.stringify({ gateway: { upstreams: { a: upstream } } }));
+    const { stdout } = await runHere(directory.path, ["token", "create", "x", "--scopes", "gateway:a", "--quiet"]);
+    const ask = async (url: string): Promise<number> => {
+      const { status } = await fetch(`${url}/a/v1/messages`, {
+        method: "POST",
+        headers: { "x-api-key": stdout.trim(), "content-type": "application/json", "anthropic-version": "2023-06-01" },
+        body: JSON.stringify({ model: "m", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] }),
+      });
+      return status;
+    };
+    // Without the switch the variables mean nothing here, and nobody but the proxy knows the name.
+    const direct = await serve(environment);
+    expect([await ask(direct.url), asked]).toEqual([502, []]);
+    await direct.stop();
+    const { url } = await serve({ ...environment, NODE_USE_ENV_PROXY: "1" });
+    expect([await ask(url), asked]).toEqual([200, [`provider.test:${port}`]]);
   });
 
   it("are none without a key: rules extract the summary", async () => {

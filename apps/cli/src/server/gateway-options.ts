@@ -21,7 +21,10 @@ export function gatewayOptions(
   const setting = valueOf("gateway.upstreams") as unknown as Readonly<Record<string, UpstreamSetting>>;
   const upstreams = Object.entries(setting);
   if (upstreams.length === 0) return null;
+  // The switch by which Node lets its own requests, those of the summary models among them, use these variables.
+  const proxies = environment["NODE_USE_ENV_PROXY"] === "1" ? { proxyVariables: environment } : {};
   return {
+    ...proxies,
     upstreams: Object.fromEntries(upstreams.map(([name, one]) => [name, upstreamOf(name, one, environment)])),
     onStoreDown: valueOf("gateway.onStoreDown") as NonNullable<GatewayOptions["onStoreDown"]>,
     spoolFolder: join(home, "spool"),

@@ -31,6 +31,8 @@ export interface GatewayOptions {
   readonly spoolFolder?: string;
   /** All files together may take this. @default 1 GiB */
   readonly spoolBytes?: number;
+  /** Variables that name proxies: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`. Node from 24.5 on uses them. @default no proxy */
+  readonly proxyVariables?: Readonly<Record<string, string | undefined>>;
 }
 
 /** An upstream as requests use it. */

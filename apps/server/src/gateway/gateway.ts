@@ -84,7 +84,7 @@ export async function createGateway(
 ): Promise<Gateway> {
   const spool = spoolOf(options);
   const isRefusing = options.onStoreDown === "refuse";
-  const connections = createUpstreamConnections();
+  const connections = createUpstreamConnections(options.proxyVariables);
   const metrics = createGatewayMetrics(registry);
   const recorder = new Recorder({ store, clock });
   const keeper = await createCallKeeper({ recorder, metrics, log, spool });

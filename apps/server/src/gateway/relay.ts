@@ -7,7 +7,7 @@ import {
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { refused } from "@throughline/core/store";
-import type { Upstream } from "./gateway-options.ts";
+import type { GatewayOptions, Upstream } from "./gateway-options.ts";
 
 /** Connections to upstreams, which are kept open between requests. */
 export interface UpstreamConnections {
@@ -28,8 +28,10 @@ export interface OutgoingRequest {
 const deadlineMs = 3_600_000;
 const maxHeaderSize = 64 * 1024;
 
-export function createUpstreamConnections(): UpstreamConnections {
-  const options = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: Infinity } as const;
+/** @param proxyEnv variables that name proxies; undefined: none is used */
+export function createUpstreamConnections(proxyEnv: GatewayOptions["proxyVariables"]): UpstreamConnections {
+  const proxies = proxyEnv === undefined ? {} : { proxyEnv: { ...proxyEnv } };
+  const options = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: Infinity, ...proxies } as const;
   const [http, https] = [new HttpAgent(options), new HttpsAgent(options)];
   return {
     send(upstream, { method, target, headers, body }, signal) {
