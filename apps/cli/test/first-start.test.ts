@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { objects, runHere, temporaryDirectory, type Run } from "./harness.ts";
 import { runInTerminal, type Terminal } from "./terminal.ts";
@@ -68,30 +68,58 @@ function transcripts(): readonly string[] {
   return [claudeFile, piFile];
 }
 
+const codexId = "019e03b2-11a2-7320-9098-5d831813e66c";
+const opencodeId = "ses_469cf929cffeBICghRNeI7BWy6";
+
+/** One session each as Codex, Gemini CLI and an opencode without a database keep it. */
+function furtherTranscripts(): void {
+  const timestamp = "2026-01-01T00:00:01.000Z";
+  const said = { type: "message", role: "user", content: [{ type: "input_text", text: "Name the gulls." }] };
+  const opencode = ".local/share/opencode/storage";
+  const files: Readonly<Record<string, readonly object[]>> = {
+    [`.codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-${codexId}.jsonl`]: [
+      { timestamp, type: "session_meta", payload: { id: codexId, cwd: "/home/ada" } },
+      { timestamp, type: "response_item", payload: said },
+    ],
+    ".gemini/tmp/app/chats/session-2026-01-01T00-00-g1.jsonl": [
+      { sessionId: "g1", projectHash: "743e", startTime: timestamp, lastUpdated: timestamp, kind: "main" },
+      { id: "m1", timestamp, type: "user", content: "Tar the rope." },
+    ],
+    [`${opencode}/session/global/${opencodeId}.json`]: [{ id: opencodeId, projectID: "global", title: "Nets" }],
+    [`${opencode}/message/${opencodeId}/msg_1.json`]: [{ id: "msg_1", role: "user", time: { created: 1 } }],
+    [`${opencode}/part/msg_1/prt_1.json`]: [{ id: "prt_1", type: "text", text: "Mend the nets." }],
+    [`${opencode}/session_share/${opencodeId}.json`]: [{ id: "x", secret: "secret" }],
+  };
+  for (const [name, lines] of Object.entries(files)) {
+    const file = join(directory.path, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  }
+}
+
 describe("sessions of several programs at the first run", () => {
   it("are counted in one question, imported after a yes, and asked about once", async () => {
     transcripts();
+    furtherTranscripts();
     openclawSession();
     {
       await using terminal = chat();
       await terminal.waitFor("[y/N] ");
       const asked = terminal.text();
       expect(asked).toContain("There are sessions of other programs: OpenClaw: 1 transcript");
-      expect(asked).toContain("Claude Code: 1 transcript");
-      expect(asked).toContain("pi: 1 transcript");
+      for (const program of ["Claude Code", "Codex", "Gemini CLI", "opencode", "pi"])
+        expect(asked).toContain(`${program}: 1 transcript`);
       expect(asked.match(/Import them\?/g)).toHaveLength(1);
       terminal.write("y\r");
-      await terminal.waitFor("Imported 3 sessions");
+      await terminal.waitFor("Imported 6 sessions");
       await terminal.waitFor("> ");
       terminal.write("/quit\r");
       expect(await terminal.exitCode()).toBe(0);
     }
-    expect((await sessionKeys()).toSorted()).toEqual([
-      `agent:main:import:direct:${claudeId}`,
-      "agent:main:import:direct:s2",
-      key,
-    ]);
-    for (const words of ["buoys", "pier", "lamps"]) expect((await run(["search", words])).stdout).toContain(words);
+    const imported = [claudeId, codexId, "g1", "s2", opencodeId].map((id) => `agent:main:import:direct:${id}`);
+    expect((await sessionKeys()).toSorted()).toEqual([...imported, key].toSorted());
+    for (const words of ["buoys", "pier", "lamps", "gulls", "rope", "nets"])
+      expect((await run(["search", words])).stdout).toContain(words);
     await using again = chat();
     await again.waitFor("> ");
     expect(again.text()).not.toContain("sessions of");
