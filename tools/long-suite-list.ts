@@ -261,11 +261,15 @@ export const longSuites: readonly LongSuite[] = [
     full: [],
     quick: ["test/memory.test.ts"],
   }),
-  tests("tests-server", "1,000 slow clients, memory of endless bodies and unread streams, times of wrong tokens", {
-    project: "apps/server",
-    full: files(["abuse-load", "abuse-gateway"]),
-    quick: ["test/abuse-rows.test.ts"],
-  }),
+  tests(
+    "tests-server",
+    "1,000 slow clients, memory of endless bodies and unread streams, times of wrong tokens, 1,000 calls of the gateway",
+    {
+      project: "apps/server",
+      full: files(["abuse-load", "abuse-gateway", "gateway-growth", "gateway-hostile"]),
+      quick: ["test/abuse-rows.test.ts"],
+    },
+  ),
   tests("tests-session", "turns killed at every step, every window, every flush, each with every provider", {
     project: "packages/session",
     full: files([

@@ -7,6 +7,7 @@ const server = "abuse.test.ts";
 const connections = "abuse-connections.test.ts";
 const load = "abuse-load.test.ts";
 const gateway = "abuse-gateway.test.ts";
+const upstreams = "abuse-upstreams.test.ts";
 const command = "../../cli/test/serve.test.ts";
 
 /** Requests that the server must answer in one way only, each with the files whose tests show it. */
@@ -39,7 +40,14 @@ const rows: ReadonlyMap<number, readonly [request: string, ...files: string[]]> 
   [26, ["a forged cursor, or another's", server]],
   [27, ["an idempotency key with another body", server]],
   [28, ["an old fence, an old revision, none", server]],
-  [36, ["a switch of protocols", server]],
+  [29, ["paths that an upstream may read as others", upstreams]],
+  [30, ["headers that name another host", upstreams]],
+  [31, ["a redirect of an upstream", upstreams]],
+  [32, ["a session of another scope", upstreams]],
+  [33, ["another tenant's responses, conversations, threads", upstreams]],
+  [34, ["files and accounts with a key of ours", upstreams]],
+  [35, ["changes of an Ollama's models", upstreams]],
+  [36, ["a switch of protocols", server, upstreams]],
   [37, ["TRACE, an unknown method, CONNECT", server]],
   [38, ["control characters for the log", connections]],
   [39, ["planted secrets", connections]],
@@ -60,9 +68,6 @@ it("names each row of the abuse list and where it is tested", () => {
     }
   expect(untested).toEqual([]);
   const named = Array.from(rows.keys());
-  const all = [
-    ...Array.from({ length: 28 }, (_, index) => index + 1),
-    ...Array.from({ length: 7 }, (_, at) => at + 36),
-  ];
+  const all = Array.from({ length: 42 }, (_, index) => index + 1);
   expect(named).toEqual(all);
 });

@@ -30,6 +30,8 @@ export interface ExchangeData {
   /** The message that the reply is kept as. */
   readonly replyId?: string;
   readonly responseId?: string;
+  /** The hash of the tools of the request; absent where it has none. */
+  readonly toolsHash?: string;
   readonly [field: string]: unknown;
 }
 

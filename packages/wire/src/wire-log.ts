@@ -101,7 +101,7 @@ export class WireLog {
     for (const entry of data.frame)
       if (typeof entry === "object" && "id" in entry) this.#nodes.get(entry.id)?.use(entry.form);
     const used = data.frame.filter((entry) => typeof entry === "object" && "part" in entry).map(({ part }) => part);
-    this.tools = used.find((hash) => this.parts.nameOf(hash) === "tools") ?? null;
+    this.tools = data.toolsHash ?? used.find((hash) => this.parts.nameOf(hash) === "tools") ?? null;
     if (data.requestSha256 !== undefined)
       this.#calls.set(data.requestSha256, { callId: data.callId, attempt: data.attempt, outcome: data.outcome });
     const reply = data.replyId === undefined ? undefined : this.#nodes.get(data.replyId);

@@ -61,6 +61,10 @@ export function callRecords(
   const { compactionOf, replyId, responseId, lane, callId, attempt } = place;
   const exchangeId = exchangeIdOf(recordId);
   const { data: frame, copies, hasRedacted } = planFrame(log, split, plan);
+  // Long tools are a part of the frame.
+  const tools = split.partHash("tools");
+  const isInFrame = frame.frame.some((entry) => typeof entry === "object" && "part" in entry && entry.part === tools);
+  const toolsHash = isInFrame ? null : tools;
   // The client sends what was redacted here; what is said of it must not bring it back.
   const isQuoted = !hasRedacted;
   const exchange = throughlineDraft("exchange", {
@@ -77,6 +81,7 @@ export function callRecords(
     ...(compactionOf === null ? {} : { compactionOf }),
     ...(replyId === null ? {} : { replyId }),
     ...(responseId === null ? {} : { responseId }),
+    ...(toolsHash === null ? {} : { toolsHash }),
     ...frame,
     ...(copies.length === 0 ? {} : { copies }),
   });

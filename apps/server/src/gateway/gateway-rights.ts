@@ -47,8 +47,9 @@ interface NamingRequest {
   readonly scope: GatewayScope;
 }
 
-/** Members that name what the provider has stored. */
-const naming: readonly string[] = ["previous_response_id", "previous_message_id", "conversation"];
+/** Members that name what the provider has stored, in any case: parsers do not agree whether it counts. Escapes may write any. */
+const naming = /previous_response_id|previous_message_id|conversation/i;
+const namingOrEscape = /previous_response_id|previous_message_id|conversation|\\u/i;
 
 /**
  * Many tokens share a key of ours: an id that one was given must not lead another to its conversation.
@@ -60,13 +61,11 @@ export async function assertOwnIds(
 ): Promise<void> {
   if (api === null && upstream.sharedResources) return;
   if (!isPlain) throw refused("MEDIA_TYPE_UNSUPPORTED", "The gateway takes no packed bodies with a key of its own.");
-  // Escapes may write a name in many ways: what has one is looked at as well.
-  if (!naming.some((name) => body.includes(name)) && !body.includes("\\u")) return;
+  if (!namingOrEscape.test(body.toString("latin1"))) return;
   const text = bodyText(body);
   const split = text === null || api === null ? null : splitRequest(api, text);
   if (split === null) {
-    if (text === null || naming.some((name) => text.includes(name)))
-      throw unknownId("The request names something that is not known.");
+    if (text === null || naming.test(text)) throw unknownId("The request names something that is not known.");
     return;
   }
   // Parsers do not agree on which of two members counts, nor whether the case of a name does.
@@ -74,7 +73,8 @@ export async function assertOwnIds(
   const conversation = split.member("conversation");
   if (conversation !== undefined && conversation !== null) throw unknownId("There is no such conversation.");
   for (const id of followedIds(split))
-    if ((await lookup.find(scope, "response", id)).length === 0) throw unknownId("There is no such response.");
+    if (typeof id !== "string" || (await lookup.find(scope, "response", id)).length === 0)
+      throw unknownId("There is no such response.");
 }
 
 const ownMembers: readonly string[] = ["previous_response_id", "conversation", "thread"];
@@ -89,14 +89,14 @@ function isAmbiguous(split: SplitRequest): boolean {
   );
 }
 
-function followedIds(split: SplitRequest): readonly string[] {
+function followedIds(split: SplitRequest): readonly unknown[] {
   const thread = split.member("thread");
   const isObject = typeof thread === "object" && thread !== null;
   const previous = isObject
     ? Object.entries(thread).filter(([name]) => name.toLowerCase() === "previous_message_id")
     : [];
   const values = [split.member("previous_response_id"), ...previous.map(([, id]) => id)];
-  return values.filter((value) => value !== undefined && value !== null).map(String);
+  return values.filter((value) => value !== undefined && value !== null);
 }
 
 function unknownId(message: string): Error {

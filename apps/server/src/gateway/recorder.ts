@@ -93,6 +93,8 @@ export class Recorder {
     const named = { callId: before?.callId ?? recordId, attempt: before === null ? 0 : before.attempt + 1 };
     const begun: BegunCall = { chosen, ...named, runningKey, match: chosen.match };
     await this.#write(request, begun, session, () => []);
+    // A title may be asked for while the first call of the main agent runs.
+    if (chosen.lane === "main") session.log.tools ??= request.split.partHash("tools");
     this.#running.set(runningKey, { ...named, count: (running?.count ?? 0) + 1 });
     return begun;
   }

@@ -1,0 +1,281 @@
+import { createServer, type Server as NetServer, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "vitest";
+import { testSize } from "../../../tools/test-size.ts";
+import { type GatewayServing, serveGateway, sha256 } from "./gateway-serving.ts";
+import { connectTo, headOf, sendRaw } from "./raw-socket.ts";
+import { serve, type Serving } from "./serving.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+const request = { model: "claude-opus-5", max_tokens: 9, messages: [{ role: "user", content: "Hé / there" }] };
+
+describe("bodies", () => {
+  const start = async (): Promise<GatewayServing> => {
+    const gateway = await serveGateway({ fallback: () => "Well." });
+    closing.push(() => gateway.close());
+    return gateway;
+  };
+  const own = ({ token }: GatewayServing): readonly string[] => [
+    "x-api-key: key-of-the-caller",
+    `throughline-token: ${token}`,
+    "anthropic-version: 2023-06-01",
+    "content-type: application/json",
+  ];
+
+  it("that are no JSON, no UTF-8, no messages or packed wrongly pass unchanged, and no call is stored", async () => {
+    const gateway = await start();
+    const bodies = ["", "{", "[]", "null", '{"messages":', '{"messages":7}', "\xff\xfe\x00", "x".repeat(100_000)].map(
+      (text) => Buffer.from(text, "latin1"),
+    );
+    for (const body of bodies) {
+      const head = headOf("POST", "/own-anthropic/v1/messages", [
+        ...own(gateway),
+        `content-length: ${body.length}`,
+        "connection: close",
+      ]);
+      const answer = await sendRaw(gateway.url, Buffer.concat([Buffer.from(head), body]));
+      expect([body.toString("latin1", 0, 20), answer.text.slice(9, 12)]).toEqual([
+        body.toString("latin1", 0, 20),
+        "400",
+      ]);
+      expect(sha256(gateway.ownSimulator.requests.at(-1)?.bytes ?? Buffer.alloc(0))).toBe(sha256(body));
+    }
+    expect(
+      await (
+        await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${gateway.serving.token}` } })
+      ).text(),
+    ).toContain(`throughline_gateway_unrecorded_total{reason="unreadable"} ${bodies.length}`);
+    expect((await gateway.serving.ask("GET", "/sessions")).body["count"]).toBe(0);
+  });
+
+  it("that come as 1-byte chunks, with CR LF or pretty-printed are given back byte for byte", async () => {
+    const gateway = await start();
+    const texts = [
+      JSON.stringify(request),
+      JSON.stringify(request, null, 2),
+      JSON.stringify(request, null, "\t").replaceAll("\n", "\r\n"),
+      ` \n${JSON.stringify(request)}\r\n\r\n`,
+    ];
+    for (const text of texts) {
+      const bytes = Buffer.from(text);
+      const chunks = [...bytes].map((byte) => Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
+      const head = headOf("POST", "/own-anthropic/v1/messages", [
+        ...own(gateway),
+        "transfer-encoding: chunked",
+        "connection: close",
+      ]);
+      const answer = await sendRaw(
+        gateway.url,
+        Buffer.concat([Buffer.from(head), ...chunks, Buffer.from("0\r\n\r\n")]),
+        2000,
+      );
+      expect(answer.text).toContain("200 OK");
+    }
+    const calls = await gateway.calls(texts.length);
+    const rebuilt = await Promise.all(calls.map(async (call) => (await gateway.requestOf(call)).toString()));
+    expect(rebuilt.toSorted()).toEqual(texts.toSorted());
+  });
+
+  it("that are packed pass as they are, and the call is stored unpacked", async () => {
+    const gateway = await start();
+    const packed = gzipSync(JSON.stringify(request));
+    const answer = await fetch(`${gateway.url}/own-anthropic/v1/messages`, {
+      method: "POST",
+      headers: {
+        "x-api-key": "k",
+        "throughline-token": gateway.token,
+        "content-encoding": "gzip",
+        "anthropic-version": "2023-06-01",
+      },
+      body: packed,
+    });
+    await answer.text();
+    expect(sha256(gateway.ownSimulator.requests[0]?.bytes ?? Buffer.alloc(0))).toBe(sha256(packed));
+    const [call] = await gateway.calls(1);
+    expect((await gateway.requestOf(call as never)).toString()).toBe(JSON.stringify(request));
+  });
+
+  it("above 32 MiB are refused in the provider's form before they are sent; below they are stored", async () => {
+    const gateway = await start();
+    const large = headOf("POST", "/own-anthropic/v1/messages", [
+      ...own(gateway),
+      `content-length: ${33 * 1024 * 1024}`,
+    ]);
+    const refused = await sendRaw(gateway.url, large);
+    expect(refused.text).toMatch(/^HTTP\/1\.1 413 [^]*"type":"request_too_large"/);
+    const text = JSON.stringify({
+      ...request,
+      messages: [{ role: "user", content: "é".repeat(testSize({ short: 1, long: 15 }) * 1024 * 1024) }],
+    });
+    const answer = await fetch(`${gateway.url}/own-anthropic/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": "k", "throughline-token": gateway.token, "anthropic-version": "2023-06-01" },
+      body: text,
+    });
+    await answer.text();
+    const [call] = await gateway.calls(1);
+    expect(sha256(await gateway.requestOf(call as never))).toBe(sha256(Buffer.from(text)));
+  }, 120_000);
+});
+
+describe("upstreams", () => {
+  /** A gateway whose upstream does what it likes with the connection of each request. */
+  const behind = async (
+    answer: (socket: Socket) => void,
+  ): Promise<{ readonly serving: Serving; readonly token: string }> => {
+    const sockets = new Set<Socket>();
+    const upstream: NetServer = createServer((socket) => {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.once("data", () => answer(socket));
+    });
+    await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+    const address = upstream.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const own = { baseUrl: `http://127.0.0.1:${port}`, api: "anthropic", credentials: "server", apiKey: "k" } as const;
+    const serving = await serve({ gateway: { upstreams: { own } } });
+    closing.push(
+      () => serving.close(),
+      async () => {
+        for (const socket of sockets) socket.destroy();
+        await new Promise((resolve) => upstream.close(resolve));
+      },
+    );
+    return { serving, token: await serving.tokenOf({ namespace: "", scopes: ["gateway:own", "read"] }) };
+  };
+  const ask = async (
+    { serving, token }: { readonly serving: Serving; readonly token: string },
+    signal?: AbortSignal,
+  ): Promise<Response> =>
+    fetch(`${serving.url}/own/v1/messages`, {
+      method: "POST",
+      headers: { "x-api-key": token },
+      body: JSON.stringify(request),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  const outcomes = async ({
+    serving,
+    token,
+  }: {
+    readonly serving: Serving;
+    readonly token: string;
+  }): Promise<unknown> => {
+    const sessions = (await serving.ask("GET", "/sessions", { token })).body["items"] as readonly {
+      readonly key: string;
+    }[];
+    const calls = await Promise.all(
+      sessions.map(async ({ key }) => (await serving.ask("GET", `/sessions/${key}/calls`, { token })).body["items"]),
+    );
+    return (calls.flat() as readonly { readonly outcome: string }[]).map(({ outcome }) => outcome);
+  };
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+  const event =
+    'event: message_start\ndata: {"type":"message_start","message":{"id":"m","role":"assistant","model":"m","content":[]}}\n\n';
+
+  it("that close or reset without an answer are 502 in the provider's form, and a failed call", async () => {
+    for (const end of [
+      (socket: Socket) => socket.end(),
+      (socket: Socket) => socket.resetAndDestroy(),
+      (socket: Socket) => socket.end("no HTTP at all\r\n\r\n"),
+    ]) {
+      const gateway = await behind(end);
+      const answer = await ask(gateway);
+      expect([answer.status, await answer.json()]).toMatchObject([
+        502,
+        { type: "error", error: { type: "api_error" } },
+      ]);
+      await expect.poll(async () => outcomes(gateway), { timeout: 5000 }).toEqual(["failed"]);
+    }
+  });
+
+  it.each([
+    ["say less than they announced", (socket: Socket) => socket.end(`${head}content-length: 5000\r\n\r\n${event}`)],
+    [
+      "reset in the middle",
+      (socket: Socket) =>
+        void socket.write(`${head}transfer-encoding: chunked\r\n\r\n${event.length.toString(16)}\r\n${event}\r\n`, () =>
+          setTimeout(() => socket.resetAndDestroy(), 50),
+        ),
+    ],
+    [
+      "send a chunk that is none",
+      (socket: Socket) =>
+        socket.end(`${head}transfer-encoding: chunked\r\n\r\n${event.length.toString(16)}\r\n${event}\r\nzz\r\n`),
+    ],
+  ])("that %s break the client's answer off, and the call is partial", async (_name, end) => {
+    const gateway = await behind(end);
+    const answer = await ask(gateway);
+    expect(answer.status).toBe(200);
+    await expect(answer.text()).rejects.toThrow("terminated");
+    await expect.poll(async () => outcomes(gateway), { timeout: 5000 }).toEqual(["partial"]);
+  });
+
+  it("that say more than they announced are cut at the announced length, and what follows is no other answer", async () => {
+    const gateway = await behind((socket) =>
+      socket.write(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil`,
+      ),
+    );
+    expect(await (await ask(gateway)).text()).toBe("{}");
+    expect(await (await ask(gateway)).text()).toBe("{}");
+  });
+
+  it.each(["before its head", "in its stream"])(
+    "that stall %s are left within a second after the client is gone",
+    async (where) => {
+      let left = 0;
+      let asked: Socket | null = null;
+      const gateway = await behind((socket) => {
+        asked = socket;
+        socket.on("close", () => (left = performance.now()));
+        if (where === "in its stream")
+          socket.write(`${head}transfer-encoding: chunked\r\n\r\n${event.length.toString(16)}\r\n${event}\r\n`);
+      });
+      const abort = new AbortController();
+      const answering = ask(gateway, abort.signal).then(async (answer) => answer.text());
+      answering.catch(() => {});
+      await expect.poll(() => asked).not.toBe(null);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const goneMs = performance.now();
+      abort.abort();
+      await expect.poll(() => left, { timeout: 5000 }).toBeGreaterThan(0);
+      expect(left - goneMs).toBeLessThan(1000);
+      await expect.poll(async () => outcomes(gateway), { timeout: 5000 }).toEqual(["aborted"]);
+    },
+  );
+
+  it("are read no faster than the client reads", async () => {
+    let sent = 0;
+    const piece = Buffer.alloc(64 * 1024, "x");
+    const gateway = await behind((socket) => {
+      socket.write(`${head}connection: close\r\n\r\n`);
+      const more = (): void => {
+        while (sent < 256 * 1024 * 1024) {
+          sent += piece.length;
+          if (!socket.write(piece)) return void socket.once("drain", more);
+        }
+      };
+      more();
+    });
+    const socket = connectTo(gateway.serving.url);
+    const body = JSON.stringify(request);
+    socket.write(
+      headOf("POST", "/own/v1/messages", [
+        `x-api-key: ${gateway.token}`,
+        `content-length: ${Buffer.byteLength(body)}`,
+      ]) + body,
+    );
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.pause();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(sent).toBe(before);
+    expect(sent).toBeLessThan(32 * 1024 * 1024);
+    socket.destroy();
+  });
+});
