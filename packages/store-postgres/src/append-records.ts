@@ -20,7 +20,7 @@ import {
 } from "./append-request.ts";
 import { applied, replayed } from "./append-result.ts";
 import { arrayLiteral } from "./array-literal.ts";
-import { constraintOf, nativeCode } from "./postgres-errors.ts";
+import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts";
 import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
 import type { JobLease, StoreContext } from "./store-context.ts";
@@ -124,7 +124,7 @@ async function callAppend(
     const cause = (error as { readonly cause?: unknown }).cause;
     const native = nativeCode(cause);
     if (native === "TL001") return twin;
-    if (native === "TL002" || (native === "23505" && constraintOf(cause).startsWith("records")))
+    if (native === "TL002" || (native === "23505" && breaksIndex(cause, "records_")))
       throw refused(
         "RECORD_ID_TAKEN",
         `The session ${quote(ref.key)} holds a record with an id of the batch.`,

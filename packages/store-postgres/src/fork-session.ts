@@ -2,7 +2,7 @@ import type { SessionEvent, SessionRef, SessionState, SharedRecords } from "@thr
 import { assertIdsFree, forkBound, quote, refused, sessionNotFound } from "@throughline/core/store";
 import { addressOf, newAddressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
-import { constraintOf, nativeCode } from "./postgres-errors.ts";
+import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, refOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { databaseNowMs, lockSession } from "./session-changes.ts";
@@ -38,7 +38,7 @@ export async function forkSession(
     const shared = await sharedPart(context, run, origin, Math.min(atSeq, Number(origin["last_seq"])));
     return insertFork(context, run, { ref, target, sessionId, origin, shared }).catch((error: unknown) => {
       // Somebody took the key or the session id after both were looked for.
-      if (nativeCode(error) === "23505" && constraintOf(error).startsWith("sessions"))
+      if (nativeCode(error) === "23505" && breaksIndex(error, "sessions_"))
         throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target }, error);
       throw error;
     });

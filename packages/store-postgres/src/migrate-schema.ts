@@ -4,6 +4,7 @@ import type { RunStatement } from "./connection-pool.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
 import { secureNewTables } from "./row-security.ts";
 import type { SchemaOptions, SchemaStep } from "./schema.ts";
+import { runStatements } from "./split-statements.ts";
 
 /**
  * Brings the schema to the newest step, each step in a transaction of its own and one node at a time. A second node
@@ -40,9 +41,9 @@ async function applyStep(
     if (existing === undefined) await run(`CREATE SCHEMA ${place.schema}`);
     await run(`CREATE TABLE ${place.schema}.store_info (name text PRIMARY KEY, value text NOT NULL)`);
   }
-  await run(step.sql(place.schema, options));
+  await runStatements(run, step.sql(place.schema, options));
   // A table that the step made is closed before anybody can see it. Its policies come after the last step.
-  await run(secureNewTables(place.schema));
+  await runStatements(run, secureNewTables(place.schema));
   await setInfo(place, run, "version", String(step.version));
   await setInfo(place, run, "oldest_program", String(step.oldestProgram));
   await setInfo(place, run, `checksum_${step.version}`, checksum(step));

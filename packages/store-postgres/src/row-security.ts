@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { RunStatement } from "./connection-pool.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
+import { runStatements } from "./split-statements.ts";
 
 /**
  * Row-level security by agent. A role reads and writes the sessions of the agents that `agent_roles` gives it, and
@@ -268,7 +269,7 @@ export async function applyRowSecurity(place: MigrationPlace, isAsked: boolean):
     await takeMigrationLock(run);
     if (!isDue(await readSecurity(place, run))) return;
     const sql = rowSecurity(place.schema);
-    await run(sql);
+    await runStatements(run, sql);
     await run(
       `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('${rowSecurityName}', $1)
        ON CONFLICT (name) DO UPDATE SET value = excluded.value`,

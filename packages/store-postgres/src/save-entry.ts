@@ -10,7 +10,7 @@ import {
 } from "@throughline/core/store";
 import { beginningMs } from "@throughline/core/internal";
 import { addressOf, newAddressOf, wholeTime } from "./append-records.ts";
-import { constraintOf, nativeCode } from "./postgres-errors.ts";
+import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, frameOf, numberOrNull, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { savedColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -142,7 +142,7 @@ async function callSave(
   } catch (error) {
     const cause = (error as { readonly cause?: unknown }).cause;
     // Two sessions of one id, begun at the same moment under two keys.
-    if (nativeCode(cause) === "23505" && constraintOf(cause).startsWith("sessions"))
+    if (nativeCode(cause) === "23505" && breaksIndex(cause, "sessions_"))
       throw refused("SESSION_EXISTS", "A session with this id was begun at the same moment.", { ...ref }, cause);
     throw error;
   }

@@ -2,7 +2,7 @@ import type { MoveAction, RemoveOptions, SessionRef, SessionState } from "@throu
 import { planMove, planRemove, quote, refused, type SessionFrame, sessionNotFound } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
-import { constraintOf, nativeCode } from "./postgres-errors.ts";
+import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, entryOf, frameOf, stateOf, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { indexSession } from "./search-index.ts";
@@ -85,7 +85,7 @@ async function moveRow(
     );
   } catch (error) {
     // Somebody took the address after it was looked at.
-    if (nativeCode(error) === "23505" && constraintOf(error) === "sessions_address") {
+    if (nativeCode(error) === "23505" && breaksIndex(error, "sessions_address")) {
       throw refused("SESSION_EXISTS", `A session holds the key ${quote(ref.key)}.`, { ...ref }, error);
     }
     throw error;
