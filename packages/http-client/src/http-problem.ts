@@ -33,18 +33,10 @@ export class HttpProblem extends Error {
 export async function problemOf(response: Response): Promise<HttpProblem> {
   const seconds = response.headers.get("retry-after") ?? "";
   const retryAfterMs = /^\d{1,9}$/.test(seconds) ? Number(seconds) * 1000 : null;
-  return new HttpProblem(response.status, documentOf(await bodyOf(response), response.status), retryAfterMs);
-}
-
-async function bodyOf(response: Response): Promise<unknown> {
-  try {
-    const type = response.headers.get("content-type") ?? "";
-    if (type.startsWith("application/problem+json")) return await response.json();
-    await response.body?.cancel();
-  } catch {
-    // The connection broke inside the body: the status is all that is known.
-  }
-  return null;
+  const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
+  // The connection may break inside the body: the status is all that is known then.
+  const body: unknown = await (isProblem ? response.json() : response.body?.cancel())?.catch(() => null);
+  return new HttpProblem(response.status, documentOf(body, response.status), retryAfterMs);
 }
 
 function documentOf(body: unknown, status: number): ProblemDocument | null {

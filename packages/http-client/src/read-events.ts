@@ -17,8 +17,7 @@ const longestLine = 64 * 1024 * 1024;
  * @throws what the stream throws; Error for a line of more than 64 MiB
  */
 export async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent, void, void> {
-  let id = "";
-  let event = "";
+  let [id, event] = ["", ""];
   let data: string[] = [];
   for await (const line of linesOf(stream)) {
     if (line === "") {
@@ -39,8 +38,7 @@ export async function* readEvents(stream: ReadableStream<Uint8Array>): AsyncGene
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder();
   const reader = stream.getReader();
-  let parts: string[] = [];
-  let length = 0;
+  let rest = "";
   let isAfterReturn = false;
   try {
     for (;;) {
@@ -51,16 +49,15 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
       if (text === "") continue;
       isAfterReturn = text.endsWith("\r");
       const lines = text.split(/\r\n|\n|\r/);
-      const rest = lines.pop() ?? "";
+      const last = lines.pop() ?? "";
       for (const line of lines) {
-        yield parts.length === 0 ? line : parts.join("") + line;
-        parts = [];
-        length = 0;
+        yield rest + line;
+        rest = "";
       }
-      if (rest === "") continue;
-      parts.push(rest);
-      length += rest.length;
-      if (length > longestLine) throw new Error(`A line of the event stream has more than ${longestLine} characters.`);
+      // The engine joins texts when they are read: many pieces of one line cost no copy each.
+      rest += last;
+      if (rest.length > longestLine)
+        throw new Error(`A line of the event stream has more than ${longestLine} characters.`);
     }
   } finally {
     // A reader that leaves the loop closes the connection.
