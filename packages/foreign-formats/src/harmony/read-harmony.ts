@@ -19,6 +19,9 @@ interface OpenCall {
   readonly tool: string;
 }
 
+/** No model waits for more results at once; of more calls the newest are known. */
+const mostOpenCalls = 256;
+
 /** What the next message depends on. */
 interface HarmonyState {
   readonly headId: string | null;
@@ -103,7 +106,10 @@ class HarmonyReader implements ForeignReader {
       if (stop === null && !isText && !isObject(text)) return null;
       const tool = toolOf(recipient);
       const callId = `call_${line}`;
-      this.#state = { ...this.#state, openCalls: [...this.#state.openCalls, { id: callId, tool }] };
+      this.#state = {
+        ...this.#state,
+        openCalls: [...this.#state.openCalls.slice(1 - mostOpenCalls), { id: callId, tool }],
+      };
       const called = { name: tool, arguments: isText ? JSON.stringify({ input: text }) : text };
       body = this.#mapped(
         [{ role: "assistant", content: null, tool_calls: [{ id: callId, type: "function", function: called }] }],
