@@ -266,7 +266,7 @@ export const longSuites: readonly LongSuite[] = [
     "1,000 slow clients, memory of endless bodies and unread streams, times of wrong tokens, 1,000 calls of the gateway",
     {
       project: "apps/server",
-      full: files(["abuse-load", "abuse-gateway", "gateway-growth", "gateway-hostile"]),
+      full: files(["abuse-load", "abuse-gateway", "gateway-growth"]),
       quick: ["test/abuse-rows.test.ts"],
     },
   ),
