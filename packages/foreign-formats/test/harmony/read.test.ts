@@ -67,7 +67,7 @@ describe("a conversation rendered for gpt-oss", () => {
     ["a tool without a call", "<|start|>functions.f to=assistant<|message|>x<|end|>", "message"],
     ["no role", "<|start|><|message|>x<|end|>", "custom"],
     ["a mark for a role", "<|start|><|channel|>final<|message|>x<|end|>", "custom"],
-    ["a long header", `<|start|>${"x".repeat(600)}<|message|>x<|end|>`, "custom"],
+    ["a long header", `<|start|>${"x".repeat(5000)}<|message|>x<|end|>`, "custom"],
     ["text alone", "Hello", "custom"],
   ])("keeps %s", (_, text, type) => {
     const session = readUnits("harmony", `<|start|>user<|message|>Hi<|end|>${text.startsWith("<") ? text : ""}`, path);
@@ -78,7 +78,7 @@ describe("a conversation rendered for gpt-oss", () => {
 
   it("with very many calls that nothing answers knows the newest of them", () => {
     const call = (tool: string): string => `<|start|>assistant to=functions.${tool}<|message|>{}<|call|>`;
-    const text = `${call("first")}${call("f").repeat(5000)}<|start|>functions.f<|message|>x<|end|>`;
+    const text = `${call("first")}${call("f").repeat(600)}<|start|>functions.f<|message|>x<|end|>`;
     const session = readUnits("harmony", text, path);
     expect(session.records.at(-1)?.record["message"]).toMatchObject({ role: "toolResult", toolCallId: "call_346" });
   });
