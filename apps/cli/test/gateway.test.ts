@@ -106,7 +106,7 @@ describe("serve with gateway.upstreams", () => {
     [{ a: { api: "ollama", baseUrl: "file:///etc/passwd" } }, 1, "must be an http or https address"],
   ])("refuses %j", async (upstreams, exitCode, why) => {
     configure(upstreams);
-    const run = await runHere(directory.path, ["serve", "--port", "0", "--timeout", "500"], {
+    const run = await runHere(directory.path, ["serve", "--port", "0", "--timeout", "20000"], {
       environment: { ...environment, BROKEN_KEY: "key\r\nx-evil: 1" },
     });
     expect([run.code, run.stderr]).toEqual([exitCode, expect.stringContaining(why)]);
