@@ -24,7 +24,7 @@ export interface GatewayServing {
   close(): Promise<void>;
 }
 
-export interface FoundCall {
+interface FoundCall {
   readonly session: string;
   readonly callId: string;
   readonly attempt: number;

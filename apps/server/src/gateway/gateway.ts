@@ -50,7 +50,7 @@ export interface Gateway {
 }
 
 /** A request that names an upstream, once host and origin are checked. */
-export interface GatewayRequest {
+interface GatewayRequest {
   readonly upstream: Upstream;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

@@ -8,7 +8,7 @@ import { Spool, type SpooledCall } from "./spool.ts";
 import { within } from "./within.ts";
 
 /** A call that has ended, as it is stored and as it is spooled. */
-export interface CallToKeep extends SpooledCall {
+interface CallToKeep extends SpooledCall {
   /** Null: what came before it waits already, so nothing of it was stored when it began. */
   readonly open: OpenCall | null;
   readonly read: ReadReply | null;
@@ -37,7 +37,7 @@ const awayCodes: readonly ErrorCode[] = [
   "SESSION_BUSY",
 ];
 
-export function isStoreAway(error: unknown): boolean {
+function isStoreAway(error: unknown): boolean {
   return awayCodes.some((code) => hasErrorCode(error, code));
 }
 

@@ -16,7 +16,7 @@ export interface UpstreamConnections {
   close(): void;
 }
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   readonly method: string;
   /** Path and query, as they came. */
   readonly target: string;

@@ -21,7 +21,7 @@ export interface SessionLookup {
   prune(beforeMs: number): Promise<void>;
 }
 
-export type LookupKind = "first-message" | "first-reply" | "response";
+type LookupKind = "first-message" | "first-reply" | "response";
 
 /** Sessions that begin alike: more are not tried. */
 const mostKeys = 16;

@@ -23,7 +23,7 @@ interface Family {
 }
 
 /** A value of a gauge that has labels. */
-export interface Measured {
+interface Measured {
   readonly labels: Labels;
   readonly value: number;
 }

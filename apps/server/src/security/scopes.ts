@@ -2,7 +2,7 @@
 export const scopes = ["read", "write", "delete", "metrics", "admin"] as const;
 
 /** `gateway:NAME`: calls of models by this upstream; `gateway:manage`: also what changes the models of an Ollama. */
-export type GatewayScope = `gateway:${string}`;
+type GatewayScope = `gateway:${string}`;
 
 export type Scope = (typeof scopes)[number] | GatewayScope;
 
