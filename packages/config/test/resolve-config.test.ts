@@ -339,9 +339,9 @@ describe("the tables of settings", () => {
     ];
     for (const { key, kind, isFileAllowed, environment } of definitions) {
       const isText = kind.type !== "block" && kind.type !== "object" && kind.type !== "map";
-      if (!isText || !isFileAllowed || /^(store$|session\.|server\.)/.test(key)) continue;
+      if (!isText || !isFileAllowed || /^(store$|session\.)/.test(key)) continue;
       for (const text of texts) {
-        const fromFile = await resolve({ file: { [key]: fileValueOf(kind, text) } }).then(
+        const fromFile = await resolve({ file: inFile(key, fileValueOf(kind, text)) }).then(
           ({ settings }) => settings.find((setting) => setting.key === key)?.value,
           () => undefined,
         );
@@ -356,6 +356,12 @@ describe("the tables of settings", () => {
     }
   });
 });
+
+/** The setting where the file has it: each part of its key is an object. */
+function inFile(key: string, value: SettingValue): Record<string, SettingValue> {
+  const [last = "", ...areas] = key.split(".").toReversed();
+  return areas.reduce<Record<string, SettingValue>>((inner, area) => ({ [area]: inner }), { [last]: value });
+}
 
 function fileValueOf(kind: SettingKind, text: string): SettingValue {
   if (kind.type === "list") return text.startsWith("[") ? (JSON.parse(text) as SettingValue) : text.split(",");
