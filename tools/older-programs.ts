@@ -1,6 +1,6 @@
 // An older program on stores that the present one wrote, and the other way round: both read the same records, build a valid
-// context, write, redact and purge, and neither finds anything wrong with what the other left.
-// node --conditions=@throughline/source tools/older-programs.ts [--commit 31a8733] [--stores jsonl,sqlite]
+// context, write, redact and purge, and neither finds anything wrong with what the other left, also when it was killed.
+// node --conditions=@throughline/source tools/older-programs.ts [--commit 31a8733] [--stores jsonl,sqlite] [--kills 20]
 // PostgreSQL where THROUGHLINE_POSTGRES_URL names an empty database.
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -18,11 +18,14 @@ interface Program {
   ask(name: string, ...args: readonly unknown[]): Promise<unknown>;
   /** As `ask`; an error is a problem. */
   do(name: string, ...args: readonly unknown[]): Promise<unknown>;
+  /** Sends all at once and kills the process when so many are answered. Gives how many were, those on their way included. */
+  killAfter(answers: number, asked: readonly (readonly unknown[])[]): Promise<number>;
   close(): Promise<void>;
 }
 
 interface Tally {
   operations: number;
+  kills: number;
   records: number;
   /** Operations that the older program refused because the store has a newer version. */
   refused: number;
@@ -58,6 +61,23 @@ function openProgram(
       const answer = (await ask(...asked)) as { readonly value?: unknown; readonly error?: string };
       if (answer.error !== undefined) tally.problems.push(`${name}: ${String(asked[0])}: ${answer.error}`);
       return answer.value;
+    },
+    async killAfter(answers, asked) {
+      // What it has not read when it is killed is lost with it.
+      child.stdin.on("error", () => undefined);
+      child.stdin.write(asked.map((each) => `${JSON.stringify(each)}\n`).join(""));
+      let answered = 0;
+      for await (const line of lines) {
+        answered += 1;
+        const { error } = JSON.parse(line) as { readonly error?: string };
+        if (error !== undefined) tally.problems.push(`${name}: ${error}`);
+        if (answered === answers) child.kill("SIGKILL");
+      }
+      await ended;
+      if (child.signalCode !== "SIGKILL") tally.problems.push(`${name}: it ended before it was killed`);
+      tally.operations += answered;
+      tally.kills += 1;
+      return answered;
     },
     async close() {
       child.stdin.end();
@@ -176,6 +196,39 @@ async function life(
   }
 }
 
+/**
+ * Each in turn is killed while it appends. The other one finds all that was acknowledged, once and in order, and nothing
+ * wrong, and goes on with it until it is killed itself.
+ */
+async function killInTurns(open: readonly [() => Program, () => Program], rounds: number, tally: Tally): Promise<void> {
+  const acknowledged: string[] = [];
+  const ref = key("killed");
+  const maker = open[0]();
+  await maker.do("save", ref, { sessionId: "killed" }, { ifRevision: null });
+  await maker.close();
+  for (let round = 0; round < rounds; round++) {
+    const ids = Array.from({ length: 400 }, (_, at) => `k${round}-${at}`);
+    const appends = ids.map((id) => ["append", ref, [message(id, "x".repeat(500)), message(`${id}b`, "its answer")]]);
+    const writer = open[round % 2 === 0 ? 0 : 1]();
+    const answered = await writer.killAfter(1 + ((round * 37) % 120), appends);
+    acknowledged.push(...ids.slice(0, answered).flatMap((id) => [id, `${id}b`]));
+    const reader = open[round % 2 === 0 ? 1 : 0]();
+    const found = ((await reader.do("records", ref)) as readonly { readonly id: string }[]).map(({ id }) => id);
+    tally.records += found.length;
+    const kept = found.filter((id) => acknowledged.includes(id));
+    if (!isDeepStrictEqual(kept, acknowledged))
+      tally.problems.push(
+        `${reader.name}: ${kept.length} of ${acknowledged.length} acknowledged records in their order`,
+      );
+    if (new Set(found).size !== found.length) tally.problems.push(`${reader.name}: a record twice`);
+    const findings = (await reader.do("verify")) as readonly { readonly severity: string; readonly code: string }[];
+    // The end of a line that was being written is moved aside, and said.
+    for (const { severity, code } of findings)
+      if (severity === "error") tally.problems.push(`${reader.name}: finding ${code} after a kill`);
+    await reader.close();
+  }
+}
+
 /** The older program refuses the file and leaves it as it is. */
 async function refusal(newer: Program, older: Program, tally: Tally): Promise<void> {
   const before = await newer.do("records", key("kinds"));
@@ -207,6 +260,7 @@ async function main(): Promise<number> {
     options: {
       commit: { type: "string", default: "31a8733" },
       stores: { type: "string", default: "jsonl,sqlite,postgres" },
+      kills: { type: "string", default: "20" },
     },
   });
   const known = spawnSyncOk("git", ["cat-file", "-e", `${values.commit}^{commit}`]);
@@ -222,27 +276,35 @@ async function main(): Promise<number> {
     mkdirSync(older);
     checkOut(values.commit, older);
     process.stdout.write(
-      "| store | written by | operations | records compared | refused | problems |\n| --- | --- | --: | --: | --: | --: |\n",
+      "| store | written by | operations | kills | records compared | refused | problems |\n| --- | --- | --: | --: | --: | --: | --: |\n",
     );
     for (const store of values.stores.split(",")) {
       if (store === "postgres" && url === undefined) continue;
       for (const isNewer of [true, false]) {
-        const tally: Tally = { operations: 0, records: 0, refused: 0, problems: [] };
+        const tally: Tally = { operations: 0, kills: 0, records: 0, refused: 0, problems: [] };
         const name = `${store}-${isNewer ? "newer" : "older"}`;
         const at = store === "postgres" ? `${url}` : join(folder, store === "sqlite" ? `${name}.db` : name);
-        const newer = openProgram("newer", repositoryRoot, [store, at, `older_${isNewer}`], tally);
-        const elder = openProgram("older", older, [store, at, `older_${isNewer}`], tally);
-        const [first, second] = isNewer ? [newer, elder] : [elder, newer];
+        const openNewer = () => openProgram("newer", repositoryRoot, [store, at, `older_${isNewer}`], tally);
+        const openElder = () => openProgram("older", older, [store, at, `older_${isNewer}`], tally);
+        const open = isNewer ? ([openNewer, openElder] as const) : ([openElder, openNewer] as const);
+        const [first, second] = [open[0](), open[1]()];
+        // Earlier versions of the SQLite store open no schema that is newer than theirs.
+        const mayRefuse = store === "sqlite" && isNewer;
         try {
-          // Earlier versions of the SQLite store open no schema that is newer than theirs.
-          await life([first, second], { isNewer, mayRefuse: store === "sqlite" && isNewer }, tally);
+          await life([first, second], { isNewer, mayRefuse }, tally);
         } catch (error) {
           tally.problems.push(error instanceof Error ? error.message : String(error));
         }
-        await Promise.all([newer.close(), elder.close()]);
-        const { operations, records, refused, problems } = tally;
+        await Promise.all([first.close(), second.close()]);
+        try {
+          // A SQLite file that the newer program has opened is one that the older refuses to open again.
+          if (store !== "sqlite") await killInTurns(open, Number(values.kills), tally);
+        } catch (error) {
+          tally.problems.push(error instanceof Error ? error.message : String(error));
+        }
+        const { operations, kills, records, refused, problems } = tally;
         process.stdout.write(
-          `| ${store} | ${first.name} | ${operations} | ${records} | ${refused} | ${problems.length} |\n`,
+          `| ${store} | ${first.name} | ${operations} | ${kills} | ${records} | ${refused} | ${problems.length} |\n`,
         );
         for (const problem of problems) process.stdout.write(`  ${problem}\n`);
         failed += problems.length;
