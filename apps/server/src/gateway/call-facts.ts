@@ -18,6 +18,12 @@ export interface SentCall extends Omit<
   readonly split: SplitRequest;
 }
 
+/** What an answer says, with its content type. */
+export interface AnswerText {
+  readonly type: string;
+  readonly text: string;
+}
+
 type AnswerFacts = Pick<EndedCall, "status" | "responseHeaders" | "firstByteMs" | "responseSha256" | "responseBytes">;
 
 /** What came of a call: an answer, or why there was none. */
@@ -43,27 +49,24 @@ export function answerOf(came: Came): AnswerFacts {
   };
 }
 
+/** A request of an API that is known, unpacked and read; null for any other. */
 export async function copyOf(
   api: WireApi | null,
   body: Buffer,
   encoding: string | undefined,
-): Promise<Pick<SentCall, "api" | "split" | "requestSha256"> | null> {
+): Promise<{ readonly plain: Buffer; readonly read: Pick<SentCall, "api" | "split" | "requestSha256"> } | null> {
   if (api === null) return null;
   const plain = await unpacked(body, encoding);
   const text = plain === null || plain.length > mostCopied ? null : bodyText(plain);
   const split = text === null ? null : splitRequest(api, text);
   if (plain === null || split === null || split.units.length === 0) return null;
-  return { api, split, requestSha256: createHash("sha256").update(plain).digest("hex") };
+  return { plain, read: { api, split, requestSha256: createHash("sha256").update(plain).digest("hex") } };
 }
 
-export function replyOf(api: WireApi, { headers }: IncomingMessage, text: string, split: SplitRequest): ReadReply {
+/** The reply that the text of an answer holds. */
+export function replyOf(split: SplitRequest, { type, text }: AnswerText): ReadReply {
   const model = split.member("model");
-  return readReply(
-    api,
-    headers["content-type"] ?? "",
-    text,
-    typeof model === "string" && model !== "" ? model : undefined,
-  );
+  return readReply(split.api, type, text, typeof model === "string" && model !== "" ? model : undefined);
 }
 
 export function outcomeOf(came: Came, isError: boolean, reply: ReadReply | null): EndedCall["outcome"] {

@@ -7,7 +7,7 @@ import { readBody } from "../http/read-body.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { TokenInfo } from "../security/token-store.ts";
-import { AnswerCopy, unpacked } from "./answer-copy.ts";
+import { AnswerCopy } from "./answer-copy.ts";
 import {
   answerOf,
   type Came,
@@ -32,7 +32,7 @@ import type { GatewayScope } from "./session-lookup.ts";
 import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
 import { createCallKeeper } from "./keep-calls.ts";
 import { endOf } from "./terminal-event.ts";
-import { within } from "./within.ts";
+import { within } from "../within.ts";
 
 /** Passes requests on to providers, and stores the calls among them. */
 export interface Gateway {
@@ -87,7 +87,7 @@ export async function createGateway(
   const connections = createUpstreamConnections(options.proxyVariables);
   const metrics = createGatewayMetrics(registry);
   const recorder = new Recorder({ store, clock });
-  const keeper = await createCallKeeper({ recorder, metrics, log, spool });
+  const keeper = await createCallKeeper({ clock, recorder, metrics, log, spool });
   const prune = (): void => {
     recorder.lookup
       .prune(clock.nowMs() - lookupMs)
@@ -152,7 +152,7 @@ export async function createGateway(
       copied === null
         ? null
         : {
-            ...copied,
+            ...copied.read,
             recordId,
             upstream: upstream.name,
             method,
@@ -164,11 +164,11 @@ export async function createGateway(
             requestEncoding: isPlain ? null : String(encoding),
           };
     const call =
-      sent === null
+      sent === null || copied === null
         ? null
         : {
             sent,
-            body,
+            body: copied.plain,
             scope,
             mayWrite,
             headers: request.headers,
@@ -177,7 +177,7 @@ export async function createGateway(
               ? null
               : recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId),
           };
-    if (isRefusing && call?.open != null) await assertBegun(call.open);
+    if (isRefusing && call?.open != null) await assertBegun(clock, call.open);
     if (api !== null && call === null) metrics.unrecorded("unreadable");
     let outgoing: IncomingMessage;
     try {
@@ -189,7 +189,7 @@ export async function createGateway(
     }
     const firstByteMs = clock.nowMs();
     const headMs = monotonicMs();
-    const session = call?.open == null ? null : await nameOf(call.open);
+    const session = call?.open == null ? null : await nameOf(clock, call.open);
     const addedMs = monotonicMs() - headMs + sentMs - beganMs;
     writeHead(response, outgoing, { session, call: call === null ? null : recordId, addedMs });
     metrics.added(addedMs);
@@ -208,12 +208,16 @@ export async function createGateway(
   };
 
   /** Stores what came of a call, and counts it. */
-  async function storeCall({ sent, body, ...rest }: RecordedCall, came: Came): Promise<boolean> {
+  async function storeCall({ sent, ...rest }: RecordedCall, came: Came): Promise<boolean> {
     const { split, ...facts } = sent;
     const answer = answerOf(came);
     const isError = answer.status < 200 || answer.status >= 300;
     const text = "copy" in came ? await came.copy.text(came.outgoing.headers["content-encoding"]) : null;
-    const reply = text === null || isError || !("copy" in came) ? null : replyOf(facts.api, came.outgoing, text, split);
+    const said =
+      text === null || isError || !("copy" in came)
+        ? null
+        : { type: came.outgoing.headers["content-type"] ?? "", text };
+    const reply = said === null ? null : replyOf(split, said);
     const outcome = outcomeOf(came, isError, reply);
     metrics.call({ upstream: facts.upstream, api: facts.api, mode: "record", outcome });
     const { usage } = reply?.draft?.message ?? {};
@@ -229,15 +233,7 @@ export async function createGateway(
       errorBody: errorOf(came, isError ? text : (reply?.error ?? null)),
       unknownEvents: fitting(reply?.unknown ?? []),
     };
-    const type = "copy" in came ? (came.outgoing.headers["content-type"] ?? "") : "";
-    const plain = facts.requestEncoding === null ? body : await unpacked(body, facts.requestEncoding);
-    return keeper.keep({
-      ...rest,
-      call: ended,
-      body: plain ?? body,
-      read: reply,
-      reply: text === null || isError ? null : { type, text },
-    });
+    return keeper.keep({ ...rest, call: ended, read: reply, reply: said });
   }
 
   return {
@@ -260,15 +256,15 @@ export async function createGateway(
       while (storing.size > 0) await Promise.allSettled(storing);
       await keeper.close();
       // What is in the spool may still be tried: the next process stores it.
-      await (keeper.isWaiting ? within(recorder.settled(), mostStoreWaitMs) : recorder.settled());
+      await (keeper.isWaiting ? within(clock, recorder.settled(), mostStoreWaitMs) : recorder.settled());
     },
   };
 }
 
 /** @throws {ThroughlineError} STORE_UNREACHABLE where the request cannot be stored in time, FORBIDDEN */
-async function assertBegun({ session }: OpenCall): Promise<void> {
+async function assertBegun(clock: Clock, { session }: OpenCall): Promise<void> {
   try {
-    if ((await within(session, mostStoreWaitMs)) !== null) return;
+    if ((await within(clock, session, mostStoreWaitMs)) !== null) return;
   } catch (cause) {
     if (hasErrorCode(cause, "FORBIDDEN")) throw cause;
     throw refused(
@@ -284,9 +280,9 @@ async function assertBegun({ session }: OpenCall): Promise<void> {
 }
 
 /** The session of a call, where it is known by the time that the answer is there. */
-async function nameOf({ session }: OpenCall): Promise<string | null> {
+async function nameOf(clock: Clock, { session }: OpenCall): Promise<string | null> {
   try {
-    return await within(session, mostNameWaitMs);
+    return await within(clock, session, mostNameWaitMs);
   } catch {
     // Whoever stores the call reports it.
     return null;
@@ -296,6 +292,7 @@ async function nameOf({ session }: OpenCall): Promise<string | null> {
 /** A call that is recorded. */
 interface RecordedCall {
   readonly sent: SentCall;
+  /** Unpacked. */
   readonly body: Buffer;
   readonly scope: GatewayScope;
   readonly mayWrite: boolean;

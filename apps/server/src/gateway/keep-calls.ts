@@ -1,11 +1,12 @@
-import { type ErrorCode, hasErrorCode } from "@throughline/core";
-import { bodyText, type ReadReply, readReply, splitRequest } from "@throughline/wire";
+import { type Clock, type ErrorCode, hasErrorCode } from "@throughline/core";
+import { bodyText, type ReadReply, splitRequest } from "@throughline/wire";
 import type { ServerLog } from "../operations/request-log.ts";
+import { replyOf } from "./call-facts.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { OpenCall, Recorder } from "./recorder.ts";
 import { sessionHeaders } from "./session-ids.ts";
 import { Spool, type SpooledCall } from "./spool.ts";
-import { within } from "./within.ts";
+import { within } from "../within.ts";
 
 /** A call that has ended, as it is stored and as it is spooled. */
 interface CallToKeep extends SpooledCall {
@@ -42,6 +43,7 @@ function isStoreAway(error: unknown): boolean {
 }
 
 interface KeeperParts {
+  readonly clock: Clock;
   readonly recorder: Recorder;
   readonly metrics: GatewayMetrics;
   readonly log: ServerLog;
@@ -49,7 +51,13 @@ interface KeeperParts {
   readonly spool: { readonly folder: string; readonly mostBytes: number } | null;
 }
 
-export async function createCallKeeper({ recorder, metrics, log, spool: place }: KeeperParts): Promise<CallKeeper> {
+export async function createCallKeeper({
+  clock,
+  recorder,
+  metrics,
+  log,
+  spool: place,
+}: KeeperParts): Promise<CallKeeper> {
   const lost = (reason: string, error: unknown): false => {
     metrics.unrecorded(reason);
     log.failed("A call of the gateway could not be stored.", error);
@@ -60,6 +68,7 @@ export async function createCallKeeper({ recorder, metrics, log, spool: place }:
       ? null
       : await Spool.open({
           ...place,
+          clock,
           isAway: isStoreAway,
           record: (call) => recordSpooled(recorder, call),
           onFailed: (error, file) => {
@@ -69,25 +78,14 @@ export async function createCallKeeper({ recorder, metrics, log, spool: place }:
         });
   if (spool !== null) metrics.spool(() => spool.bytes);
 
-  const store = async ({ open, call, read }: CallToKeep): Promise<void> => {
-    if (open === null) throw new RangeError("A call that was not opened is spooled.");
-    await open.end(call, read);
-  };
-  const spooled = async (call: CallToKeep, running: Promise<unknown> | null): Promise<boolean> => {
+  const spooled = async (call: CallToKeep, running: Promise<boolean> | null): Promise<boolean> => {
     try {
       await (spool as Spool).add({ ...call, headers: sessionHeaders(call.headers) }, running);
       return true;
     } catch (error) {
       // It may be stored all the same: then nothing is lost.
-      if (
-        running !== null &&
-        (await running.then(
-          () => true,
-          () => false,
-        ))
-      )
-        return true;
-      return lost("spool", error);
+      const isStored = await running?.catch(() => false);
+      return isStored === true || lost("spool", error);
     }
   };
   return {
@@ -96,19 +94,10 @@ export async function createCallKeeper({ recorder, metrics, log, spool: place }:
     },
     async keep(call) {
       if (call.open === null) return spooled(call, null);
-      const stored = store(call);
+      const stored = call.open.end(call.call, call.read).then(() => true);
       stored.catch(() => {});
       try {
-        if (
-          spool === null ||
-          (await within(
-            stored.then(() => true),
-            spoolAfterMs,
-          )) !== null
-        ) {
-          await stored;
-          return true;
-        }
+        if (await (spool === null ? stored : within(clock, stored, spoolAfterMs))) return true;
       } catch (error) {
         if (spool !== null && isStoreAway(error)) return spooled(call, null);
         return lost(hasErrorCode(error, "FORBIDDEN") ? "refused" : "store", error);
@@ -127,9 +116,6 @@ async function recordSpooled(
   const split = text === null ? null : splitRequest(call.api, text);
   if (split === null) throw new RangeError("The spooled request has no messages.");
   const { requestSha256, recordId } = call;
-  const model = split.member("model");
-  const named = typeof model === "string" && model !== "" ? model : undefined;
-  const read: ReadReply | null = reply === null ? null : readReply(call.api, reply.type, reply.text, named);
   const open = recorder.open({ scope, headers, split, requestSha256, mayWrite }, recordId);
-  await open.end(call, read);
+  await open.end(call, reply === null ? null : replyOf(split, reply));
 }

@@ -1,7 +1,9 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Clock } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { IncomingHttpHeaders } from "node:http";
+import type { AnswerText } from "./call-facts.ts";
 import type { EndedCall } from "./call-record.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 
@@ -15,7 +17,7 @@ export interface SpooledCall {
   /** The body of the request, unpacked. */
   readonly body: Buffer;
   /** The answer, as far as a reply is read from it; null: it is none. */
-  readonly reply: { readonly type: string; readonly text: string } | null;
+  readonly reply: AnswerText | null;
 }
 
 export interface SpoolOptions {
@@ -23,6 +25,7 @@ export interface SpoolOptions {
   readonly folder: string;
   /** All files together may take this. */
   readonly mostBytes: number;
+  readonly clock: Clock;
   /** Stores a call, also one that is stored already. */
   readonly record: (call: SpooledCall) => Promise<void>;
   /** Whether an error says that the store is away, so that the same call may be stored later. */
@@ -39,13 +42,14 @@ const mostTries = 3;
 /** Calls in files of their own while the store is away, stored in their order once it is back. */
 export class Spool {
   readonly #options: SpoolOptions;
-  /** Names in order, with their sizes. */
+  /** Names, whose order is that of their calls, with their sizes. */
   readonly #files = new Map<string, number>();
   /** Calls that the store may still take by itself: the file is read after that. */
   readonly #running = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #count = 0;
   #draining: Promise<void> | null = null;
+  /** Of the files, and of those that are being written. */
   #bytes = 0;
 
   private constructor(options: SpoolOptions) {
@@ -60,7 +64,10 @@ export class Spool {
     for (const name of (await readdir(folder)).toSorted()) {
       // A file that was not renamed was never acknowledged.
       if (name.endsWith(".tmp")) await rm(join(folder, name), { force: true });
-      if (name.endsWith(suffix)) spool.#take(name, (await stat(join(folder, name))).size);
+      if (!name.endsWith(suffix)) continue;
+      const { size } = await stat(join(folder, name));
+      spool.#files.set(name, size);
+      spool.#bytes += size;
     }
     spool.#drain();
     return spool;
@@ -103,8 +110,7 @@ export class Spool {
       await rm(temporary, { force: true });
       throw error;
     }
-    this.#bytes -= bytes.length;
-    this.#take(name, bytes.length);
+    this.#files.set(name, bytes.length);
     if (running !== null) this.#running.set(name, running);
     this.#drain();
   }
@@ -115,11 +121,6 @@ export class Spool {
     await this.#draining;
   }
 
-  #take(name: string, bytes: number): void {
-    this.#files.set(name, bytes);
-    this.#bytes += bytes;
-  }
-
   #drain(): void {
     this.#draining ??= this.#storeAll().finally(() => (this.#draining = null));
   }
@@ -127,11 +128,12 @@ export class Spool {
   async #storeAll(): Promise<void> {
     const { signal } = this.#closing;
     for (let tries = 1; !signal.aborted;) {
-      const [name] = [...this.#files.keys()].toSorted();
-      if (name === undefined) return;
+      const name = this.#first();
+      if (name === null) return;
       const failure = await this.#storeFile(name);
       if (failure === null) {
-        await this.#remove(name);
+        await rm(join(this.#options.folder, name), { force: true });
+        this.#drop(name);
         tries = 1;
         continue;
       }
@@ -139,8 +141,14 @@ export class Spool {
       if (!this.#options.isAway(error) && ++tries > mostTries) {
         await this.#setAside(name, error);
         tries = 1;
-      } else await waited(retryMs, signal);
+      } else await this.#options.clock.sleep(retryMs, signal).catch(() => undefined);
     }
+  }
+
+  #first(): string | null {
+    let first: string | null = null;
+    for (const name of this.#files.keys()) if (first === null || name < first) first = name;
+    return first;
   }
 
   /** Null once it is stored. */
@@ -160,8 +168,7 @@ export class Spool {
     }
   }
 
-  async #remove(name: string): Promise<void> {
-    await rm(join(this.#options.folder, name), { force: true });
+  #drop(name: string): void {
     this.#bytes -= this.#files.get(name) ?? 0;
     this.#files.delete(name);
   }
@@ -169,8 +176,7 @@ export class Spool {
   async #setAside(name: string, error: unknown): Promise<void> {
     const aside = `${name}.failed`;
     await rename(join(this.#options.folder, name), join(this.#options.folder, aside)).catch(() => {});
-    this.#bytes -= this.#files.get(name) ?? 0;
-    this.#files.delete(name);
+    this.#drop(name);
     this.#options.onFailed(error, aside);
   }
 }
@@ -193,12 +199,4 @@ function callOf(bytes: Buffer): SpooledCall {
   if (v !== 1 || body.length !== bodyBytes) throw new RangeError("The file is not whole, or of another version.");
   const text = bytes.toString("utf8", end + 1 + bodyBytes);
   return { ...facts, body, reply: replyType === null ? null : { type: replyType, text } };
-}
-
-function waited(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-  });
 }

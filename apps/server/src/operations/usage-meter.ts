@@ -2,6 +2,7 @@ import { hasErrorCode, type Clock, type SessionRef, type SessionState, type Sess
 import { monotonicMs } from "@throughline/core/node";
 import { listSessions } from "@throughline/queries";
 import { sessionRefText } from "@throughline/core/store";
+import { within } from "../within.ts";
 
 /** What the records of a namespace take, as it was counted last. */
 export interface Usage {
@@ -116,10 +117,7 @@ export function createUsageMeter(store: SessionStore, clock: Clock, onError: (er
     async of(namespace) {
       const own = refreshed(namespace);
       if (own.running !== null) {
-        const waiting = new AbortController();
-        const waited = clock.sleep(waitMs, waiting.signal).catch(() => undefined);
-        await Promise.race([own.running, waited]);
-        waiting.abort();
+        await within(clock, own.running, waitMs);
       }
       return own.usage;
     },
