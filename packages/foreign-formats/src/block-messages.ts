@@ -1,5 +1,5 @@
+import type { Fields } from "@throughline/core/internal";
 import { recordsFromMessages } from "@throughline/history/anthropic";
-import type { JsonFields } from "@throughline/openclaw-format/internal";
 import { attempt, plainMessage } from "./mapped-messages.ts";
 import type { RecordBody } from "./unit-records.ts";
 
@@ -14,7 +14,7 @@ export interface ReplyAuthor {
  * @param isSigned whether thinking among them has a signature of Anthropic
  */
 export function blockBodies(
-  given: readonly JsonFields[],
+  given: readonly Fields[],
   { model, provider: stated }: ReplyAuthor,
   isSigned: boolean,
 ): readonly RecordBody[] | null {
@@ -36,7 +36,7 @@ export function blockBodies(
 }
 
 /** Whether blocks have thinking that Anthropic signed. */
-export function hasSignature(blocks: readonly JsonFields[]): boolean {
+export function hasSignature(blocks: readonly Fields[]): boolean {
   return blocks.some(
     ({ type, signature }) =>
       type === "redacted_thinking" || (type === "thinking" && typeof signature === "string" && signature !== ""),

@@ -1,6 +1,6 @@
+import type { Fields } from "@throughline/core/internal";
 import { asText } from "./as-text.ts";
 import { hasErrorCode } from "@throughline/core";
-import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { RecordBody } from "./unit-records.ts";
 
 /** Runs the mapping of a provider's messages; null when the mapping refuses the input. */
@@ -16,19 +16,19 @@ export function attempt<Read>(read: () => Read): Read | null {
 /** The tool calls in the content of a mapped reply. */
 export function callsOf(content: unknown): readonly { readonly id: string; readonly name: string }[] {
   if (!Array.isArray(content)) return [];
-  return (content as readonly JsonFields[]).flatMap(({ type, id, name }) =>
+  return (content as readonly Fields[]).flatMap(({ type, id, name }) =>
     type === "toolCall" ? [{ id: asText(id), name: asText(name) }] : [],
   );
 }
 
 /** Says of a part of a reply whose part it is. */
 export function partOf(body: RecordBody, responseId: string, isFurtherPart: boolean): RecordBody {
-  const message = body["message"] as JsonFields;
+  const message = body["message"] as Fields;
   return { ...body, message: { ...message, responseId, ...(isFurtherPart ? { fragment: true } : {}) } };
 }
 
 /** A draft's message as the plain JSON that it is. */
-export function plainMessage(message: object): JsonFields {
+export function plainMessage(message: object): Fields {
   // Its interface has no index signature.
-  return message as unknown as JsonFields;
+  return message as unknown as Fields;
 }

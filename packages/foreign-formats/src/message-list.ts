@@ -1,6 +1,6 @@
+import type { Fields } from "@throughline/core/internal";
 import { asText } from "./as-text.ts";
 import type { Finding, RecordSource } from "@throughline/core";
-import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "./foreign-format.ts";
 import type { ForeignFormatName } from "./names.ts";
 import { callsOf } from "./mapped-messages.ts";
@@ -31,8 +31,8 @@ export interface ReadFrame {
 /** How a format keeps a conversation as a list of messages. */
 export interface MessageList {
   readonly name: ForeignFormatName;
-  frame(fields: JsonFields, part: "head" | "tail"): ReadFrame;
-  element(value: JsonFields, place: UnitPlace): ReadElement;
+  frame(fields: Fields, part: "head" | "tail"): ReadFrame;
+  element(value: Fields, place: UnitPlace): ReadElement;
   /** The session's id, where the document states one. */
   readonly sessionId: string | null;
   /** The session that spawned this one. Absent: the format does not say. */
@@ -118,7 +118,7 @@ class ListReader implements ForeignReader {
 
   /** Messages do not say of which tool a result is. */
   #named(body: RecordBody): RecordBody {
-    const message = body["message"] as JsonFields | undefined;
+    const message = body["message"] as Fields | undefined;
     for (const { id, name } of callsOf(message?.["content"])) this.#toolNames.set(id, name);
     if (message?.["role"] !== "toolResult" || message["toolName"] !== undefined) return body;
     const toolName = this.#toolNames.get(asText(message["toolCallId"]));

@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { ListPlace } from "./document-units.ts";
 import type { FileLayout, FormatMatch, FormatSample } from "./foreign-format.ts";
 import { documentIn, type SampledDocument } from "./sample-units.ts";
@@ -38,8 +38,8 @@ export function firstConversation(sample: FormatSample, lists: readonly ListPlac
  * message of another form, speaks against it. Elements without a role may come in later versions.
  */
 export function matchOfMessages(
-  elements: readonly JsonFields[],
-  matchOf: (element: JsonFields) => FormatMatch | null,
+  elements: readonly Fields[],
+  matchOf: (element: Fields) => FormatMatch | null,
 ): FormatMatch | null {
   // A number as a time is Cline's and Roo's.
   const matches = elements.map((element) => ({
@@ -68,7 +68,7 @@ function firstLine({ path, head, isWhole }: FormatSample): FormatSample {
 
 function isObject(bytes: Uint8Array): boolean {
   try {
-    return isJsonFields(JSON.parse(new TextDecoder().decode(bytes)));
+    return isFields(JSON.parse(new TextDecoder().decode(bytes)));
   } catch {
     // The first line of a document that stands on several.
     return false;
@@ -76,9 +76,9 @@ function isObject(bytes: Uint8Array): boolean {
 }
 
 /** The fields around a list, also where it lies in a request. */
-export function fieldsAround({ head, tail }: SampledDocument): JsonFields {
+export function fieldsAround({ head, tail }: SampledDocument): Fields {
   const around = { ...head, ...tail };
-  const inner = ["request", "body", "params", "input"].map((name) => around[name]).filter(isJsonFields);
+  const inner = ["request", "body", "params", "input"].map((name) => around[name]).filter(isFields);
   // Not by assignment, which would take a field of the prototype's name for the prototype.
-  return [...inner, around].reduce<JsonFields>((all, fields) => ({ ...all, ...fields }), {});
+  return [...inner, around].reduce<Fields>((all, fields) => ({ ...all, ...fields }), {});
 }

@@ -1,33 +1,30 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { FormatMatch, FormatSample } from "./foreign-format.ts";
 
 /** The most lines that are looked at: programs begin with notes of their own. */
 const mostLines = 20;
 
 /** How sure a format is of a file of lines, by what it says of each of the first: one that is certain decides. */
-export function matchOfLines(
-  sample: FormatSample,
-  matchOf: (line: JsonFields) => FormatMatch | null,
-): FormatMatch | null {
+export function matchOfLines(sample: FormatSample, matchOf: (line: Fields) => FormatMatch | null): FormatMatch | null {
   const matches = firstObjects(sample).map(matchOf);
   return matches.find((match) => match === "certain") ?? matches.find((match) => match !== null) ?? null;
 }
 
 /** The JSON objects among a file's first lines, one a line. */
-export function firstObjects({ head }: FormatSample): readonly JsonFields[] {
+export function firstObjects({ head }: FormatSample): readonly Fields[] {
   const text = new TextDecoder().decode(head);
-  const found: JsonFields[] = [];
+  const found: Fields[] = [];
   for (const line of text.split("\n", mostLines)) {
     const value = parsed(line.trim());
-    if (isJsonFields(value)) found.push(value);
+    if (isFields(value)) found.push(value);
   }
   return found;
 }
 
 /** The JSON object that a text is; an empty one for any other text. */
-export function objectIn(text: string): JsonFields {
+export function objectIn(text: string): Fields {
   const value = parsed(text.trim());
-  return isJsonFields(value) ? value : {};
+  return isFields(value) ? value : {};
 }
 
 function parsed(text: string): unknown {

@@ -1,13 +1,13 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { createDocumentSplitter, type ListPlace } from "./document-units.ts";
 import type { FormatSample } from "./foreign-format.ts";
 
 /** The beginning of a document: what stands before the list, and its first elements. */
 export interface SampledDocument {
-  readonly head: JsonFields;
+  readonly head: Fields;
   /** What stands behind the list; none where the sample ends before. */
-  readonly tail: JsonFields;
-  readonly elements: readonly JsonFields[];
+  readonly tail: Fields;
+  readonly elements: readonly Fields[];
   /** Elements that are no objects. */
   readonly others: number;
 }
@@ -24,11 +24,11 @@ export function documentIn(
   const decoder = new TextDecoder();
   const [first, ...units] = splitter.push(bytes);
   if (first === undefined) return null;
-  const elements: JsonFields[] = [];
+  const elements: Fields[] = [];
   let others = 0;
   for (const unit of units.slice(0, mostElements)) {
     const value = elementValue(decoder.decode(unit.bytes));
-    if (isJsonFields(value)) elements.push(value);
+    if (isFields(value)) elements.push(value);
     else others += 1;
   }
   const rest = isWhole ? splitter.end().find(({ part }) => part === "tail") : undefined;
@@ -37,13 +37,13 @@ export function documentIn(
 }
 
 /** The fields of a document that stand before its list; none where they cannot be read. */
-export function headFields(text: string): JsonFields {
+export function headFields(text: string): Fields {
   const start = text.replace(/^\uFEFF/, "").trimStart();
   return start.startsWith("{") ? fieldsOf(`${start}${closing(start)}`) : {};
 }
 
 /** The fields of a document that stand behind its list; none where they cannot be read. */
-export function tailFields(text: string): JsonFields {
+export function tailFields(text: string): Fields {
   const end = text.trim();
   for (const start of ['{"":[', '{"":{"":[', '{"":{"":{"":[', '{"":{"":{"":{"":[']) {
     const fields = withInner(fieldsOf(`${start}${end}`));
@@ -53,8 +53,8 @@ export function tailFields(text: string): JsonFields {
 }
 
 /** The fields of an object and of those that the list lies in; the outer ones count. */
-function withInner({ "": inner, ...fields }: JsonFields): JsonFields {
-  return isJsonFields(inner) ? { ...withInner(inner), ...fields } : fields;
+function withInner({ "": inner, ...fields }: Fields): Fields {
+  return isFields(inner) ? { ...withInner(inner), ...fields } : fields;
 }
 
 /** The brackets that close what a text leaves open. */
@@ -77,9 +77,9 @@ function closing(text: string): string {
 /** What is nested deeper is not read. */
 const deepest = 100;
 
-function fieldsOf(text: string): JsonFields {
+function fieldsOf(text: string): Fields {
   const value = parsed(text);
-  return isJsonFields(value) ? value : {};
+  return isFields(value) ? value : {};
 }
 
 function elementValue(text: string): unknown {

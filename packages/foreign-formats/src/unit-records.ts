@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { RecordSource, SessionRecord } from "@throughline/core";
-import { isNestedDeeper, isSideRecord, throughlineDraft } from "@throughline/core/internal";
+import { isNestedDeeper, isSideRecord, throughlineDraft, type Fields } from "@throughline/core/internal";
 import {
   FindingLog,
   isUsableRecordId,
@@ -9,7 +9,6 @@ import {
   placeId,
   readTimeMs,
   isoTime,
-  type JsonFields,
   type ParsedLine,
   type UnparsedReason,
 } from "@throughline/openclaw-format/internal";
@@ -127,13 +126,13 @@ export class UnitRecords {
   }
 
   /** A unit that no model sees. */
-  side(type: unknown, data: JsonFields, place: RecordPlace): ForeignUnit {
+  side(type: unknown, data: Fields, place: RecordPlace): ForeignUnit {
     const body = { type: "custom", customType: this.customType(type), appendMode: "side", data };
     return { records: [this.record(body, place)], unparsed: null };
   }
 
   /** The fields that stand before or behind the list of a document; one that is not there in whole is a finding. */
-  frameFields(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): JsonFields {
+  frameFields(unit: RecordSource, place: UnitPlace, part: "head" | "tail"): Fields {
     const { line, byteOffset } = place;
     if (place.isTerminated === false)
       this.log.add("TAIL_TORN", `The document ends in its ${part}.`, { line, byteOffset, repaired: false });
@@ -144,7 +143,7 @@ export class UnitRecords {
   }
 
   /** The record of what stands before or behind the list of a document. */
-  frameBody(part: "head" | "tail", data: JsonFields): RecordBody {
+  frameBody(part: "head" | "tail", data: Fields): RecordBody {
     return { type: "custom", customType: this.customType(part), appendMode: "side", documentPart: part, data };
   }
 
@@ -250,7 +249,7 @@ function withoutSeparator(unit: RecordSource): RecordSource {
 }
 
 /** The fields of a unit that are neither of these. */
-export function fieldsWithout(fields: JsonFields, named: ReadonlySet<string>): JsonFields {
+export function fieldsWithout(fields: Fields, named: ReadonlySet<string>): Fields {
   const rest = Object.entries(fields).filter(([name]) => !named.has(name));
   return Object.fromEntries(rest);
 }

@@ -1,9 +1,9 @@
 import type { RecordSource } from "@throughline/core";
-import { wrappedTypes } from "@throughline/core/internal";
+import { wrappedTypes, isFields, type Fields } from "@throughline/core/internal";
 import { isFlatRecord } from "./flat-record.ts";
 import { detachEnvelope } from "./line-envelope.ts";
 import { defaultMaxLineBytes } from "./line-splitter.ts";
-import { isJsonFields, maxRecordDepth, parseLine, type JsonFields } from "./parse-line.ts";
+import { maxRecordDepth, parseLine } from "./parse-line.ts";
 
 /** `jsonl` is Throughline's own. pi and OpenClaw write the same lines; only version 4 is OpenClaw's alone. */
 export type TranscriptFormat = "openclaw" | "pi" | "claw0" | "jsonl" | "unknown";
@@ -19,17 +19,17 @@ export function detectLineFormat(lines: readonly RecordSource[]): TranscriptForm
   return "unknown";
 }
 
-function formatOf(value: JsonFields): TranscriptFormat {
+function formatOf(value: Fields): TranscriptFormat {
   if (value["type"] === "session") return formatOfHeader(value);
   if (isFlatRecord(value)) return "claw0";
   if (!wrappedTypes.has(value["type"])) return "unknown";
   // Other programs use the same type names for lines of another shape; a message of theirs has no role inside.
   const isMessage = value["type"] === "message";
   const message = value["message"];
-  return isMessage && !(isJsonFields(message) && typeof message["role"] === "string") ? "unknown" : "pi";
+  return isMessage && !(isFields(message) && typeof message["role"] === "string") ? "unknown" : "pi";
 }
 
-function formatOfHeader(value: JsonFields): TranscriptFormat {
+function formatOfHeader(value: Fields): TranscriptFormat {
   if (value["version"] === undefined && value["created"] !== undefined) return "claw0";
   return value["version"] === 4 ? "openclaw" : "pi";
 }

@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "./parse-line.ts";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { readTimeMs } from "./read-time.ts";
 
 const flatTypes: ReadonlySet<unknown> = new Set(["user", "assistant", "tool_use", "tool_result"]);
@@ -7,14 +7,14 @@ const flatTypes: ReadonlySet<unknown> = new Set(["user", "assistant", "tool_use"
  * True for a message that stands in its line without the `message` around it: both tutorials write such records, and
  * some writers leave out even the type.
  */
-export function isFlatRecord(value: JsonFields): boolean {
+export function isFlatRecord(value: Fields): boolean {
   if (value["message"] !== undefined) return false;
   if (flatTypes.has(value["type"])) return true;
   return value["type"] === undefined && typeof value["role"] === "string" && value["content"] !== undefined;
 }
 
 export interface FlatMessage {
-  readonly message: JsonFields;
+  readonly message: Fields;
   /** Set when two fields of the line contradict each other. */
   readonly conflict: string | null;
 }
@@ -23,7 +23,7 @@ export interface FlatMessage {
 export type ToolNames = Map<string, string>;
 
 /** The message a flat record stands for, in version 3's shape. */
-export function readFlatMessage(value: JsonFields, toolNames: ToolNames): FlatMessage {
+export function readFlatMessage(value: Fields, toolNames: ToolNames): FlatMessage {
   const { type, id: _id, parentId: _parentId, timestamp, ts, role, content, ...rest } = value;
   const timeMs = readTimeMs(ts ?? timestamp);
   const time = timeMs === null ? {} : { timestamp: timeMs };
@@ -41,16 +41,16 @@ export function readFlatMessage(value: JsonFields, toolNames: ToolNames): FlatMe
   }
 }
 
-function plain(message: JsonFields): FlatMessage {
+function plain(message: Fields): FlatMessage {
   return { message, conflict: null };
 }
 
-function toolUseMessage(fields: JsonFields, toolNames: ToolNames): JsonFields {
+function toolUseMessage(fields: Fields, toolNames: ToolNames): Fields {
   const { tool_use_id, name, input, ...rest } = fields;
   return { role: "assistant", content: [toolCall(tool_use_id, name, input, toolNames)], ...rest };
 }
 
-function toolResultMessage(fields: JsonFields, time: JsonFields, toolNames: ToolNames): FlatMessage {
+function toolResultMessage(fields: Fields, time: Fields, toolNames: ToolNames): FlatMessage {
   const { tool_use_id, content, output, is_error, isError, name, ...rest } = fields;
   const toolCallId = textOf(tool_use_id);
   const body = content ?? output;
@@ -92,7 +92,7 @@ function blocksOf(content: unknown, toolNames: ToolNames): unknown {
 /** Anthropic's block shapes as version 3 writes them; everything else is left as it is. */
 function readBlock(block: unknown, toolNames: ToolNames): unknown {
   if (typeof block === "string") return { type: "text", text: block };
-  if (!isJsonFields(block)) return { type: "unknown", value: block };
+  if (!isFields(block)) return { type: "unknown", value: block };
   switch (block["type"]) {
     case "tool_use":
       return toolCall(block["id"], block["name"], block["input"], toolNames);
@@ -105,17 +105,17 @@ function readBlock(block: unknown, toolNames: ToolNames): unknown {
   }
 }
 
-function thinking(block: JsonFields): JsonFields {
+function thinking(block: Fields): Fields {
   const { signature, ...rest } = block;
   return signature === undefined ? rest : { ...rest, thinkingSignature: signature };
 }
 
-function toolCall(id: unknown, name: unknown, input: unknown, toolNames: ToolNames): JsonFields {
+function toolCall(id: unknown, name: unknown, input: unknown, toolNames: ToolNames): Fields {
   const call = {
     type: "toolCall",
     id: textOf(id),
     name: textOf(name),
-    arguments: isJsonFields(input) ? input : input === undefined ? {} : { input },
+    arguments: isFields(input) ? input : input === undefined ? {} : { input },
   };
   if (call.name !== "") toolNames.set(call.id, call.name);
   return call;

@@ -17,7 +17,7 @@ export {
 } from "./transcript-paths.ts";
 export type { LinePlace } from "./transcript-reader.ts";
 export { FindingLog } from "./finding-log.ts";
-export { isJsonFields, maxRecordDepth, parseLine } from "./parse-line.ts";
-export type { JsonFields, ParsedLine, UnparsedReason } from "./parse-line.ts";
+export { maxRecordDepth, parseLine } from "./parse-line.ts";
+export type { ParsedLine, UnparsedReason } from "./parse-line.ts";
 export { isoTime, readTimeMs } from "./read-time.ts";
 export { isUsableRecordId, placeId } from "./record-id-book.ts";

@@ -1,8 +1,6 @@
 import type { FindingCode, RecordSource } from "@throughline/core";
-import { isNestedDeeper, maxNesting } from "@throughline/core/internal";
+import { isNestedDeeper, maxNesting, isFields, type Fields } from "@throughline/core/internal";
 import { readableLine } from "./decode-line.ts";
-
-export type JsonFields = Readonly<Record<string, unknown>>;
 
 /** Why a line stands for no record. */
 export type UnparsedReason =
@@ -23,7 +21,7 @@ interface LineRemark {
 
 /** A line as JSON, as far as it is. */
 export interface ParsedLine {
-  readonly value: JsonFields | null;
+  readonly value: Fields | null;
   /** Set exactly when `value` is null. */
   readonly reason: UnparsedReason | null;
   /** True when the line as it stands, byte for byte, is the JSON of `value`. */
@@ -84,7 +82,7 @@ function readAround(text: string, remarks: readonly LineRemark[], maxDepth: numb
 }
 
 function checkValue(value: unknown, isExact: boolean, remarks: readonly LineRemark[], maxDepth: number): ParsedLine {
-  if (!isJsonFields(value)) {
+  if (!isFields(value)) {
     const message = `The line is JSON, but ${Array.isArray(value) ? "a list" : `a ${value === null ? "null" : typeof value}`} and not a record.`;
     return unparsed("not-an-object", { code: "LINE_MALFORMED", message, repaired: false }, remarks);
   }
@@ -105,10 +103,6 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
   } catch {
     return undefined;
   }
-}
-
-export function isJsonFields(value: unknown): value is JsonFields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isBlank(text: string): boolean {

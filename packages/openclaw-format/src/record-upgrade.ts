@@ -1,8 +1,8 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import type { SessionRecord } from "@throughline/core";
 import type { FindingLog } from "./finding-log.ts";
 import { isFlatRecord, readFlatMessage, type ToolNames } from "./flat-record.ts";
-import { isJsonFields, type JsonFields } from "./parse-line.ts";
 import { isoTime, readTimeMs } from "./read-time.ts";
 import { isUsableRecordId, placeId, type RecordIdBook } from "./record-id-book.ts";
 
@@ -38,7 +38,7 @@ export class RecordUpgrade {
     this.log = log;
   }
 
-  read(value: JsonFields, context: UpgradeContext): SessionRecord {
+  read(value: Fields, context: UpgradeContext): SessionRecord {
     const parent = this.parentOf(value, context);
     const id = this.idOf(value, context);
     const parentId = this.checkedParent(parent, id, context);
@@ -64,7 +64,7 @@ export class RecordUpgrade {
     this.missingParents.clear();
   }
 
-  private parentOf(value: JsonFields, context: UpgradeContext): string | null {
+  private parentOf(value: Fields, context: UpgradeContext): string | null {
     const { parentId } = value;
     if (parentId === null) return null;
     if (typeof parentId === "string") return this.ids.resolve(parentId);
@@ -76,7 +76,7 @@ export class RecordUpgrade {
     return context.headId;
   }
 
-  private idOf(value: JsonFields, context: UpgradeContext): string {
+  private idOf(value: Fields, context: UpgradeContext): string {
     const own = value["id"];
     if (isUsableRecordId(own)) {
       const id = this.ids.claim(own);
@@ -114,11 +114,11 @@ export class RecordUpgrade {
     return parentId;
   }
 
-  private bodyOf(value: JsonFields, id: string, context: UpgradeContext): JsonFields {
+  private bodyOf(value: Fields, id: string, context: UpgradeContext): Fields {
     if (isFlatRecord(value)) return this.flatBody(value, id, context);
     let body = value;
     const message = value["message"];
-    if (value["type"] === "message" && isJsonFields(message) && message["role"] === "hookMessage") {
+    if (value["type"] === "message" && isFields(message) && message["role"] === "hookMessage") {
       body = { ...body, message: { ...message, role: "custom", customType: message["customType"] ?? "hook" } };
     }
     if (
@@ -131,7 +131,7 @@ export class RecordUpgrade {
     return this.withResolvedReferences(body);
   }
 
-  private flatBody(value: JsonFields, id: string, context: UpgradeContext): JsonFields {
+  private flatBody(value: Fields, id: string, context: UpgradeContext): Fields {
     this.log.addOnce("RECORD_FLAT", "The file holds flat records.", { ...context.place, recordId: id });
     const { message, conflict } = readFlatMessage(value, this.toolNames);
     if (conflict !== null)
@@ -144,7 +144,7 @@ export class RecordUpgrade {
   }
 
   /** The index counts the lines of the file, the header among them. A line that is no main record means the next one. */
-  private withFirstKeptId(body: JsonFields, id: string, context: UpgradeContext): JsonFields {
+  private withFirstKeptId(body: Fields, id: string, context: UpgradeContext): Fields {
     const { firstKeptEntryIndex, ...fields } = body;
     const from =
       typeof firstKeptEntryIndex === "number" && firstKeptEntryIndex >= 0
@@ -163,7 +163,7 @@ export class RecordUpgrade {
     return { ...fields, firstKeptEntryId: id };
   }
 
-  private withResolvedReferences(body: JsonFields): JsonFields {
+  private withResolvedReferences(body: Fields): Fields {
     let resolved = body;
     for (const field of references) {
       const named = body[field];
@@ -175,15 +175,15 @@ export class RecordUpgrade {
   }
 }
 
-function timestampOf(value: JsonFields, lastTimestamp: string): string {
+function timestampOf(value: Fields, lastTimestamp: string): string {
   const { timestamp, ts } = value;
   if (typeof timestamp === "string") return timestamp;
   const message = value["message"];
   const ms =
-    readTimeMs(timestamp) ?? readTimeMs(ts) ?? readTimeMs(isJsonFields(message) ? message["timestamp"] : undefined);
+    readTimeMs(timestamp) ?? readTimeMs(ts) ?? readTimeMs(isFields(message) ? message["timestamp"] : undefined);
   return ms === null ? lastTimestamp : isoTime(ms);
 }
 
-function idText(value: JsonFields): string | null {
+function idText(value: Fields): string | null {
   return typeof value["id"] === "string" ? value["id"] : null;
 }

@@ -1,7 +1,6 @@
-import { assertKnownOptions } from "@throughline/core/internal";
+import { assertKnownOptions, isFields, type Fields } from "@throughline/core/internal";
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { isJsonFields, type JsonFields } from "./parse-line.ts";
 import { readTimeMs } from "./read-time.ts";
 import { indexFileTable, parseIndex, type IndexFileOptions } from "./sessions-json.ts";
 
@@ -13,7 +12,7 @@ export interface IndexedSession {
   /** The transcript as the index writes it, perhaps a path of another machine. */
   readonly file: string | null;
   /** The entry with `sessionId` and `updatedAt` in milliseconds; every field of the index is kept beside them. */
-  readonly entry: JsonFields & { readonly sessionId: string };
+  readonly entry: Fields & { readonly sessionId: string };
 }
 
 /** `openclaw`: by key. `claw0-keyed`: by key, snake case. `claw0-by-id`: by session id. */
@@ -40,7 +39,7 @@ export function readSessionIndex(text: string, options: IndexFileOptions = {}): 
   const findings: Finding[] = [];
   let shape: SessionIndexShape | null = null;
   for (const [key, fields] of Object.entries(value)) {
-    const found = isJsonFields(fields) ? readIndexed(key, fields) : null;
+    const found = isFields(fields) ? readIndexed(key, fields) : null;
     if (found === null) {
       unreadableKeys.push(key);
       findings.push(createFinding("ENTRY_UNREADABLE", `The entry of ${quote(key)} names no session.`, { path, key }));
@@ -55,7 +54,7 @@ export function readSessionIndex(text: string, options: IndexFileOptions = {}): 
 /** One member of an index; null when it names no session. */
 export function readIndexed(
   name: string,
-  fields: JsonFields,
+  fields: Fields,
 ): { readonly shape: SessionIndexShape; readonly session: IndexedSession } | null {
   const { sessionId, session_id, session_key, transcript_file, sessionFile } = fields;
   if (isName(sessionId)) {
@@ -76,7 +75,7 @@ export function readIndexed(
   return { shape: "claw0-by-id", session: { key: null, sessionId: name, file: null, entry: withTimes(fields, name) } };
 }
 
-function withTimes(fields: JsonFields, sessionId: string): JsonFields & { readonly sessionId: string } {
+function withTimes(fields: Fields, sessionId: string): Fields & { readonly sessionId: string } {
   const updatedAt = readTimeMs(fields["updated_at"] ?? fields["last_active"] ?? fields["created_at"]);
   return { ...fields, sessionId, ...(updatedAt === null ? {} : { updatedAt }) };
 }

@@ -1,7 +1,6 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, isFields, type Fields } from "@throughline/core/internal";
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { isJsonFields, type JsonFields } from "./parse-line.ts";
 
 /** A sessions.json as it is, key by key. */
 interface SessionsJson {
@@ -9,7 +8,7 @@ interface SessionsJson {
    * Entries by key, in the file's order, every field kept. Null when the file cannot be read: an unreadable index is
    * not an empty one, and whoever writes it must not take it for that.
    */
-  readonly entries: ReadonlyMap<string, JsonFields> | null;
+  readonly entries: ReadonlyMap<string, Fields> | null;
   /** Values that are no entries: kept, so that a writer can give them back. */
   readonly unreadable: ReadonlyMap<string, unknown>;
   readonly findings: readonly Finding[];
@@ -28,11 +27,11 @@ export function readSessionsJson(text: string, options: IndexFileOptions = {}): 
   assertKnownOptions<IndexFileOptions>("readSessionsJson", options, indexFileTable);
   const { value, finding } = parseIndex(text, options.path ?? null);
   if (value === null) return { entries: null, unreadable: new Map(), findings: finding === null ? [] : [finding] };
-  const entries = new Map<string, JsonFields>();
+  const entries = new Map<string, Fields>();
   const unreadable = new Map<string, unknown>();
   const findings: Finding[] = [];
   for (const [key, entry] of Object.entries(value)) {
-    if (isJsonFields(entry) && typeof entry["sessionId"] === "string" && entry["sessionId"] !== "") {
+    if (isFields(entry) && typeof entry["sessionId"] === "string" && entry["sessionId"] !== "") {
       entries.set(key, entry);
     } else {
       unreadable.set(key, entry);
@@ -62,7 +61,7 @@ export function* sessionsJsonPieces(entries: Iterable<readonly [key: string, ent
 export function parseIndex(
   text: string,
   path: string | null,
-): { readonly value: JsonFields | null; readonly finding: Finding | null } {
+): { readonly value: Fields | null; readonly finding: Finding | null } {
   let value: unknown;
   let why = "it is not a JSON object";
   try {
@@ -70,6 +69,6 @@ export function parseIndex(
   } catch (error) {
     why = text === "" ? "it is empty" : error instanceof Error ? error.message : String(error);
   }
-  if (isJsonFields(value)) return { value, finding: null };
+  if (isFields(value)) return { value, finding: null };
   return { value: null, finding: createFinding("INDEX_UNREADABLE", `The index cannot be read: ${why}.`, { path }) };
 }

@@ -1,5 +1,6 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { defaultMaxLineBytes } from "./line-splitter.ts";
-import { isJsonFields, maxRecordDepth, parseLine, type JsonFields } from "./parse-line.ts";
+import { maxRecordDepth, parseLine } from "./parse-line.ts";
 
 /** What a file is that no reader of ours can read, and what helps. */
 interface StrangeTranscript {
@@ -42,13 +43,13 @@ function strange(program: string): StrangeTranscript {
   return { what: `is a transcript of ${program}`, remedy: otherProgram, endsInReturns: false };
 }
 
-function isClaudeCode(value: JsonFields): boolean {
+function isClaudeCode(value: Fields): boolean {
   if (value["type"] === "summary") return typeof value["leafUuid"] === "string";
   return typeof value["uuid"] === "string" && "parentUuid" in value && typeof value["sessionId"] === "string";
 }
 
 const codexTypes: ReadonlySet<unknown> = new Set(["session_meta", "response_item", "event_msg", "turn_context"]);
 
-function isCodex(value: JsonFields): boolean {
-  return codexTypes.has(value["type"]) && isJsonFields(value["payload"]);
+function isCodex(value: Fields): boolean {
+  return codexTypes.has(value["type"]) && isFields(value["payload"]);
 }

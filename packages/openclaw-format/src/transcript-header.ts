@@ -1,5 +1,5 @@
+import type { Fields } from "@throughline/core/internal";
 import type { SessionRecord } from "@throughline/core";
-import type { JsonFields } from "./parse-line.ts";
 import { isoTime, readTimeMs } from "./read-time.ts";
 import { isUsableRecordId } from "./record-id-book.ts";
 
@@ -16,13 +16,13 @@ export interface TranscriptHeader {
   /** The header's line, from 1. */
   readonly line: number;
   /** Everything the line says. */
-  readonly fields: JsonFields;
+  readonly fields: Fields;
 }
 
 /** The newest transcript version whose lines are known. */
 const newestTranscriptVersion = 4;
 
-export function readHeader(fields: JsonFields, line: number): TranscriptHeader {
+export function readHeader(fields: Fields, line: number): TranscriptHeader {
   const { id, version, timestamp, created, cwd, key, parentSession } = fields;
   const timeMs = readTimeMs(timestamp ?? created);
   return {

@@ -5,6 +5,7 @@ import {
   assertKnownOptions,
   optionKinds,
   type OptionTable,
+  type Fields,
 } from "@throughline/core/internal";
 import { type Finding, type RecordSource, type SessionRecord } from "@throughline/core";
 import { Buffer } from "node:buffer";
@@ -12,7 +13,7 @@ import { FindingLog } from "./finding-log.ts";
 import { isFlatRecord } from "./flat-record.ts";
 import { detachEnvelope, type LineEnvelope } from "./line-envelope.ts";
 import { defaultMaxLineBytes } from "./line-splitter.ts";
-import { maxRecordDepth, parseLine, type JsonFields, type ParsedLine, type UnparsedReason } from "./parse-line.ts";
+import { maxRecordDepth, parseLine, type ParsedLine, type UnparsedReason } from "./parse-line.ts";
 import { RecordIdBook, placeId } from "./record-id-book.ts";
 import { RecordUpgrade } from "./record-upgrade.ts";
 import { headerProblem, headerRecord, headerRecordId, readHeader, type TranscriptHeader } from "./transcript-header.ts";
@@ -200,13 +201,13 @@ class TranscriptMachine implements TranscriptReader {
     return { record: upgraded, isSourceCanonical: upgraded === value && parsed.isExact };
   }
 
-  private firstRecord(value: JsonFields, place: LinePlace): void {
+  private firstRecord(value: Fields, place: LinePlace): void {
     // One tutorial writes no headers, so its flat records alone are no reason to complain.
     if (this.header !== null || isFlatRecord(value)) return;
     this.log.add("HEADER_MISSING", "The file begins without a header.", placeOf(place));
   }
 
-  private readSession(value: JsonFields, { place, envelope }: Reading): Outcome {
+  private readSession(value: Fields, { place, envelope }: Reading): Outcome {
     const header = readHeader(value, place.line);
     const isHeader = this.header === null && !this.hasRecord;
     if (isHeader) this.acceptHeader(header, place);

@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { firstConversation, matchOfMessages, messageLayout } from "../message-samples.ts";
@@ -25,12 +25,10 @@ export const aiSdkFormat: ForeignFormat = {
 
 const roles: ReadonlySet<unknown> = new Set(["system", "user", "assistant", "data"]);
 
-function matchOf({ id, role, parts, content, createdAt, toolInvocations }: JsonFields): FormatMatch | null {
+function matchOf({ id, role, parts, content, createdAt, toolInvocations }: Fields): FormatMatch | null {
   if (!roles.has(role) || typeof id !== "string") return null;
   if (Array.isArray(parts)) {
-    const areParts = (parts as readonly unknown[]).every(
-      (part) => isJsonFields(part) && typeof part["type"] === "string",
-    );
+    const areParts = (parts as readonly unknown[]).every((part) => isFields(part) && typeof part["type"] === "string");
     return areParts ? "certain" : null;
   }
   if (typeof content !== "string") return null;

@@ -1,5 +1,5 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { recordsFromMessages } from "@throughline/history/anthropic";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { blockBodies, type ReplyAuthor } from "../block-messages.ts";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
@@ -27,7 +27,7 @@ export class UiMessages implements MessageList {
     return Object.fromEntries(this.#entry);
   }
 
-  frame({ id, title, createdAt }: JsonFields): ReadFrame {
+  frame({ id, title, createdAt }: Fields): ReadFrame {
     if (typeof id === "string" && id !== "") this.sessionId ??= id;
     if (typeof title === "string" && title.trim() !== "") {
       this.#entry.set("title", title.trim());
@@ -36,9 +36,9 @@ export class UiMessages implements MessageList {
     return { bodies: [], time: createdAt };
   }
 
-  element(value: JsonFields): ReadElement {
+  element(value: Fields): ReadElement {
     const { id, role, metadata } = value;
-    const stated = isJsonFields(metadata) ? metadata : {};
+    const stated = isFields(metadata) ? metadata : {};
     const time = value["createdAt"] ?? stated["createdAt"];
     const bodies = role === "assistant" ? replyBodies(value, stated) : toldBodies(value);
     const native = fieldsWithout(value, knownFields);
@@ -50,7 +50,7 @@ export class UiMessages implements MessageList {
 }
 
 /** A message of a person, or instructions; null where it cannot be read. */
-export function toldBodies(value: JsonFields): readonly RecordBody[] | null {
+export function toldBodies(value: Fields): readonly RecordBody[] | null {
   const { role } = value;
   if (role !== "user" && role !== "system" && role !== "developer") return null;
   const blocks = stepsOf(value).flatMap(({ said }) => said);
@@ -60,7 +60,7 @@ export function toldBodies(value: JsonFields): readonly RecordBody[] | null {
 }
 
 /** The steps of a reply: what the model said in each, and the results of the tools that it called. Null as above. */
-export function replyBodies(value: JsonFields, metadata: JsonFields): readonly RecordBody[] | null {
+export function replyBodies(value: Fields, metadata: Fields): readonly RecordBody[] | null {
   const read = stepsOf(value).map((step) => stepBodies(step, metadata));
   return read.includes(null) ? null : read.flatMap((bodies) => bodies ?? []);
 }
@@ -73,6 +73,6 @@ function stepBodies({ said, results, isSigned }: UiStep, author: ReplyAuthor): r
   return blockBodies(given, author, isSigned);
 }
 
-function bodyOf(message: JsonFields): RecordBody {
+function bodyOf(message: Fields): RecordBody {
   return { type: "message", message };
 }

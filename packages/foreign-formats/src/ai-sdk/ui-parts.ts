@@ -1,16 +1,16 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 
 /** What a model said in one call of it, and what came of the tools that it called; in the form of Anthropic's blocks. */
 export interface UiStep {
-  readonly said: JsonFields[];
-  readonly results: JsonFields[];
+  readonly said: Fields[];
+  readonly results: Fields[];
   /** Whether its thinking has a signature of Anthropic. */
   isSigned: boolean;
 }
 
 /** The steps of a message. A part of a type that is none of these has no block, and stays in the message's source. */
-export function stepsOf(value: JsonFields): readonly UiStep[] {
+export function stepsOf(value: Fields): readonly UiStep[] {
   const steps: UiStep[] = [newStep()];
   for (const part of partsOf(value)) {
     if (part["type"] === "step-start") steps.push(newStep());
@@ -24,7 +24,7 @@ function newStep(): UiStep {
 }
 
 /** The parts of a message; of versions before 5 they are fields. */
-function partsOf(value: JsonFields): readonly JsonFields[] {
+function partsOf(value: Fields): readonly Fields[] {
   const { parts, content, toolInvocations: invocations, reasoning, experimental_attachments: attached } = value;
   const files = listOf(attached).map((file) => ({ ...file, type: "file", mediaType: file["contentType"] }));
   if (Array.isArray(parts)) return [...listOf(parts), ...files];
@@ -37,26 +37,26 @@ function partsOf(value: JsonFields): readonly JsonFields[] {
   ];
 }
 
-function listOf(value: unknown): readonly JsonFields[] {
-  return Array.isArray(value) ? (value as readonly unknown[]).filter(isJsonFields) : [];
+function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? (value as readonly unknown[]).filter(isFields) : [];
 }
 
-function takePart(part: JsonFields, step: UiStep): void {
+function takePart(part: Fields, step: UiStep): void {
   const { type, text } = part;
   if (type === "text") {
     if (typeof text === "string" && text !== "") step.said.push({ type: "text", text });
   } else if (type === "reasoning") takeReasoning(part, step);
   else if (type === "file" || type === "image") takeFile(part, step);
   else if (type === "tool-invocation") {
-    if (isJsonFields(part["toolInvocation"])) takeInvocation(part["toolInvocation"], step);
+    if (isFields(part["toolInvocation"])) takeInvocation(part["toolInvocation"], step);
   } else if (type === "dynamic-tool") takeTool(part, part["toolName"], step);
   else if (typeof type === "string" && type.startsWith("tool-")) takeTool(part, type.slice("tool-".length), step);
 }
 
-function takeReasoning(part: JsonFields, step: UiStep): void {
+function takeReasoning(part: Fields, step: UiStep): void {
   const { text, reasoning, providerMetadata: metadata } = part;
   const words = typeof text === "string" ? text : typeof reasoning === "string" ? reasoning : "";
-  const own = isJsonFields(metadata) && isJsonFields(metadata["anthropic"]) ? metadata["anthropic"] : {};
+  const own = isFields(metadata) && isFields(metadata["anthropic"]) ? metadata["anthropic"] : {};
   const { signature, redactedData } = own;
   if (typeof redactedData === "string") {
     step.said.push({ type: "redacted_thinking", data: redactedData });
@@ -67,7 +67,7 @@ function takeReasoning(part: JsonFields, step: UiStep): void {
   } else if (words !== "") step.said.push({ type: "thinking", thinking: words });
 }
 
-function takeFile({ url, data, mediaType, mimeType, filename, name }: JsonFields, step: UiStep): void {
+function takeFile({ url, data, mediaType, mimeType, filename, name }: Fields, step: UiStep): void {
   const media = [mediaType, mimeType].find((one) => typeof one === "string") ?? "";
   const kind = asText(media).startsWith("image/") ? "image" : "document";
   const address = typeof url === "string" ? url : typeof data === "string" ? `data:${media};base64,${data}` : null;
@@ -87,7 +87,7 @@ const invocationStates: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** A call of versions before 5. */
-function takeInvocation({ state, toolCallId, toolName, args, result }: JsonFields, step: UiStep): void {
+function takeInvocation({ state, toolCallId, toolName, args, result }: Fields, step: UiStep): void {
   const part = { toolCallId, input: args, output: result };
   takeTool({ ...part, state: invocationStates.get(state) ?? "input-streaming" }, toolName, step);
 }
@@ -95,19 +95,19 @@ function takeInvocation({ state, toolCallId, toolName, args, result }: JsonField
 /** The user did not allow it. */
 const deniedText = "The user denied this call: the tool has not run.";
 
-function takeTool(part: JsonFields, name: unknown, step: UiStep): void {
+function takeTool(part: Fields, name: unknown, step: UiStep): void {
   const { toolCallId: id, state, input, rawInput, output, errorText, approval } = part;
   // A call whose input is still coming in is sent to nobody.
   if (typeof id !== "string" || id === "" || typeof name !== "string" || name === "" || state === "input-streaming")
     return;
-  const given = isJsonFields(input) ? input : {};
+  const given = isFields(input) ? input : {};
   step.said.push({
     type: "tool_use",
     id,
     name,
-    input: input === undefined && isJsonFields(rawInput) ? rawInput : given,
+    input: input === undefined && isFields(rawInput) ? rawInput : given,
   });
-  const result = (content: unknown, isError: boolean): JsonFields => ({
+  const result = (content: unknown, isError: boolean): Fields => ({
     type: "tool_result",
     tool_use_id: id,
     content: typeof content === "string" ? content : (JSON.stringify(content) ?? ""),
@@ -116,7 +116,7 @@ function takeTool(part: JsonFields, name: unknown, step: UiStep): void {
   if (state === "output-available") step.results.push(result(output, false));
   else if (state === "output-error") step.results.push(result(errorText, true));
   else if (state === "output-denied") {
-    const reason = isJsonFields(approval) ? approval["reason"] : undefined;
+    const reason = isFields(approval) ? approval["reason"] : undefined;
     step.results.push(result(typeof reason === "string" && reason !== "" ? reason : deniedText, true));
   }
 }

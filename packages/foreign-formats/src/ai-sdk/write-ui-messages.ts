@@ -1,3 +1,4 @@
+import type { Fields } from "@throughline/core/internal";
 import {
   providerMappings,
   type AssistantTurn,
@@ -7,7 +8,6 @@ import {
   type ReplayTurn,
   type ReplayUserBlock,
 } from "@throughline/history/internal";
-import type { JsonFields } from "@throughline/openclaw-format/internal";
 import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
@@ -17,7 +17,7 @@ import { LossLog } from "../write-losses.ts";
 export const uiMessageWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, uiMessagesOf);
 
 /** Gives the messages of what a model would be sent now. */
-export function uiMessagesOf(session: WrittenSession, options: WriteOptions): Generator<JsonFields> {
+export function uiMessagesOf(session: WrittenSession, options: WriteOptions): Generator<Fields> {
   return new UiMessageList(session, options).all();
 }
 
@@ -37,8 +37,8 @@ const rules: ProviderRules = {
 /** A reply with its steps, whose calls get their results. */
 interface OpenMessage {
   readonly id: string;
-  readonly metadata: JsonFields;
-  readonly parts: JsonFields[];
+  readonly metadata: Fields;
+  readonly parts: Fields[];
 }
 
 class UiMessageList {
@@ -57,7 +57,7 @@ class UiMessageList {
     this.#conversation = new WrittenConversation(session, rules, this.#losses);
   }
 
-  *all(): Generator<JsonFields> {
+  *all(): Generator<Fields> {
     for (const turn of this.#conversation.context()) yield* this.#turn(turn);
     yield* this.#close();
     if (this.#session.writtenSeq !== undefined) return;
@@ -65,7 +65,7 @@ class UiMessageList {
       this.#losses.add({ what: "left-out", kind: "thinking", recordId });
   }
 
-  *#turn(turn: ReplayTurn): Generator<JsonFields> {
+  *#turn(turn: ReplayTurn): Generator<Fields> {
     const origin = this.#conversation.originOf(turn.recordId);
     this.#createdAt = timeOf(origin?.stored, this.#createdAt ?? "") || null;
     if (turn.role === "assistant") return this.#reply(turn, origin);
@@ -108,7 +108,7 @@ class UiMessageList {
     }
   }
 
-  *#result(result: ReplayResult): Generator<JsonFields> {
+  *#result(result: ReplayResult): Generator<Fields> {
     const { callId, isError, content } = result;
     const origin = this.#conversation.originOf(result.recordId);
     const images = content.filter(({ type }) => type !== "text");
@@ -123,18 +123,18 @@ class UiMessageList {
     yield* [];
   }
 
-  *#close(): Generator<JsonFields> {
+  *#close(): Generator<Fields> {
     const open = this.#open;
     this.#open = null;
     if (open !== null) yield this.#message(open.id, "assistant", open.parts, open.metadata);
   }
 
-  #message(id: string | null, role: string, parts: readonly JsonFields[], metadata: JsonFields): JsonFields {
+  #message(id: string | null, role: string, parts: readonly Fields[], metadata: Fields): Fields {
     const stated = role === "assistant" ? metadata : this.#withTime(metadata);
     return { id: id ?? this.#madeId(), role, ...(Object.keys(stated).length === 0 ? {} : { metadata: stated }), parts };
   }
 
-  #withTime(metadata: JsonFields): JsonFields {
+  #withTime(metadata: Fields): Fields {
     return this.#createdAt === null ? metadata : { createdAt: this.#createdAt, ...metadata };
   }
 
@@ -144,7 +144,7 @@ class UiMessageList {
   }
 }
 
-function partOf(block: ReplayUserBlock): readonly JsonFields[] {
+function partOf(block: ReplayUserBlock): readonly Fields[] {
   if (block.type === "text") return [{ type: "text", text: block.text }];
   if (block.type === "raw") return [];
   const { source } = block;

@@ -1,6 +1,5 @@
-import { recordUsage } from "@throughline/core/internal";
+import { recordUsage, isFields, type Fields } from "@throughline/core/internal";
 import { recordFromReply, recordsFromMessages } from "@throughline/history/anthropic";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { UnitPlace } from "../foreign-format.ts";
 import { attempt, partOf, plainMessage } from "../mapped-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
@@ -18,10 +17,10 @@ export class AnthropicMessages implements MessageList {
   #replyId: string | null = null;
   #usage: unknown = undefined;
 
-  frame(fields: JsonFields, part: "head" | "tail"): ReadFrame {
+  frame(fields: Fields, part: "head" | "tail"): ReadFrame {
     const { result } = fields;
-    const answer = isJsonFields(result) ? result["message"] : null;
-    const around = [fields, fields["params"], fields["body"], fields["request"], answer].filter(isJsonFields);
+    const answer = isFields(result) ? result["message"] : null;
+    const around = [fields, fields["params"], fields["body"], fields["request"], answer].filter(isFields);
     for (const { model, custom_id: id, usage } of around) {
       if (typeof model === "string" && model !== "") this.#model ??= model;
       if (typeof id === "string" && id !== "") this.sessionId ??= id;
@@ -30,7 +29,7 @@ export class AnthropicMessages implements MessageList {
     return { bodies: [...this.#answerIn(fields), ...(part === "tail" ? this.#usageRecord() : [])] };
   }
 
-  element(value: JsonFields, place: UnitPlace): ReadElement {
+  element(value: Fields, place: UnitPlace): ReadElement {
     const { role, type } = value;
     if (role === undefined && typeof type === "string") return this.#block(value, place);
     const drafts = attempt(() => recordsFromMessages([value], this.#author));
@@ -50,7 +49,7 @@ export class AnthropicMessages implements MessageList {
   }
 
   /** The blocks of an answer are one reply. */
-  #block(block: JsonFields, { line }: UnitPlace): ReadElement {
+  #block(block: Fields, { line }: UnitPlace): ReadElement {
     const drafts = attempt(() => recordsFromMessages([{ role: "assistant", content: [block] }], this.#author));
     const [draft] = drafts ?? [];
     if (draft === undefined) return { bodies: [], isUnreadable: true };
@@ -68,8 +67,8 @@ export class AnthropicMessages implements MessageList {
   }
 
   /** The answer that stands beside a request. */
-  #answerIn({ response }: JsonFields): readonly RecordBody[] {
-    if (!isJsonFields(response) || !Array.isArray(response["content"])) return [];
+  #answerIn({ response }: Fields): readonly RecordBody[] {
+    if (!isFields(response) || !Array.isArray(response["content"])) return [];
     const draft = attempt(() => recordFromReply(response, {}));
     return draft === null ? [] : [{ type: "message", message: plainMessage(draft.message) }];
   }

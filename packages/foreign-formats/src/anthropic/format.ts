@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { fieldsAround, firstConversation, matchOfMessages, messageLayout, messageLists } from "../message-samples.ts";
@@ -30,8 +30,8 @@ export const anthropicFormat: ForeignFormat = {
 };
 
 /** An answer, or one in a line of a batch's results. */
-function isAnswer({ type, role, result }: JsonFields): boolean {
-  if (isJsonFields(result) && isJsonFields(result["message"])) return isAnswer(result["message"]);
+function isAnswer({ type, role, result }: Fields): boolean {
+  if (isFields(result) && isFields(result["message"])) return isAnswer(result["message"]);
   return type === "message" && role === "assistant";
 }
 
@@ -47,13 +47,13 @@ const ownTypes: ReadonlySet<unknown> = new Set([
   "web_search_tool_result",
 ]);
 
-function matchOf({ role, content, parts, type }: JsonFields): FormatMatch | null {
+function matchOf({ role, content, parts, type }: Fields): FormatMatch | null {
   if ((role !== "user" && role !== "assistant") || parts !== undefined || type !== undefined) return null;
   if (typeof content === "string") return "likely";
   if (!Array.isArray(content)) return null;
-  const blocks = (content as readonly unknown[]).map((block) => (isJsonFields(block) ? block : {}));
-  const isOwn = (block: JsonFields): boolean =>
-    ownTypes.has(block["type"]) || (block["type"] === "image" && isJsonFields(block["source"]));
+  const blocks = (content as readonly unknown[]).map((block) => (isFields(block) ? block : {}));
+  const isOwn = (block: Fields): boolean =>
+    ownTypes.has(block["type"]) || (block["type"] === "image" && isFields(block["source"]));
   if (!blocks.every((block) => isOwn(block) || plainTypes.has(block["type"]))) return null;
   return blocks.some(isOwn) ? "certain" : "likely";
 }

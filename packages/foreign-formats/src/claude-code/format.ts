@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
 import { matchOfLines, objectIn } from "../sample-lines.ts";
 import { createClaudeCodeReader } from "./read-claude-code.ts";
@@ -49,7 +49,7 @@ const factTypes: ReadonlyMap<unknown, string> = new Map([
   ["last-prompt", "lastPrompt"],
 ]);
 
-function matchOf(line: JsonFields): FormatMatch | null {
+function matchOf(line: Fields): FormatMatch | null {
   const { type, uuid, sessionId, message } = line;
   if (typeof uuid === "string" && typeof sessionId === "string" && ("parentUuid" in line || "isSidechain" in line))
     return "certain";
@@ -57,6 +57,6 @@ function matchOf(line: JsonFields): FormatMatch | null {
   if (needed !== undefined && line[needed] !== undefined) return "certain";
   if (type !== "user" && type !== "assistant") return null;
   // Copies made by other tools leave fields out; a flat line of claw0 has its content beside its type.
-  const isMessage = isJsonFields(message) && message["content"] !== undefined && line["content"] === undefined;
+  const isMessage = isFields(message) && message["content"] !== undefined && line["content"] === undefined;
   return isMessage ? (typeof uuid === "string" && typeof sessionId === "string" ? "certain" : "likely") : null;
 }

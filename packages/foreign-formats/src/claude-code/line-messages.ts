@@ -1,14 +1,14 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { recordFromReply, recordsFromMessages } from "@throughline/history/anthropic";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 /** A reply's line, read. */
 export interface ReadReply {
   /** @param isFurtherPart whether an earlier line began the reply: that one has the usage, which every line repeats */
-  messageOf(isFurtherPart: boolean): JsonFields;
+  messageOf(isFurtherPart: boolean): Fields;
   readonly outputTokens: number;
   /** What this line states beyond the output tokens of the lines before it; null for nothing. */
   usageBeyond(outputTokens: number | null): Usage | null;
@@ -21,14 +21,14 @@ const noModel = "<synthetic>";
 
 /** Reads the message of an assistant line; null when it is in no form that a reply can have. */
 export function replyMessage(message: unknown, { isError }: { readonly isError: boolean }): ReadReply | null {
-  if (!isJsonFields(message)) return null;
+  if (!isFields(message)) return null;
   const { content } = message;
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const isStated = typeof message["stop_reason"] === "string";
   const model = message["model"] === noModel ? undefined : message["model"];
   const read = attempt(() => recordFromReply({ ...message, model, content: blocks }).message);
   if (read === null) return null;
-  const { stopReason, usage, ...fields } = plainMessage(read) as JsonFields & { readonly usage?: Usage };
+  const { stopReason, usage, ...fields } = plainMessage(read) as Fields & { readonly usage?: Usage };
   const { provider, model: named, ...bare } = fields;
   const identity = typeof named === "string" ? { provider: asText(provider), model: named } : {};
   const ended = isError
@@ -85,7 +85,7 @@ export function userMessages(content: unknown, { details, nameOf }: UserLineCont
 export function answeredIds(content: unknown): readonly string[] {
   if (!Array.isArray(content)) return [];
   return (content as readonly unknown[]).flatMap((block) => {
-    const id = isJsonFields(block) && block["type"] === "tool_result" ? block["tool_use_id"] : null;
+    const id = isFields(block) && block["type"] === "tool_result" ? block["tool_use_id"] : null;
     return typeof id === "string" ? [id] : [];
   });
 }
@@ -94,7 +94,7 @@ export function answeredIds(content: unknown): readonly string[] {
 export function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
-  const texts = (content as readonly unknown[]).map((block) => (isJsonFields(block) ? block["text"] : null));
+  const texts = (content as readonly unknown[]).map((block) => (isFields(block) ? block["text"] : null));
   return texts.filter((text) => typeof text === "string").join("\n");
 }
 

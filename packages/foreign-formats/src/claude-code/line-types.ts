@@ -1,4 +1,4 @@
-import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { Fields } from "@throughline/core/internal";
 
 /** Types of lines that `parentUuid` links to each other. */
 export const chainTypes: ReadonlySet<unknown> = new Set(["user", "assistant", "system", "attachment", "progress"]);
@@ -33,7 +33,7 @@ export class NativeFields {
   readonly #last = new Map<string, unknown>();
 
   /** The field `native` of a record; nothing where there is nothing to keep. */
-  of(line: JsonFields): { readonly native?: JsonFields } {
+  of(line: Fields): { readonly native?: Fields } {
     const kept = Object.entries(line).filter(([name, value]) => !statedFields.has(name) && this.#isNews(name, value));
     return kept.length === 0 ? {} : { native: Object.fromEntries(kept) };
   }

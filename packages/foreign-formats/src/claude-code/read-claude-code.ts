@@ -1,6 +1,6 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { LineChain, type ChainLink, type ChainPlace } from "./line-chain.ts";
@@ -18,7 +18,7 @@ export function createClaudeCodeReader(options: ForeignReaderOptions): ForeignRe
 interface OpenBoundary {
   readonly id: string;
   readonly line: number;
-  readonly metadata: JsonFields;
+  readonly metadata: Fields;
 }
 
 /** A call of the model's that was not answered yet. */
@@ -87,7 +87,7 @@ class ClaudeCodeReader implements ForeignReader {
     return this.findings;
   }
 
-  #userLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+  #userLine(value: Fields, place: UnitPlace): ForeignUnit {
     const content = contentOf(value["message"]);
     if (value["isCompactSummary"] === true) return this.#summaryLine(value, textOf(content), place);
     if (value["isVisibleInTranscriptOnly"] === true) return this.#noteLine(value, place);
@@ -105,7 +105,7 @@ class ClaudeCodeReader implements ForeignReader {
   }
 
   /** What a person, or the program in a person's place, said to the model. */
-  #promptLine(value: JsonFields, content: unknown, kind: "prompt" | "aside", place: UnitPlace): ForeignUnit {
+  #promptLine(value: Fields, content: unknown, kind: "prompt" | "aside", place: UnitPlace): ForeignUnit {
     const link = this.#link(value, { kind, messageId: null, answered: null });
     const bodies = userMessages(content, { details: undefined, nameOf: () => null });
     if (bodies === null) return this.#unreadable(value, link, place);
@@ -115,9 +115,9 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#unit(said, value, this.#place(link, value, place));
   }
 
-  #replyLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+  #replyLine(value: Fields, place: UnitPlace): ForeignUnit {
     const { message } = value;
-    const messageId = isJsonFields(message) && typeof message["id"] === "string" ? message["id"] : null;
+    const messageId = isFields(message) && typeof message["id"] === "string" ? message["id"] : null;
     const link = this.#link(value, { kind: "reply", messageId, answered: null });
     const read = replyMessage(message, { isError: value["isApiErrorMessage"] === true });
     if (read === null) return this.#unreadable(value, link, place);
@@ -134,35 +134,35 @@ class ClaudeCodeReader implements ForeignReader {
     return this.#unit(bodies, value, { chainPlace, timestamp });
   }
 
-  #noteLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+  #noteLine(value: Fields, place: UnitPlace): ForeignUnit {
     const link = this.#link(value, { kind: "note", messageId: null, answered: null });
     return this.#customUnit(value, this.#place(link, value, place));
   }
 
   /** A line that says of itself that it is a message, and is not in a form that can be one. */
-  #unreadable(value: JsonFields, link: ChainLink, place: UnitPlace): ForeignUnit {
+  #unreadable(value: Fields, link: ChainLink, place: UnitPlace): ForeignUnit {
     const placed = this.#place({ ...link, kind: "note" }, value, place);
     this.#records.tellUnreadable("message", placed.chainPlace.id, place);
     return this.#customUnit(value, placed);
   }
 
   /** Where a compacted context begins. The summary follows in a line of its own; what came before stays on the branch. */
-  #boundaryLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+  #boundaryLine(value: Fields, place: UnitPlace): ForeignUnit {
     if (this.#chain.has(value["uuid"])) return this.#repeatedLine(value, place);
     this.#closeBoundary();
     const above = [value["logicalParentUuid"], value["parentUuid"]].find((uuid) => this.#chain.has(uuid));
     const link = this.#link(value, { kind: "boundary", messageId: null, answered: null });
     const placed = this.#place({ ...link, parentUuid: above ?? null }, value, place);
     const { compactMetadata } = value;
-    const metadata = isJsonFields(compactMetadata) ? compactMetadata : {};
+    const metadata = isFields(compactMetadata) ? compactMetadata : {};
     this.#boundary = { id: placed.chainPlace.id, line: place.line, metadata };
     const data = fieldsWithout(value, new Set(["type", "uuid", "parentUuid", "timestamp"]));
     return this.#unit([{ type: "custom", customType: "claude-code.compact_boundary", data }], null, placed);
   }
 
-  #summaryLine(value: JsonFields, summary: string, place: UnitPlace): ForeignUnit {
+  #summaryLine(value: Fields, summary: string, place: UnitPlace): ForeignUnit {
     const boundary = this.#boundary;
-    const metadata: JsonFields = boundary?.metadata ?? {};
+    const metadata: Fields = boundary?.metadata ?? {};
     this.#boundary = null;
     const link = this.#link(value, { kind: "prompt", messageId: null, answered: null });
     const placed = this.#place(link, value, place);
@@ -179,11 +179,11 @@ class ClaudeCodeReader implements ForeignReader {
   }
 
   /** Messages that the compaction kept stand before the boundary, and the context continues from the first of them. */
-  #firstKept({ preservedMessages, preservedSegment }: JsonFields): string | null {
-    const listed = isJsonFields(preservedMessages) ? preservedMessages["uuids"] : null;
+  #firstKept({ preservedMessages, preservedSegment }: Fields): string | null {
+    const listed = isFields(preservedMessages) ? preservedMessages["uuids"] : null;
     const first: unknown = Array.isArray(listed)
       ? (listed as readonly unknown[])[0]
-      : isJsonFields(preservedSegment)
+      : isFields(preservedSegment)
         ? preservedSegment["headUuid"]
         : null;
     return this.#chain.has(first) ? first : null;
@@ -199,7 +199,7 @@ class ClaudeCodeReader implements ForeignReader {
   }
 
   /** A line that is written a second time. The first one counts. */
-  #repeatedLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+  #repeatedLine(value: Fields, place: UnitPlace): ForeignUnit {
     const id = this.#records.claim(undefined, place);
     const timestamp = this.#records.timestamp(value["timestamp"]);
     const body = { type: "custom", customType: "claude-code.repeated", data: { uuid: value["uuid"] } };
@@ -208,28 +208,28 @@ class ClaudeCodeReader implements ForeignReader {
   }
 
   /** What the program notes beside the conversation, and what no version known here writes. */
-  #otherLine(value: JsonFields, place: UnitPlace): ForeignUnit {
+  #otherLine(value: Fields, place: UnitPlace): ForeignUnit {
     const timestamp = this.#records.timestamp(value["timestamp"]);
     const id = this.#chain.pass(value["uuid"], value["parentUuid"], place);
     const data = fieldsWithout(value, new Set(["type", "uuid", "timestamp"]));
     return this.#records.side(value["type"], data, { id, parentId: this.headId, timestamp });
   }
 
-  #link(value: JsonFields, fields: Pick<ChainLink, "kind" | "messageId" | "answered">): ChainLink {
+  #link(value: Fields, fields: Pick<ChainLink, "kind" | "messageId" | "answered">): ChainLink {
     const isSidechain = value["isSidechain"] === true;
     const { uuid, parentUuid, type, teamName, attachment } = value;
-    const isBriefing = isJsonFields(attachment) && attachment["type"] === "fork_briefing";
+    const isBriefing = isFields(attachment) && attachment["type"] === "fork_briefing";
     const isAside = isSidechain && this.#isSidechain !== true;
     const mayEnd = !isAside && teamName === undefined && type !== "progress" && !isBriefing;
     return { ...fields, uuid, parentUuid, isSidechain, mayEnd };
   }
 
-  #answeredReply({ sourceToolAssistantUUID }: JsonFields, ids: readonly string[]): Reply | null {
+  #answeredReply({ sourceToolAssistantUUID }: Fields, ids: readonly string[]): Reply | null {
     const named = this.#chain.replyOf(sourceToolAssistantUUID);
     return named ?? ids.map((id) => this.#calls.get(id)?.reply).find((reply) => reply !== undefined) ?? null;
   }
 
-  #place(link: ChainLink, value: JsonFields, place: UnitPlace): PlacedLine {
+  #place(link: ChainLink, value: Fields, place: UnitPlace): PlacedLine {
     const chainPlace = this.#chain.add(link, place);
     if (chainPlace.isOrphan) {
       const message = `The parent ${JSON.stringify(asText(link.parentUuid).slice(0, 100))} is nowhere in the file before it.`;
@@ -241,13 +241,13 @@ class ClaudeCodeReader implements ForeignReader {
     return { chainPlace, timestamp: this.#records.timestamp(value["timestamp"]) };
   }
 
-  #customUnit(value: JsonFields, placed: PlacedLine): ForeignUnit {
+  #customUnit(value: Fields, placed: PlacedLine): ForeignUnit {
     const data = fieldsWithout(value, dataOmits);
     return this.#unit([{ type: "custom", customType: this.#records.customType(value["type"]), data }], null, placed);
   }
 
   /** The first body gets the line as its source; what hangs on the line hangs on the last main record of it. */
-  #unit(bodies: readonly RecordBody[], value: JsonFields | null, { chainPlace, timestamp }: PlacedLine): ForeignUnit {
+  #unit(bodies: readonly RecordBody[], value: Fields | null, { chainPlace, timestamp }: PlacedLine): ForeignUnit {
     const { id, parentId } = chainPlace;
     const [first = { type: "custom", customType: "claude-code.user" }, ...others] = bodies;
     const native = value === null ? {} : this.#native.of(value);
@@ -282,20 +282,19 @@ const dataOmits: ReadonlySet<string> = new Set([
   "entrypoint",
 ]);
 
-function isBoundary({ type, subtype }: JsonFields): boolean {
+function isBoundary({ type, subtype }: Fields): boolean {
   return type === "compact_boundary" || (type === "system" && subtype === "compact_boundary");
 }
 
 /** What a person typed while the model was at work: the program hands it over with the next request. */
-function queuedPrompt({ attachment }: JsonFields): unknown {
-  if (!isJsonFields(attachment) || attachment["type"] !== "queued_command" || attachment["isMeta"] === true)
-    return null;
+function queuedPrompt({ attachment }: Fields): unknown {
+  if (!isFields(attachment) || attachment["type"] !== "queued_command" || attachment["isMeta"] === true) return null;
   const { prompt } = attachment;
   return typeof prompt === "string" || Array.isArray(prompt) ? prompt : null;
 }
 
 function contentOf(message: unknown): unknown {
-  return isJsonFields(message) ? message["content"] : undefined;
+  return isFields(message) ? message["content"] : undefined;
 }
 
 /** Words of the program that the model sees and a reader of the conversation does not. */

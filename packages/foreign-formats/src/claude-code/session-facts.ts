@@ -1,4 +1,4 @@
-import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { Fields } from "@throughline/core/internal";
 
 /** Gathers what the lines, and the place of their file, say of the session. */
 export class SessionFacts {
@@ -30,7 +30,7 @@ export class SessionFacts {
   }
 
   /** Takes a line of the conversation. The first one says whether the file is a sub-agent's own. */
-  begin({ isSidechain, agentId, sessionId }: JsonFields): void {
+  begin({ isSidechain, agentId, sessionId }: Fields): void {
     if (this.hasBegun) return;
     this.hasBegun = true;
     if (isSidechain !== true) return;
@@ -39,7 +39,7 @@ export class SessionFacts {
   }
 
   /** @param isThere whether a line of that id came before */
-  take(line: JsonFields, isThere: (uuid: unknown) => boolean): void {
+  take(line: Fields, isThere: (uuid: unknown) => boolean): void {
     const { type, sessionId, cwd } = line;
     if (typeof sessionId === "string" && sessionId !== "") this.#sessionId ??= sessionId;
     if (typeof cwd === "string" && cwd !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", cwd);

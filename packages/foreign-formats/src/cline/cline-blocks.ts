@@ -1,13 +1,13 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 
 /** The content of a message as Anthropic's blocks: Cline keeps these, Roo's newer version the parts of the AI SDK. */
-export function blocksOf(content: unknown): readonly JsonFields[] {
+export function blocksOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   if (!Array.isArray(content)) return [];
-  return (content as readonly unknown[]).filter(isJsonFields).flatMap(blockOf);
+  return (content as readonly unknown[]).filter(isFields).flatMap(blockOf);
 }
 
-function blockOf(part: JsonFields): readonly JsonFields[] {
+function blockOf(part: Fields): readonly Fields[] {
   switch (part["type"]) {
     case "tool-call":
       return [{ type: "tool_use", id: part["toolCallId"], name: part["toolName"], input: part["input"] ?? {} }];
@@ -28,8 +28,8 @@ const failedOutputs: ReadonlySet<unknown> = new Set(["error-text", "error-json",
 /** What Roo puts before the text of a failed call. */
 const failedMark = "[ERROR]";
 
-function resultOf({ toolCallId, output }: JsonFields): JsonFields {
-  const { type, value } = isJsonFields(output) ? output : { type: "text", value: output };
+function resultOf({ toolCallId, output }: Fields): Fields {
+  const { type, value } = isFields(output) ? output : { type: "text", value: output };
   const content = Array.isArray(value)
     ? blocksOf(value)
     : typeof value === "string"
@@ -40,16 +40,16 @@ function resultOf({ toolCallId, output }: JsonFields): JsonFields {
   return { type: "tool_result", tool_use_id: toolCallId, content, ...(isFailed ? { is_error: true } : {}) };
 }
 
-function thinkingOf({ text, providerOptions }: JsonFields): readonly JsonFields[] {
-  const own = isJsonFields(providerOptions) ? providerOptions["anthropic"] : null;
-  const { signature, redactedData } = isJsonFields(own) ? own : {};
+function thinkingOf({ text, providerOptions }: Fields): readonly Fields[] {
+  const own = isFields(providerOptions) ? providerOptions["anthropic"] : null;
+  const { signature, redactedData } = isFields(own) ? own : {};
   if (typeof redactedData === "string") return [{ type: "redacted_thinking", data: redactedData }];
   const thinking = typeof text === "string" ? text : "";
   if (typeof signature === "string" && signature !== "") return [{ type: "thinking", thinking, signature }];
   return thinking === "" ? [] : [{ type: "thinking", thinking }];
 }
 
-function fileOf(data: unknown, mediaType: unknown, kind: "image" | "document"): readonly JsonFields[] {
+function fileOf(data: unknown, mediaType: unknown, kind: "image" | "document"): readonly Fields[] {
   if (typeof data !== "string" || data === "") return [];
   const inside = /^data:([^,;]{1,200});base64,/.exec(data.slice(0, 250));
   if (inside !== null)

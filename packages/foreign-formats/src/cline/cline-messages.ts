@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { blockBodies, hasSignature } from "../block-messages.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
@@ -35,7 +35,7 @@ export class ClineMessages implements MessageList {
     return { bodies: [] };
   }
 
-  element(value: JsonFields, _place: UnitPlace): ReadElement {
+  element(value: Fields, _place: UnitPlace): ReadElement {
     const { role, ts: time } = value;
     const bodies = role === undefined ? [] : messageBodies(value);
     const marks = hidingMarks(value);
@@ -47,7 +47,7 @@ export class ClineMessages implements MessageList {
   }
 
   /** Where a message hides earlier ones: an empty context with what is left of them. Null where it hides none. */
-  #hide(value: JsonFields): readonly RecordBody[] | null {
+  #hide(value: Fields): readonly RecordBody[] | null {
     const id = hidingId(value);
     if (id === null || this.#hidingIds.has(id)) return null;
     this.#hidingIds.add(id);
@@ -59,25 +59,25 @@ export class ClineMessages implements MessageList {
 }
 
 /** What a summary or a mark of truncation is named by. */
-function hidingId({ isSummary, condenseId, isTruncationMarker, truncationId }: JsonFields): string | null {
+function hidingId({ isSummary, condenseId, isTruncationMarker, truncationId }: Fields): string | null {
   if (isSummary === true && typeof condenseId === "string") return `condense ${condenseId}`;
   return isTruncationMarker === true && typeof truncationId === "string" ? `truncation ${truncationId}` : null;
 }
 
 /** What hides a message, once it is there. */
-function hidingMarks({ condenseParent, truncationParent }: JsonFields): readonly string[] {
+function hidingMarks({ condenseParent, truncationParent }: Fields): readonly string[] {
   return [
     ...(typeof condenseParent === "string" ? [`condense ${condenseParent}`] : []),
     ...(typeof truncationParent === "string" ? [`truncation ${truncationParent}`] : []),
   ];
 }
 
-function messageBodies(value: JsonFields): readonly RecordBody[] | null {
+function messageBodies(value: Fields): readonly RecordBody[] | null {
   const { role, content, modelInfo } = value;
   if (role !== "user" && role !== "assistant" && role !== "tool") return null;
   if (typeof content !== "string" && !Array.isArray(content)) return null;
   const blocks = blocksOf(content);
-  const info = isJsonFields(modelInfo) ? modelInfo : {};
+  const info = isFields(modelInfo) ? modelInfo : {};
   const author = { model: info["modelId"], provider: info["providerId"] };
   const given = { role: role === "assistant" ? "assistant" : "user", content: blocks.length === 0 ? "" : blocks };
   const bodies = blockBodies([given], author, role === "assistant" && hasSignature(blocks));

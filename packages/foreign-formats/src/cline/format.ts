@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { ForeignFormat, FormatPlace } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { historyName, isHistoryName } from "../message-samples.ts";
@@ -40,7 +40,7 @@ export const clineFormat: ForeignFormat = {
 
 const roles: ReadonlySet<unknown> = new Set(["user", "assistant", "tool"]);
 
-function isMessage({ role, content }: JsonFields): boolean {
+function isMessage({ role, content }: Fields): boolean {
   if (!roles.has(role)) return false;
-  return typeof content === "string" || (Array.isArray(content) && (content as readonly unknown[]).every(isJsonFields));
+  return typeof content === "string" || (Array.isArray(content) && (content as readonly unknown[]).every(isFields));
 }

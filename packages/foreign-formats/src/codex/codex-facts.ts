@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 
 /** Gathers what the first header, and the name of the file, say of the session. */
 export class CodexFacts {
@@ -18,7 +18,7 @@ export class CodexFacts {
   }
 
   /** Takes a header. A fork, and the session of a sub-agent, have their parent's behind their own. */
-  take(meta: JsonFields): void {
+  take(meta: Fields): void {
     if (this.#hasHeader) return;
     this.#hasHeader = true;
     const id = meta["id"] ?? meta["session_id"];
@@ -35,8 +35,8 @@ const rolloutFile: RegExp =
   /^rollout-\d{4}-\d\d-\d\dT[0-9-]{8}-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl(?:\.zst)?$/i;
 
 function parentOf(source: unknown): string | null {
-  const agent = isJsonFields(source) ? source["subagent"] : null;
-  const spawn = isJsonFields(agent) ? agent["thread_spawn"] : null;
-  const parent = isJsonFields(spawn) ? spawn["parent_thread_id"] : null;
+  const agent = isFields(source) ? source["subagent"] : null;
+  const spawn = isFields(agent) ? agent["thread_spawn"] : null;
+  const parent = isFields(spawn) ? spawn["parent_thread_id"] : null;
   return typeof parent === "string" && parent !== "" ? parent : null;
 }

@@ -1,6 +1,6 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { recordsFromMessages } from "@throughline/history/openai";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
@@ -29,7 +29,7 @@ export interface ReadItem {
 const silentTypes: ReadonlySet<unknown> = new Set(["ghost_snapshot", "other"]);
 
 /** Reads an item of the Responses API as Codex stores it. */
-export function readItem(item: JsonFields, { provider, model }: ReplyAuthor): ReadItem {
+export function readItem(item: Fields, { provider, model }: ReplyAuthor): ReadItem {
   if (silentTypes.has(item["type"])) return { kind: "none", body: null, callId: null };
   const { output, isError } = outputOf(item);
   const given = plainItem(output === undefined ? item : { ...item, output });
@@ -64,7 +64,7 @@ const programTexts: readonly string[] = [
   "<collaboration_mode>",
 ];
 
-function userItem(message: JsonFields): ReadItem {
+function userItem(message: Fields): ReadItem {
   const { content } = message;
   const text = firstText(content).trimStart();
   if (!programTexts.some((beginning) => text.startsWith(beginning)))
@@ -76,11 +76,11 @@ function userItem(message: JsonFields): ReadItem {
 function firstText(content: unknown): string {
   if (typeof content === "string") return content;
   const [first] = Array.isArray(content) ? (content as readonly unknown[]) : [];
-  return isJsonFields(first) && typeof first["text"] === "string" ? first["text"] : "";
+  return isFields(first) && typeof first["text"] === "string" ? first["text"] : "";
 }
 
 /** A reply's part says nothing of how the reply ended, but for a call and for the final answer. */
-function replyBody(message: JsonFields, item: JsonFields): RecordBody {
+function replyBody(message: Fields, item: Fields): RecordBody {
   const { stopReason, ...fields } = message;
   const isEnd = stopReason === "toolUse" || item["phase"] === "final_answer";
   return { type: "message", message: { ...fields, ...(isEnd ? { stopReason } : {}) }, ...nativeType(item) };
@@ -94,16 +94,16 @@ const keptTypes: ReadonlySet<unknown> = new Set([
   "local_shell_call_output",
 ]);
 
-function nativeType({ type, phase }: JsonFields): { readonly native?: JsonFields } {
+function nativeType({ type, phase }: Fields): { readonly native?: Fields } {
   const kept = { ...(keptTypes.has(type) ? { type } : {}), ...(typeof phase === "string" ? { phase } : {}) };
   return Object.keys(kept).length === 0 ? {} : { native: kept };
 }
 
 /** An item as the Responses API has it: copies leave out the type of messages, and shell calls have a form of their own. */
-function plainItem(item: JsonFields): JsonFields {
+function plainItem(item: Fields): Fields {
   const { type, role, action, call_id: callId, id } = item;
   if (type === undefined && typeof role === "string") return { ...item, type: "message" };
-  if (type === "local_shell_call" && isJsonFields(action)) {
+  if (type === "local_shell_call" && isFields(action)) {
     const call = { type: "function_call", call_id: callId ?? id, name: "local_shell", arguments: action };
     return { ...call, ...(typeof callId === "string" || typeof id === "string" ? {} : { call_id: "" }) };
   }
@@ -112,8 +112,8 @@ function plainItem(item: JsonFields): JsonFields {
 }
 
 /** An output is text or a list of parts; older versions wrap it together with how it went. */
-function outputOf({ output }: JsonFields): { readonly output?: unknown; readonly isError: boolean } {
-  if (!isJsonFields(output)) return { isError: false };
+function outputOf({ output }: Fields): { readonly output?: unknown; readonly isError: boolean } {
+  if (!isFields(output)) return { isError: false };
   const { content, content_items: items, success } = output;
   const given = Array.isArray(items) ? items : (content ?? JSON.stringify(output));
   return { output: given, isError: success === false };

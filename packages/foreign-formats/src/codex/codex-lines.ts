@@ -1,9 +1,9 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 
 /** A line, whichever version wrote it. */
 export interface CodexLine {
   readonly type: unknown;
-  readonly payload: JsonFields;
+  readonly payload: Fields;
 }
 
 /** Types of items, which versions before 0.44 wrote without an envelope. */
@@ -19,21 +19,21 @@ const itemTypes: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Reads a line as its envelope says; a line without one is an item, or the header of the file. */
-export function codexLine(line: JsonFields): CodexLine {
+export function codexLine(line: Fields): CodexLine {
   const { type, payload, timestamp: _timestamp, ordinal: _ordinal, ...fields } = line;
-  if (isJsonFields(payload)) return { type, payload };
+  if (isFields(payload)) return { type, payload };
   if (isBareHeader(line)) return { type: "session_meta", payload: line };
   if (itemTypes.has(type)) return { type: "response_item", payload: line };
   return { type, payload: { ...fields, ...(payload === undefined ? {} : { payload }) } };
 }
 
 /** The first line of a file without envelopes. */
-export function isBareHeader({ type, id, timestamp, instructions, payload }: JsonFields): boolean {
+export function isBareHeader({ type, id, timestamp, instructions, payload }: Fields): boolean {
   const isNamed = typeof id === "string" && typeof timestamp === "string" && instructions !== undefined;
   return isNamed && type === undefined && payload === undefined;
 }
 
-export function isBareItem({ type, payload, role, content }: JsonFields): boolean {
+export function isBareItem({ type, payload, role, content }: Fields): boolean {
   if (payload !== undefined || !itemTypes.has(type)) return false;
   return type !== "message" || (typeof role === "string" && Array.isArray(content));
 }

@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { fileOfLines, type ForeignFormat } from "../foreign-format.ts";
 import { matchOfLines, objectIn } from "../sample-lines.ts";
 import { isBareHeader, isBareItem } from "./codex-lines.ts";
@@ -62,6 +62,6 @@ const envelopeTypes: ReadonlySet<unknown> = new Set([
   "compacted",
 ]);
 
-function isEnveloped({ type, payload }: JsonFields): boolean {
-  return envelopeTypes.has(type) && isJsonFields(payload);
+function isEnveloped({ type, payload }: Fields): boolean {
+  return envelopeTypes.has(type) && isFields(payload);
 }

@@ -1,5 +1,5 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { Finding, RecordSource } from "@throughline/core";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { callsOf, partOf } from "../mapped-messages.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
@@ -82,7 +82,7 @@ class CodexReader implements ForeignReader {
   }
 
   /** A setting is a record where it changed. */
-  #settings(at: LinePlace, payload: JsonFields): ForeignUnit {
+  #settings(at: LinePlace, payload: Fields): ForeignUnit {
     const { model, effort } = payload;
     const bodies: RecordBody[] = [];
     if (typeof model === "string" && model !== this.#model) {
@@ -97,7 +97,7 @@ class CodexReader implements ForeignReader {
     return this.#main(at, bodies, { native: payload });
   }
 
-  #item(at: LinePlace, payload: JsonFields): ForeignUnit {
+  #item(at: LinePlace, payload: Fields): ForeignUnit {
     const item = readItem(payload, this.#author);
     if (item.body === null) {
       if (item.kind === "none" && isMessageType(payload)) this.#records.tellUnreadable("item", at.id, at.place);
@@ -117,18 +117,18 @@ class CodexReader implements ForeignReader {
     const toolName = this.#toolNames.get(callId);
     this.#toolNames.delete(callId);
     if (toolName === undefined) return body;
-    return { ...body, message: { ...(body["message"] as JsonFields), toolName } };
+    return { ...body, message: { ...(body["message"] as Fields), toolName } };
   }
 
   /**
    * The conversation so far is replaced: by the items that the line lists, or, in older versions, by what people said and the
    * summary. A list that begins with the summary is a compaction; any other is an empty context with copies of its items.
    */
-  #compaction(at: LinePlace, payload: JsonFields): ForeignUnit {
+  #compaction(at: LinePlace, payload: Fields): ForeignUnit {
     this.#replyId = null;
     const { message, replacement_history: listed, ...native } = payload;
     const summary = typeof message === "string" ? message : "";
-    const items = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isJsonFields) : null;
+    const items = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isFields) : null;
     const given = items ?? this.#prompts.itemsWith(summary);
     if (given.length > mostReplacements)
       this.#records.tellCut("items", given.length, mostReplacements, at.id, at.place);
@@ -152,13 +152,13 @@ class CodexReader implements ForeignReader {
     if (kind !== "reply") this.#replyId = null;
     if (callId !== null) return this.#named(body, callId);
     if (kind !== "reply") return body;
-    for (const call of callsOf((body["message"] as JsonFields)["content"])) this.#toolNames.set(call.id, call.name);
+    for (const call of callsOf((body["message"] as Fields)["content"])) this.#toolNames.set(call.id, call.name);
     const isFurtherPart = this.#replyId !== null;
     this.#replyId ??= id;
     return partOf(body, this.#replyId, isFurtherPart);
   }
 
-  #event(at: LinePlace, payload: JsonFields): ForeignUnit {
+  #event(at: LinePlace, payload: Fields): ForeignUnit {
     const { type } = payload;
     if (type === "thread_rolled_back") return this.#rollback(at, payload);
     const usage = type === "token_count" ? this.#tokens.next(payload["info"]) : null;
@@ -171,7 +171,7 @@ class CodexReader implements ForeignReader {
   }
 
   /** The newest turns are taken back, and the conversation continues from before them. */
-  #rollback(at: LinePlace, payload: JsonFields): ForeignUnit {
+  #rollback(at: LinePlace, payload: Fields): ForeignUnit {
     this.#replyId = null;
     const targetId = this.#turns.rollBack(payload["num_turns"], this.headId);
     const native = fieldsWithout(payload, new Set(["type"]));
@@ -181,12 +181,12 @@ class CodexReader implements ForeignReader {
   }
 
   /** What the model does not see. */
-  #side(at: LinePlace, type: unknown, payload: JsonFields): ForeignUnit {
+  #side(at: LinePlace, type: unknown, payload: Fields): ForeignUnit {
     const data = fieldsWithout(payload, new Set(typeof payload["type"] === "string" ? ["type"] : []));
     return this.#records.side(type, data, { ...at, parentId: this.headId });
   }
 
-  #main({ id, timestamp }: LinePlace, bodies: readonly RecordBody[], more: JsonFields): ForeignUnit {
+  #main({ id, timestamp }: LinePlace, bodies: readonly RecordBody[], more: Fields): ForeignUnit {
     const unit = this.#records.open({ id, timestamp, headId: this.headId });
     for (const body of bodies) unit.add(unit.isEmpty ? { ...more, ...body } : body);
     this.headId = unit.headId;
@@ -205,17 +205,17 @@ interface LinePlace {
 }
 
 /** The name that a line's payload goes by in a side record. */
-function customName({ type }: JsonFields): unknown {
+function customName({ type }: Fields): unknown {
   return type ?? "response_item";
 }
 
-function isMessageType({ type, role }: JsonFields): boolean {
+function isMessageType({ type, role }: Fields): boolean {
   return type === "message" || typeof role === "string";
 }
 
 /** The words of a user's message that is text alone; null for anything else. */
 function textOf(item: ReadItem | undefined): string | null {
   if (item === undefined || item.kind !== "prompt" || item.body === null) return null;
-  const { content } = item.body["message"] as JsonFields;
+  const { content } = item.body["message"] as Fields;
   return typeof content === "string" ? content : null;
 }

@@ -1,4 +1,4 @@
-import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { Fields } from "@throughline/core/internal";
 import type { RecordBody } from "../unit-records.ts";
 
 /** Codex keeps 20,000 tokens of what people said, and counts 4 bytes for each. */
@@ -10,7 +10,7 @@ export class RecentPrompts {
   #length = 0;
 
   add(body: RecordBody): void {
-    const text = textOf((body["message"] as JsonFields)["content"]).slice(-mostCharacters);
+    const text = textOf((body["message"] as Fields)["content"]).slice(-mostCharacters);
     if (text === "") return;
     this.#texts.push(text);
     this.#length += text.length;
@@ -18,7 +18,7 @@ export class RecentPrompts {
   }
 
   /** They and the summary as items, as the program puts them in the place of the conversation. */
-  itemsWith(summary: string): readonly JsonFields[] {
+  itemsWith(summary: string): readonly Fields[] {
     const texts = [...this.#texts, summary === "" ? "(no summary available)" : summary];
     return texts.map((text) => ({ type: "message", role: "user", content: [{ type: "input_text", text }] }));
   }
@@ -27,5 +27,5 @@ export class RecentPrompts {
 function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
-  return (content as readonly JsonFields[]).flatMap(({ text }) => (typeof text === "string" ? [text] : [])).join("\n");
+  return (content as readonly Fields[]).flatMap(({ text }) => (typeof text === "string" ? [text] : [])).join("\n");
 }

@@ -1,5 +1,5 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { Usage } from "@throughline/core";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 
 interface Totals {
   readonly input: number;
@@ -19,7 +19,7 @@ export class TokenCounts {
 
   /** What was used since the totals before; null where the event has none, or they are the same. */
   next(info: unknown): Usage | null {
-    const totals = isJsonFields(info) ? totalsOf(info["total_token_usage"]) : null;
+    const totals = isFields(info) ? totalsOf(info["total_token_usage"]) : null;
     if (totals === null) return null;
     // Totals that are smaller begin again.
     const isFurther = keys.every((key) => totals[key] >= this.#before[key]);
@@ -39,7 +39,7 @@ export class TokenCounts {
 const keys = ["input", "cached", "output", "reasoning"] as const;
 
 function totalsOf(totals: unknown): Totals | null {
-  if (!isJsonFields(totals)) return null;
+  if (!isFields(totals)) return null;
   const found = {
     input: count(totals, "input_tokens"),
     cached: count(totals, "cached_input_tokens"),
@@ -49,7 +49,7 @@ function totalsOf(totals: unknown): Totals | null {
   return keys.every((key) => Number.isSafeInteger(found[key]) && found[key] >= 0) ? found : null;
 }
 
-function count(totals: JsonFields, name: string): number {
+function count(totals: Fields, name: string): number {
   const value = totals[name] ?? 0;
   return typeof value === "number" ? value : Number.NaN;
 }

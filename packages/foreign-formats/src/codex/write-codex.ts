@@ -1,3 +1,4 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { StoredRecord, Usage } from "@throughline/core";
 import {
@@ -7,7 +8,6 @@ import {
   type ReplayResult,
   type ReplayTurn,
 } from "@throughline/history/internal";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { timedUuidOf } from "../made-ids.ts";
 import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
@@ -61,7 +61,7 @@ class CodexLines {
     if (session.writtenSeq !== undefined) this.#continueFile(session.records, session.writtenSeq);
   }
 
-  *all(): Generator<JsonFields> {
+  *all(): Generator<Fields> {
     if (this.#session.writtenSeq === undefined) yield this.#header();
     // Codex keeps names in an index of its own.
     if (this.#session.label !== null && this.#session.writtenSeq === undefined)
@@ -79,13 +79,13 @@ class CodexLines {
       if (seq > writtenSeq) break;
       if (type === "model_change") this.#model = asText(record["modelId"]);
       const native = record["native"];
-      const info = type === "usage" && isJsonFields(native) ? native["info"] : null;
-      const totals = isJsonFields(info) ? info["total_token_usage"] : null;
-      if (isJsonFields(totals)) this.#totals = totalsOf(totals);
+      const info = type === "usage" && isFields(native) ? native["info"] : null;
+      const totals = isFields(info) ? info["total_token_usage"] : null;
+      if (isFields(totals)) this.#totals = totalsOf(totals);
     }
   }
 
-  #header(): JsonFields {
+  #header(): Fields {
     const { sessionId, cwd, createdAtMs } = this.#session;
     const timestamp = new Date(createdAtMs).toISOString();
     return this.#line("session_meta", {
@@ -99,7 +99,7 @@ class CodexLines {
     });
   }
 
-  *#turn(turn: ReplayTurn): Generator<JsonFields> {
+  *#turn(turn: ReplayTurn): Generator<Fields> {
     const origin = this.#conversation.originOf(turn.recordId);
     this.#timestamp = timeOf(origin?.stored, this.#timestamp);
     if (turn.role === "system") return yield* this.#items(turn);
@@ -111,7 +111,7 @@ class CodexLines {
     if (origin?.message !== null && origin !== null && !isTyped)
       this.#losses.tell("changed", `${origin.message.role} as user text`, origin);
     const [item] = responses.turn({ ...turn, results: [] });
-    if (item !== undefined) yield this.#line("response_item", item as JsonFields);
+    if (item !== undefined) yield this.#line("response_item", item as Fields);
     if (isTyped) {
       const text = turn.blocks.map((block) => (block.type === "text" ? block.text : "")).join("\n");
       yield this.#line("event_msg", { type: "user_message", message: text, images: [] });
@@ -119,7 +119,7 @@ class CodexLines {
   }
 
   /** Lists of sessions, and rollbacks, look for the events around a turn. */
-  *#beginTurn(recordId: string): Generator<JsonFields> {
+  *#beginTurn(recordId: string): Generator<Fields> {
     yield* this.#endTurn();
     this.#turnCount += 1;
     this.#turnId = timedUuidOf(Date.parse(this.#timestamp), this.#session.sessionId, recordId, asText(this.#turnCount));
@@ -127,7 +127,7 @@ class CodexLines {
     yield* this.#settings(this.#model ?? firstModel(this.#session.records));
   }
 
-  *#settings(model: string | null): Generator<JsonFields> {
+  *#settings(model: string | null): Generator<Fields> {
     if (model === null) return;
     this.#model = model;
     const turn = this.#turnId === null ? {} : { turn_id: this.#turnId };
@@ -141,7 +141,7 @@ class CodexLines {
     });
   }
 
-  *#endTurn(): Generator<JsonFields> {
+  *#endTurn(): Generator<Fields> {
     if (this.#turnId === null) return;
     const ended = { type: "task_complete", turn_id: this.#turnId, last_agent_message: this.#lastText };
     this.#turnId = null;
@@ -149,7 +149,7 @@ class CodexLines {
     yield this.#line("event_msg", ended);
   }
 
-  *#reply(turn: AssistantTurn, origin: TurnOrigin | null): Generator<JsonFields> {
+  *#reply(turn: AssistantTurn, origin: TurnOrigin | null): Generator<Fields> {
     const message = origin?.message?.role === "assistant" ? origin.message : null;
     if (message?.model !== null && message?.model !== undefined && message.model !== this.#model)
       yield* this.#settings(message.model);
@@ -171,7 +171,7 @@ class CodexLines {
     if (message?.usage !== null && message?.usage !== undefined) yield this.#usage(message.usage);
   }
 
-  #call(block: Extract<AssistantTurn["blocks"][number], { readonly type: "toolCall" }>, isCustom: boolean): JsonFields {
+  #call(block: Extract<AssistantTurn["blocks"][number], { readonly type: "toolCall" }>, isCustom: boolean): Fields {
     const { id, name, arguments: given } = block;
     const { input } = given;
     if (isCustom && typeof input === "string") {
@@ -182,7 +182,7 @@ class CodexLines {
     return this.#line("response_item", item);
   }
 
-  #result(result: ReplayResult): JsonFields {
+  #result(result: ReplayResult): Fields {
     const origin = this.#conversation.originOf(result.recordId);
     this.#timestamp = timeOf(origin?.stored, this.#timestamp);
     if (detailsOf(origin) !== undefined) this.#losses.tell("left-out", "details of a result", origin);
@@ -191,30 +191,30 @@ class CodexLines {
     const [item] = responses.turn({ ...turn, results: [...turn.results], blocks: [] });
     const isCustom = this.#customCalls.delete(result.callId);
     const type = isCustom ? "custom_tool_call_output" : "function_call_output";
-    return this.#line("response_item", { ...(item as JsonFields), type });
+    return this.#line("response_item", { ...(item as Fields), type });
   }
 
-  *#items(turn: ReplayTurn): Generator<JsonFields> {
+  *#items(turn: ReplayTurn): Generator<Fields> {
     for (const item of responses.turn(turn)) {
-      const given = item as JsonFields;
+      const given = item as Fields;
       yield this.#line("response_item", given["role"] === "system" ? { ...given, role: "developer" } : given);
     }
   }
 
   /** The summary stands first among the items that take the conversation's place, and those that are kept follow. */
-  *#compaction(stored: StoredRecord, keptIds: readonly string[]): Generator<JsonFields> {
+  *#compaction(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields> {
     yield* this.#endTurn();
     this.#timestamp = timeOf(stored, this.#timestamp);
     const isCompaction = stored.type === "compaction";
     const summary = isCompaction ? asText(stored.record["summary"]) : "";
     const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);
     const summaryItem = { type: "message", role: "user", content: [{ type: "input_text", text: summary }] };
-    const items = kept.flatMap((turn) => responses.turn(turn) as readonly JsonFields[]);
+    const items = kept.flatMap((turn) => responses.turn(turn) as readonly Fields[]);
     const replacement = [...(summary === "" ? [] : [summaryItem]), ...items.map(storedItem)];
     yield this.#line("compacted", { message: summary, replacement_history: replacement });
   }
 
-  #usage({ input, output, cacheRead, cacheWrite, reasoning = 0 }: Usage): JsonFields {
+  #usage({ input, output, cacheRead, cacheWrite, reasoning = 0 }: Usage): Fields {
     const before = this.#totals;
     const prompt = input + cacheRead + cacheWrite;
     const last = { input: prompt, cached: cacheRead, output, reasoning };
@@ -232,23 +232,23 @@ class CodexLines {
     return this.#line("event_msg", { type: "token_count", info, rate_limits: null });
   }
 
-  #line(type: string, payload: JsonFields): JsonFields {
+  #line(type: string, payload: Fields): Fields {
     return { timestamp: this.#timestamp, type, payload };
   }
 }
 
 /** A reply's text as the program stores it: in a part, where a request has it as plain text. */
-function storedItem(item: JsonFields): JsonFields {
+function storedItem(item: Fields): Fields {
   const { role, content } = item;
   if (role !== "assistant" || typeof content !== "string") return item;
   return { ...item, content: [{ type: "output_text", text: content }] };
 }
 
-function reasoningItem(signature: string | null): JsonFields | null {
+function reasoningItem(signature: string | null): Fields | null {
   if (signature === null || !signature.startsWith("{")) return null;
   try {
     const item: unknown = JSON.parse(signature);
-    const isWhole = isJsonFields(item) && item["type"] === "reasoning" && typeof item["encrypted_content"] === "string";
+    const isWhole = isFields(item) && item["type"] === "reasoning" && typeof item["encrypted_content"] === "string";
     return isWhole ? item : null;
   } catch (error) {
     if (error instanceof SyntaxError) return null;
@@ -258,7 +258,7 @@ function reasoningItem(signature: string | null): JsonFields | null {
 
 function customCallsOf(stored: StoredRecord | undefined): boolean {
   const native = stored?.record["native"];
-  return isJsonFields(native) && native["type"] === "custom_tool_call";
+  return isFields(native) && native["type"] === "custom_tool_call";
 }
 
 function firstProvider(records: readonly StoredRecord[]): string | null {
@@ -272,7 +272,7 @@ function firstModel(records: readonly StoredRecord[]): string | null {
 /** Of the first reply that names it. */
 function firstOf(records: readonly StoredRecord[], field: "provider" | "model"): string | null {
   for (const { type, record } of records) {
-    const message = type === "message" ? (record["message"] as JsonFields | null) : null;
+    const message = type === "message" ? (record["message"] as Fields | null) : null;
     const value = message?.["role"] === "assistant" ? message[field] : null;
     if (typeof value === "string" && value !== "") return value;
   }
@@ -286,7 +286,7 @@ interface Totals {
   readonly reasoning: number;
 }
 
-function counts({ input, cached, output, reasoning }: Totals): JsonFields {
+function counts({ input, cached, output, reasoning }: Totals): Fields {
   return {
     input_tokens: input,
     cached_input_tokens: cached,
@@ -296,7 +296,7 @@ function counts({ input, cached, output, reasoning }: Totals): JsonFields {
   };
 }
 
-function totalsOf(totals: JsonFields): Totals {
+function totalsOf(totals: Fields): Totals {
   const count = (name: string): number => (typeof totals[name] === "number" ? totals[name] : 0);
   return {
     input: count("input_tokens"),

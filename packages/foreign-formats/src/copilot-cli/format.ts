@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
 import { matchOfLines } from "../sample-lines.ts";
 import { createCopilotCliReader } from "./read-copilot-cli.ts";
@@ -13,8 +13,8 @@ export const copilotCliFormat: ForeignFormat = {
   createReader: createCopilotCliReader,
 };
 
-function matchOf({ type, data, id, timestamp }: JsonFields): FormatMatch | null {
-  if (typeof type !== "string" || !isJsonFields(data) || typeof id !== "string" || typeof timestamp !== "string")
+function matchOf({ type, data, id, timestamp }: Fields): FormatMatch | null {
+  if (typeof type !== "string" || !isFields(data) || typeof id !== "string" || typeof timestamp !== "string")
     return null;
   if (type === "session.start")
     return typeof data["sessionId"] === "string" && "copilotVersion" in data ? "certain" : null;

@@ -1,6 +1,6 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Finding, RecordSource } from "@throughline/core";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
 import { provider, RunUsage } from "./run-usage.ts";
@@ -39,7 +39,7 @@ class CopilotCliReader implements ForeignReader {
     const { value, reason } = this.#records.parse(unit, place);
     if (value === null) return this.#records.unparsed(reason ?? "malformed", place, this.headId);
     const { type, id: stated, timestamp: time, agentId } = value;
-    const data = isJsonFields(value["data"]) ? value["data"] : {};
+    const data = isFields(value["data"]) ? value["data"] : {};
     const at = { id: this.#records.claim(stated, place), timestamp: this.#records.timestamp(time) };
     this.#note(type, data);
     // What a sub-agent says stands in the same file, and is no part of this conversation.
@@ -58,10 +58,10 @@ class CopilotCliReader implements ForeignReader {
     return this.findings;
   }
 
-  #note(type: unknown, { sessionId, context, title }: JsonFields): void {
+  #note(type: unknown, { sessionId, context, title }: Fields): void {
     if (type !== "session.start" && type !== "session.resume" && type !== "session.title_changed") return;
     if (typeof sessionId === "string" && sessionId !== "") this.sessionId ??= sessionId;
-    const cwd = isJsonFields(context) ? context["cwd"] : undefined;
+    const cwd = isFields(context) ? context["cwd"] : undefined;
     if (typeof cwd === "string" && cwd !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", cwd);
     if (typeof title !== "string" || title.trim() === "") return;
     this.#entry.set("title", title.trim());
@@ -69,7 +69,7 @@ class CopilotCliReader implements ForeignReader {
   }
 
   /** What an event means for the conversation; null where it cannot be read. */
-  #bodies(type: unknown, data: JsonFields, id: string): readonly RecordBody[] | null {
+  #bodies(type: unknown, data: Fields, id: string): readonly RecordBody[] | null {
     switch (type) {
       case "system.message":
         return textMessage("system", data["content"], fieldsWithout(data, new Set(["role", "content"])));
@@ -96,9 +96,9 @@ class CopilotCliReader implements ForeignReader {
     }
   }
 
-  #reply(data: JsonFields, id: string): readonly RecordBody[] {
+  #reply(data: Fields, id: string): readonly RecordBody[] {
     const { content, toolRequests, reasoningText: thinking, reasoningOpaque: signature, model, messageId } = data;
-    const calls = (Array.isArray(toolRequests) ? (toolRequests as readonly unknown[]) : []).filter(isJsonFields);
+    const calls = (Array.isArray(toolRequests) ? (toolRequests as readonly unknown[]) : []).filter(isFields);
     const signed = typeof signature === "string" && signature !== "" ? { thinkingSignature: signature } : {};
     const words = typeof thinking === "string" ? thinking : "";
     const blocks = [
@@ -113,7 +113,7 @@ class CopilotCliReader implements ForeignReader {
   }
 
   /** A call that no message has asked for: older files have the requests here only. */
-  #call({ toolCallId, toolName, arguments: given, model }: JsonFields): readonly RecordBody[] {
+  #call({ toolCallId, toolName, arguments: given, model }: Fields): readonly RecordBody[] {
     if (this.#toolNames.has(asText(toolCallId))) return [];
     const blocks = this.#callBlock(toolCallId, toolName, given);
     const [block] = blocks;
@@ -122,19 +122,19 @@ class CopilotCliReader implements ForeignReader {
     return [partOf(replyBody(blocks, model), this.#replyId, true)];
   }
 
-  #callBlock(id: unknown, name: unknown, given: unknown): readonly JsonFields[] {
+  #callBlock(id: unknown, name: unknown, given: unknown): readonly Fields[] {
     if (typeof id !== "string" || id === "" || typeof name !== "string" || this.#toolNames.has(id)) return [];
     this.#toolNames.set(id, name);
     const call = { type: "toolCall", id, name };
-    if (isJsonFields(given)) return [{ ...call, arguments: given }];
+    if (isFields(given)) return [{ ...call, arguments: given }];
     return [{ ...call, arguments: {}, ...(typeof given === "string" ? { partialJson: given } : {}) }];
   }
 
-  #result({ toolCallId, success, result, error }: JsonFields): readonly RecordBody[] {
+  #result({ toolCallId, success, result, error }: Fields): readonly RecordBody[] {
     const toolName = this.#toolNames.get(asText(toolCallId));
     if (typeof toolCallId !== "string" || toolName === undefined) return [];
-    const content = isJsonFields(result) ? result["content"] : result;
-    const failure = isJsonFields(error) ? error["message"] : error;
+    const content = isFields(result) ? result["content"] : result;
+    const failure = isFields(error) ? error["message"] : error;
     const text = [content, failure].find((one) => typeof one === "string") ?? "";
     const message = { role: "toolResult", toolCallId, toolName, content: text, isError: success === false };
     return [{ type: "message", message }];
@@ -151,12 +151,12 @@ const readFields: ReadonlySet<string> = new Set([
   "toolRequests",
 ]);
 
-function textMessage(role: "system" | "user", content: unknown, native: JsonFields): readonly RecordBody[] | null {
+function textMessage(role: "system" | "user", content: unknown, native: Fields): readonly RecordBody[] | null {
   if (typeof content !== "string") return null;
   return [{ type: "message", native, message: { role, content } }];
 }
 
-function replyBody(content: readonly JsonFields[], model: unknown): RecordBody {
+function replyBody(content: readonly Fields[], model: unknown): RecordBody {
   const isCalling = content.some(({ type }) => type === "toolCall");
   const author = { provider, ...(typeof model === "string" && model !== "" ? { model } : {}) };
   return {

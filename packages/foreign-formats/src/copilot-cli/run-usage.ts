@@ -1,5 +1,5 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { Usage } from "@throughline/core";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { RecordBody } from "../unit-records.ts";
 
 export const provider = "github-copilot";
@@ -15,8 +15,8 @@ export class RunUsage {
   readonly #counted = new Map<string, Counts>();
 
   /** The usage that a shutdown adds, a record for each model. */
-  recordsOf({ modelMetrics: metrics, sessionStartTime: start }: JsonFields): readonly RecordBody[] {
-    if (!isJsonFields(metrics)) return [];
+  recordsOf({ modelMetrics: metrics, sessionStartTime: start }: Fields): readonly RecordBody[] {
+    if (!isFields(metrics)) return [];
     return Object.entries(metrics).flatMap(([model, facts]) => {
       const counts = countsIn(facts);
       const run = typeof start === "number" || typeof start === "string" ? `${start} ${model}` : null;
@@ -30,7 +30,7 @@ export class RunUsage {
 }
 
 function countsIn(facts: unknown): Counts {
-  const stated = isJsonFields(facts) && isJsonFields(facts["usage"]) ? facts["usage"] : {};
+  const stated = isFields(facts) && isFields(facts["usage"]) ? facts["usage"] : {};
   const count = (name: string): number => {
     const value = stated[name];
     return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;

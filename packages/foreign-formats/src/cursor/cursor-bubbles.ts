@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { blockBodies } from "../block-messages.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
@@ -17,9 +17,9 @@ export class CursorBubbles implements MessageList {
     return { bodies: [] };
   }
 
-  element(value: JsonFields, { line }: UnitPlace): ReadElement {
+  element(value: Fields, { line }: UnitPlace): ReadElement {
     const { bubbleId: id, bubble, unlisted } = value;
-    if (!isJsonFields(bubble)) return { bodies: [], isUnreadable: true, id };
+    if (!isFields(bubble)) return { bodies: [], isUnreadable: true, id };
     const { type, createdAt: time } = bubble;
     const isHidden = unlisted === true;
     if (type === 1) {
@@ -33,12 +33,12 @@ export class CursorBubbles implements MessageList {
   }
 
   /** @param replyId what a reply that begins here is called; null for a piece beside the conversation */
-  #piece(bubble: JsonFields, replyId: string | null): Pick<ReadElement, "bodies" | "isUnreadable"> {
+  #piece(bubble: Fields, replyId: string | null): Pick<ReadElement, "bodies" | "isUnreadable"> {
     const { thinking, text, toolFormerData: tool, modelInfo } = bubble;
-    const call = isJsonFields(tool) ? callOf(tool) : null;
+    const call = isFields(tool) ? callOf(tool) : null;
     const content = [...thinkingOf(thinking), ...textOf(text), ...(call === null ? [] : [call.use])];
-    if (content.length === 0) return { bodies: [], isUnreadable: isJsonFields(tool) };
-    const model = isJsonFields(modelInfo) ? modelInfo["modelName"] : undefined;
+    if (content.length === 0) return { bodies: [], isUnreadable: isFields(tool) };
+    const model = isFields(modelInfo) ? modelInfo["modelName"] : undefined;
     // "default" is a choice of the program's, no model.
     const author = model === "default" ? {} : { model };
     const reply = blockBodies([{ role: "assistant", content }], author, false);
@@ -58,17 +58,17 @@ export class CursorBubbles implements MessageList {
   }
 }
 
-function textOf(text: unknown): readonly JsonFields[] {
+function textOf(text: unknown): readonly Fields[] {
   return typeof text === "string" && text !== "" ? [{ type: "text", text }] : [];
 }
 
-function thinkingOf(thinking: unknown): readonly JsonFields[] {
-  const text = isJsonFields(thinking) ? thinking["text"] : null;
+function thinkingOf(thinking: unknown): readonly Fields[] {
+  const text = isFields(thinking) ? thinking["text"] : null;
   return typeof text === "string" && text !== "" ? [{ type: "thinking", thinking: text }] : [];
 }
 
-function imagesOf(images: unknown): readonly JsonFields[] {
-  const listed = Array.isArray(images) ? (images as readonly unknown[]).filter(isJsonFields) : [];
+function imagesOf(images: unknown): readonly Fields[] {
+  const listed = Array.isArray(images) ? (images as readonly unknown[]).filter(isFields) : [];
   return listed.flatMap(({ data, mimeType }) =>
     typeof data === "string" && typeof mimeType === "string"
       ? [{ type: "image", source: { type: "base64", media_type: mimeType, data } }]
@@ -77,14 +77,14 @@ function imagesOf(images: unknown): readonly JsonFields[] {
 }
 
 interface ToolPiece {
-  readonly use: JsonFields;
+  readonly use: Fields;
   /** Null while the tool runs. */
-  readonly result: JsonFields | null;
+  readonly result: Fields | null;
 }
 
-function callOf({ toolCallId: id, name, params, rawArgs, result, status }: JsonFields): ToolPiece | null {
+function callOf({ toolCallId: id, name, params, rawArgs, result, status }: Fields): ToolPiece | null {
   if (typeof id !== "string" || id === "" || typeof name !== "string" || name === "") return null;
-  const input = [params, rawArgs].map(jsonIn).find(isJsonFields) ?? {};
+  const input = [params, rawArgs].map(jsonIn).find(isFields) ?? {};
   const use = { type: "tool_use", id, name, input };
   if (status !== "completed" && status !== "error" && status !== "cancelled") return { use, result: null };
   // What a tool returned may have been cleared.

@@ -1,6 +1,6 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { Buffer } from "node:buffer";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
 
 /**
@@ -20,7 +20,7 @@ export const cursorDatabase: FormatDatabase = {
 /** A range of names, which the table's index finds. */
 const rowsUnder = "SELECT key, value FROM cursorDiskKV WHERE key >= ? AND key < ? ORDER BY key";
 
-function sessionOf(database: RowQueries, sessionId: string, data: JsonFields): DatabaseSession {
+function sessionOf(database: RowQueries, sessionId: string, data: Fields): DatabaseSession {
   const { name } = data;
   const title = typeof name === "string" ? name.trim() : "";
   return {
@@ -32,9 +32,9 @@ function sessionOf(database: RowQueries, sessionId: string, data: JsonFields): D
 }
 
 /** The messages in the order of the conversation's list, then those that it lacks. */
-function* bubbleLines(database: RowQueries, sessionId: string, data: JsonFields): Generator<string> {
+function* bubbleLines(database: RowQueries, sessionId: string, data: Fields): Generator<string> {
   const headers = data["fullConversationHeadersOnly"];
-  const listed = Array.isArray(headers) ? (headers as readonly unknown[]).filter(isJsonFields) : [];
+  const listed = Array.isArray(headers) ? (headers as readonly unknown[]).filter(isFields) : [];
   const ids = new Set(listed.flatMap(({ bubbleId }) => (typeof bubbleId === "string" ? [bubbleId] : [])));
   for (const id of ids) {
     const [row] = database.all("SELECT value FROM cursorDiskKV WHERE key = ?", `bubbleId:${sessionId}:${id}`);
@@ -72,11 +72,11 @@ function withoutKeys(value: unknown, levels: number): unknown {
   );
 }
 
-function objectIn(column: unknown): JsonFields | null {
+function objectIn(column: unknown): Fields | null {
   const text = typeof column === "string" ? column : column instanceof Uint8Array ? Buffer.from(column).toString() : "";
   try {
     const value: unknown = JSON.parse(text);
-    return isJsonFields(value) ? value : null;
+    return isFields(value) ? value : null;
   } catch {
     // Cut off, or of a version that encodes it: it is reported as unread.
     return null;

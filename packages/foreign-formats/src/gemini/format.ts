@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { fileOfLines, type ForeignFormat, type FormatSample } from "../foreign-format.ts";
 import { firstObjects, matchOfLines } from "../sample-lines.ts";
 import { documentIn } from "../sample-units.ts";
@@ -55,7 +55,7 @@ function isWholeSession(sample: FormatSample): boolean {
 }
 
 /** A file whose header was lost still says by its messages whose it is. */
-function isMessage({ id, type, timestamp, content, thoughts, tokens }: JsonFields): boolean {
+function isMessage({ id, type, timestamp, content, thoughts, tokens }: Fields): boolean {
   if (typeof id !== "string" || typeof timestamp !== "string" || content === undefined) return false;
-  return type === "gemini" && (Array.isArray(thoughts) || isJsonFields(tokens));
+  return type === "gemini" && (Array.isArray(thoughts) || isFields(tokens));
 }

@@ -1,7 +1,7 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/gemini";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
@@ -18,7 +18,7 @@ export interface ReadReply {
   /** Null where the message has no content of its own. */
   readonly body: RecordBody | null;
   /** The blocks of `body` that call tools, by the call's id. */
-  readonly calls: ReadonlyMap<string, JsonFields>;
+  readonly calls: ReadonlyMap<string, Fields>;
   /** In the order of the calls. What a result has beside its text, such as an image, follows it as a message. */
   readonly results: readonly SentPart[];
   readonly usage: Usage | null;
@@ -40,7 +40,7 @@ const unsent: Unsent = { kind: "unsent", isUnreadable: false };
 const unreadable: Unsent = { kind: "unsent", isUnreadable: true };
 
 /** Reads a message of a session as the program resumes it. */
-export function readMessage(message: JsonFields): ReadReply | ReadPrompt | Unsent {
+export function readMessage(message: Fields): ReadReply | ReadPrompt | Unsent {
   switch (message["type"]) {
     case "user":
       return prompt(message);
@@ -54,7 +54,7 @@ export function readMessage(message: JsonFields): ReadReply | ReadPrompt | Unsen
 /** How messages of a person's begin that are commands, or that the program writes again when it resumes. */
 const unsentBeginnings: readonly string[] = ["/", "?", "<session_context>", "<hook_context>"];
 
-function prompt({ content }: JsonFields): ReadPrompt | Unsent {
+function prompt({ content }: Fields): ReadPrompt | Unsent {
   const parts = partsOf(content);
   if (isUnsentText(parts)) return unsent;
   const bodies = bodiesOf(parts);
@@ -62,19 +62,19 @@ function prompt({ content }: JsonFields): ReadPrompt | Unsent {
 }
 
 /** Whether the program leaves a user's message with these parts out of what it resumes with. */
-export function isUnsentText(parts: readonly JsonFields[]): boolean {
+export function isUnsentText(parts: readonly Fields[]): boolean {
   const words = parts.map(wordsOf).join("").trim();
   return words === "" || unsentBeginnings.some((beginning) => words.startsWith(beginning));
 }
 
 /** What the program takes for the words of a part: of one without text it takes its kind. */
-function wordsOf(part: JsonFields): string {
+function wordsOf(part: Fields): string {
   const { text } = part;
   if (typeof text === "string") return text;
   return Object.keys(part).length === 0 ? "" : "[part]";
 }
 
-function reply(message: JsonFields): ReadReply | Unsent {
+function reply(message: Fields): ReadReply | Unsent {
   const { model } = message;
   const calls = toolCallsOf(message);
   const parts = replyParts(message, calls);
@@ -83,17 +83,17 @@ function reply(message: JsonFields): ReadReply | Unsent {
   if (drafts === null) return unreadable;
   const [draft] = drafts;
   const body = draft === undefined ? null : replyBody(plainMessage(draft.message));
-  const content = body === null ? [] : (body["message"] as JsonFields)["content"];
-  const blocks = new Map<string, JsonFields>();
+  const content = body === null ? [] : (body["message"] as Fields)["content"];
+  const blocks = new Map<string, Fields>();
   for (const { id } of callsOf(content)) {
-    const block = (content as readonly JsonFields[]).find((one) => one["type"] === "toolCall" && one["id"] === id);
+    const block = (content as readonly Fields[]).find((one) => one["type"] === "toolCall" && one["id"] === id);
     if (block !== undefined) blocks.set(id, block);
   }
   return { kind: "reply", body, calls: blocks, results: calls.flatMap(resultsOf), usage: usageOf(message["tokens"]) };
 }
 
 /** A call says how the reply ended; a reply without one may get calls later. */
-function replyBody(message: JsonFields): RecordBody {
+function replyBody(message: Fields): RecordBody {
   const { stopReason, ...fields } = message;
   return { type: "message", message: stopReason === "toolUse" ? { ...fields, stopReason } : fields };
 }
@@ -102,9 +102,9 @@ function replyBody(message: JsonFields): RecordBody {
  * The parts of a reply. Newer versions keep all of them in the content; older ones keep its text there, and thoughts and calls
  * beside it.
  */
-function replyParts(message: JsonFields, calls: readonly JsonFields[]): readonly JsonFields[] {
+function replyParts(message: Fields, calls: readonly Fields[]): readonly Fields[] {
   const content = partsOf(message["content"]);
-  const isWhole = content.some(({ functionCall, thought }) => isJsonFields(functionCall) || Boolean(thought));
+  const isWhole = content.some(({ functionCall, thought }) => isFields(functionCall) || Boolean(thought));
   if (isWhole) return withCallIds(content, calls);
   const { thoughts } = message;
   const thought = (Array.isArray(thoughts) ? (thoughts as readonly unknown[]) : []).flatMap(thoughtPart);
@@ -113,8 +113,8 @@ function replyParts(message: JsonFields, calls: readonly JsonFields[]): readonly
   return [...thought, ...content.filter(({ text }) => text !== ""), ...called];
 }
 
-function thoughtPart(thought: unknown): readonly JsonFields[] {
-  if (!isJsonFields(thought)) return [];
+function thoughtPart(thought: unknown): readonly Fields[] {
+  if (!isFields(thought)) return [];
   const { subject, description } = thought;
   const words = typeof description === "string" ? description : "";
   const text = typeof subject === "string" && subject !== "" ? `**${subject}** ${words}` : words;
@@ -122,7 +122,7 @@ function thoughtPart(thought: unknown): readonly JsonFields[] {
 }
 
 /** Calls without an id get that of the call of this name that is noted beside the content. */
-function withCallIds(parts: readonly JsonFields[], calls: readonly JsonFields[]): readonly JsonFields[] {
+function withCallIds(parts: readonly Fields[], calls: readonly Fields[]): readonly Fields[] {
   const stated = new Set(parts.map((part) => callOf(part)?.["id"]).filter((id) => typeof id === "string"));
   const open = calls.filter(({ id }) => !stated.has(id as string));
   return parts.map((part) => {
@@ -135,26 +135,26 @@ function withCallIds(parts: readonly JsonFields[], calls: readonly JsonFields[])
   });
 }
 
-function callOf({ functionCall }: JsonFields): JsonFields | null {
-  return isJsonFields(functionCall) ? functionCall : null;
+function callOf({ functionCall }: Fields): Fields | null {
+  return isFields(functionCall) ? functionCall : null;
 }
 
-function toolCallsOf({ toolCalls }: JsonFields): readonly JsonFields[] {
+function toolCallsOf({ toolCalls }: Fields): readonly Fields[] {
   if (!Array.isArray(toolCalls)) return [];
   return (toolCalls as readonly unknown[])
-    .filter(isJsonFields)
+    .filter(isFields)
     .filter(({ id, name }) => typeof id === "string" && id !== "" && typeof name === "string");
 }
 
 const failures: ReadonlySet<unknown> = new Set(["error", "cancelled"]);
 
-function resultsOf(call: JsonFields): readonly SentPart[] {
+function resultsOf(call: Fields): readonly SentPart[] {
   const { id, name, result, status } = call;
   if (result === undefined || result === null || result === "") return [];
   const given = typeof result === "string" ? [{ functionResponse: { response: { output: result } } }] : partsOf(result);
   const parts = given.map((part) => {
     const { functionResponse } = part;
-    if (!isJsonFields(functionResponse)) return part;
+    if (!isFields(functionResponse)) return part;
     // The call's own id and name: a copy beside it may lack them.
     return { ...part, functionResponse: { ...functionResponse, id, name } };
   });
@@ -162,12 +162,12 @@ function resultsOf(call: JsonFields): readonly SentPart[] {
   if (!failures.has(status)) return bodies;
   return bodies.map(({ callId, body }) => {
     if (callId === null) return { callId, body };
-    return { callId, body: { ...body, message: { ...(body["message"] as JsonFields), isError: true } } };
+    return { callId, body: { ...body, message: { ...(body["message"] as Fields), isError: true } } };
   });
 }
 
 /** What a user content means; null where it cannot be read. */
-function bodiesOf(parts: readonly JsonFields[]): readonly SentPart[] | null {
+function bodiesOf(parts: readonly Fields[]): readonly SentPart[] | null {
   const drafts = attempt(() => recordsFromMessages([{ role: "user", parts }]));
   return (
     drafts?.map((draft) => {
@@ -179,15 +179,15 @@ function bodiesOf(parts: readonly JsonFields[]): readonly SentPart[] | null {
 }
 
 /** Parts as the service has them; the program also keeps a text, or one part alone. */
-function partsOf(content: unknown): readonly JsonFields[] {
+function partsOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ text: content }];
   const list = Array.isArray(content) ? (content as readonly unknown[]) : [content];
-  return list.flatMap((part) => (typeof part === "string" ? [{ text: part }] : isJsonFields(part) ? [part] : []));
+  return list.flatMap((part) => (typeof part === "string" ? [{ text: part }] : isFields(part) ? [part] : []));
 }
 
 /** The program counts what was cached into the input, and thoughts and what tools added on their own. */
 function usageOf(tokens: unknown): Usage | null {
-  if (!isJsonFields(tokens)) return null;
+  if (!isFields(tokens)) return null;
   const count = (name: string): number => {
     const value = tokens[name] ?? 0;
     return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;

@@ -1,7 +1,7 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { createHash } from "node:crypto";
 import type { Finding, RecordSource } from "@throughline/core";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
 import { UnitRecords, type OpenUnit, type RecordBody } from "../unit-records.ts";
@@ -56,12 +56,12 @@ class GeminiReader implements ForeignReader {
     const { $rewindTo: rewindTo, $set: set, id, sessionId, projectHash, timestamp } = value;
     const at = (stated?: unknown): LinePlace => ({
       id: this.#records.claim(stated, place),
-      timestamp: this.#records.timestamp(timestamp ?? (isJsonFields(set) ? set["lastUpdated"] : value["startTime"])),
+      timestamp: this.#records.timestamp(timestamp ?? (isFields(set) ? set["lastUpdated"] : value["startTime"])),
       place,
     });
     if (typeof rewindTo === "string") return this.#rewind(at(), rewindTo);
     if (typeof id === "string") return this.#message(at(id), id, value);
-    if (isJsonFields(set)) return this.#header(at(), "set", set);
+    if (isFields(set)) return this.#header(at(), "set", set);
     if (typeof sessionId === "string" && typeof projectHash === "string") return this.#header(at(), "header", value);
     return this.#side(at(), "unknown", value);
   }
@@ -95,11 +95,11 @@ class GeminiReader implements ForeignReader {
   }
 
   /** A header that lists messages replaces the conversation by them. */
-  #header(at: LinePlace, name: string, fields: JsonFields): ForeignUnit {
+  #header(at: LinePlace, name: string, fields: Fields): ForeignUnit {
     this.#facts.take(fields);
     const { messages } = fields;
     if (!Array.isArray(messages)) return this.#side(at, name, fields);
-    const listed = (messages as readonly unknown[]).filter(isJsonFields).filter(({ id }) => typeof id === "string");
+    const listed = (messages as readonly unknown[]).filter(isFields).filter(({ id }) => typeof id === "string");
     if (listed.length > mostReplacements)
       this.#records.tellCut("messages", listed.length, mostReplacements, at.id, at.place);
     this.#live.clear();
@@ -111,7 +111,7 @@ class GeminiReader implements ForeignReader {
     return this.#close(unit);
   }
 
-  #message(at: LinePlace, messageId: string, message: JsonFields): ForeignUnit {
+  #message(at: LinePlace, messageId: string, message: Fields): ForeignUnit {
     const unit = this.#records.open({ ...at, headId: this.headId });
     const isRead = this.#take(unit, messageId, message);
     if (!isRead && messageTypes.has(message["type"])) this.#records.tellUnreadable("message", at.id, at.place);
@@ -119,7 +119,7 @@ class GeminiReader implements ForeignReader {
   }
 
   /** Adds what a message says beyond its earlier copy; false for one that cannot be read. */
-  #take(unit: OpenUnit, messageId: string, message: JsonFields): boolean {
+  #take(unit: OpenUnit, messageId: string, message: Fields): boolean {
     const read = readMessage(message);
     const known = this.#live.get(messageId);
     if (read.kind === "unsent") {
@@ -154,13 +154,13 @@ class GeminiReader implements ForeignReader {
     for (const result of read.results) this.#addPart(unit, result);
     if (usage === null || live.hasUsage) return;
     live.hasUsage = true;
-    const { model } = (body?.["message"] ?? {}) as JsonFields;
+    const { model } = (body?.["message"] ?? {}) as Fields;
     const author = { provider: "google", ...(typeof model === "string" ? { model } : {}) };
     unit.add({ type: "usage", kind: "gemini.call", usage, ...author });
   }
 
   #begin(unit: OpenUnit, messageId: string, live: LiveMessage, body: RecordBody, { calls, usage }: ReadReply): void {
-    const message = body["message"] as JsonFields;
+    const message = body["message"] as Fields;
     live.hasUsage = usage !== null;
     for (const id of calls.keys()) live.calls.add(id);
     live.firstCalls = new Set(calls.keys());
@@ -171,14 +171,14 @@ class GeminiReader implements ForeignReader {
 
   /** A later copy: the calls that are new, and other words in place of the earlier ones. */
   #continue(unit: OpenUnit, messageId: string, live: LiveMessage, body: RecordBody, { calls }: ReadReply): void {
-    const content = contentOf(body) as readonly JsonFields[];
+    const content = contentOf(body) as readonly Fields[];
     const words = withoutCalls(content);
     const kept = content.filter(({ type, id }) => type !== "toolCall" || live.firstCalls.has(asText(id)));
     this.#edit(unit, live, words, kept);
     const added = [...calls].filter(([id]) => !live.calls.has(id));
     if (added.length === 0) return;
     for (const [id] of added) live.calls.add(id);
-    const message = { ...(body["message"] as JsonFields), content: added.map(([, block]) => block) };
+    const message = { ...(body["message"] as Fields), content: added.map(([, block]) => block) };
     unit.add(partOf({ ...body, message }, messageId, true));
   }
 
@@ -202,7 +202,7 @@ class GeminiReader implements ForeignReader {
   }
 
   /** What no model sees. */
-  #side(at: LinePlace, type: unknown, data: JsonFields): ForeignUnit {
+  #side(at: LinePlace, type: unknown, data: Fields): ForeignUnit {
     return this.#records.side(type, data, { ...at, parentId: this.headId });
   }
 }
@@ -218,12 +218,12 @@ function liveMessage(headBefore: string | null): LiveMessage {
 }
 
 function contentOf(body: RecordBody): unknown {
-  return (body["message"] as JsonFields)["content"];
+  return (body["message"] as Fields)["content"];
 }
 
 function withoutCalls(content: unknown): unknown {
   if (!Array.isArray(content)) return content;
-  return (content as readonly JsonFields[]).filter(({ type }) => type !== "toolCall");
+  return (content as readonly Fields[]).filter(({ type }) => type !== "toolCall");
 }
 
 /** A short text that differs for contents that differ. */

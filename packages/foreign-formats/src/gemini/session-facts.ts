@@ -1,4 +1,4 @@
-import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { Fields } from "@throughline/core/internal";
 
 /** Gathers what the headers, and the place of the file, say of a session. */
 export class SessionFacts {
@@ -17,7 +17,7 @@ export class SessionFacts {
     return Object.fromEntries(this.#entry);
   }
 
-  take({ sessionId, summary, directories }: JsonFields): void {
+  take({ sessionId, summary, directories }: Fields): void {
     if (typeof sessionId === "string" && sessionId !== "") this.sessionId ??= sessionId;
     const [directory] = Array.isArray(directories) ? (directories as readonly unknown[]) : [];
     if (typeof directory === "string" && directory !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", directory);

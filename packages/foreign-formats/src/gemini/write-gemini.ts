@@ -1,3 +1,4 @@
+import type { Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { createHash } from "node:crypto";
 import type { StoredRecord, Usage } from "@throughline/core";
@@ -8,7 +9,6 @@ import {
   type ReplayResult,
   type ReplayTurn,
 } from "@throughline/history/internal";
-import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { uuidOf } from "../made-ids.ts";
 import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
@@ -46,8 +46,8 @@ const rules: ProviderRules = {
 
 /** A reply whose calls are not answered yet. */
 interface OpenReply {
-  readonly line: JsonFields;
-  readonly calls: readonly JsonFields[];
+  readonly line: Fields;
+  readonly calls: readonly Fields[];
 }
 
 class GeminiLines {
@@ -65,7 +65,7 @@ class GeminiLines {
     this.#timestamp = new Date(session.createdAtMs).toISOString();
   }
 
-  *all(): Generator<JsonFields> {
+  *all(): Generator<Fields> {
     if (this.#session.writtenSeq === undefined) yield this.#header();
     for (const part of this.#conversation.wholeBranch()) {
       if (part.kind === "turn") yield* this.#turn(part.turn);
@@ -74,7 +74,7 @@ class GeminiLines {
     yield* this.#closeReply();
   }
 
-  #header(): JsonFields {
+  #header(): Fields {
     const { sessionId, cwd, label, title } = this.#session;
     const summary = label ?? title;
     return {
@@ -87,7 +87,7 @@ class GeminiLines {
     };
   }
 
-  *#turn(turn: ReplayTurn): Generator<JsonFields> {
+  *#turn(turn: ReplayTurn): Generator<Fields> {
     const origin = this.#conversation.originOf(turn.recordId);
     if (turn.role === "assistant") {
       yield* this.#closeReply();
@@ -127,7 +127,7 @@ class GeminiLines {
   }
 
   /** Results lie in the reply that has the calls; one whose reply is in the file already completes a copy of the call. */
-  *#result(result: ReplayResult): Generator<JsonFields> {
+  *#result(result: ReplayResult): Generator<Fields> {
     const origin = this.#conversation.originOf(result.recordId);
     this.#timestamp = timeOf(origin?.stored, this.#timestamp);
     if (detailsOf(origin) !== undefined) this.#losses.tell("left-out", "details of a result", origin);
@@ -146,7 +146,7 @@ class GeminiLines {
     yield this.#message("user", result.recordId, { content: responseParts(result) });
   }
 
-  *#closeReply(): Generator<JsonFields> {
+  *#closeReply(): Generator<Fields> {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
@@ -154,11 +154,11 @@ class GeminiLines {
   }
 
   /** The list of messages that takes the conversation's place: the summary as the program puts it, then what is kept. */
-  *#checkpoint(stored: StoredRecord, keptIds: readonly string[]): Generator<JsonFields> {
+  *#checkpoint(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields> {
     yield* this.#closeReply();
     this.#timestamp = timeOf(stored, this.#timestamp);
     const summary = stored.type === "compaction" ? asText(stored.record["summary"]) : "";
-    const messages: JsonFields[] =
+    const messages: Fields[] =
       summary === "" ? [] : [this.#message("user", stored.id, { content: [{ text: summary }] })];
     const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);
     for (const turn of kept) messages.push(...this.#turn(turn));
@@ -166,7 +166,7 @@ class GeminiLines {
     yield { $set: { messages, lastUpdated: this.#timestamp } };
   }
 
-  #message(type: "user" | "gemini", recordId: string | null, fields: JsonFields): JsonFields {
+  #message(type: "user" | "gemini", recordId: string | null, fields: Fields): Fields {
     this.#madeCount += 1;
     const id = uuidOf(this.#session.sessionId, recordId ?? `made ${this.#madeCount}`, type);
     return { id, timestamp: this.#timestamp, type, ...fields };
@@ -174,30 +174,30 @@ class GeminiLines {
 }
 
 /** The program finds the answer to a call by the call's id, which the service has no need of. */
-function replyParts(turn: AssistantTurn): readonly JsonFields[] {
+function replyParts(turn: AssistantTurn): readonly Fields[] {
   return partsOf(turn).map((part, index) => {
     const block = turn.blocks[index];
     if (block?.type !== "toolCall") return part;
-    return { ...part, functionCall: { id: block.id, ...(part["functionCall"] as JsonFields) } };
+    return { ...part, functionCall: { id: block.id, ...(part["functionCall"] as Fields) } };
   });
 }
 
-function responseParts(result: ReplayResult): readonly JsonFields[] {
+function responseParts(result: ReplayResult): readonly Fields[] {
   const turn = { role: "user" as const, recordId: null, results: [result], blocks: [] };
   return partsOf(turn).map((part) => ({
-    functionResponse: { id: result.callId, ...(part["functionResponse"] as JsonFields) },
+    functionResponse: { id: result.callId, ...(part["functionResponse"] as Fields) },
   }));
 }
 
-function userParts(turn: Exclude<ReplayTurn, AssistantTurn>): readonly JsonFields[] {
+function userParts(turn: Exclude<ReplayTurn, AssistantTurn>): readonly Fields[] {
   return partsOf(turn.role === "user" ? { ...turn, results: [] } : turn);
 }
 
-function partsOf(turn: ReplayTurn): readonly JsonFields[] {
+function partsOf(turn: ReplayTurn): readonly Fields[] {
   return gemini.turn(turn).flatMap(({ parts }) => parts);
 }
 
-function tokensOf({ input, output, cacheRead, cacheWrite, reasoning = 0 }: Usage): JsonFields {
+function tokensOf({ input, output, cacheRead, cacheWrite, reasoning = 0 }: Usage): Fields {
   const prompt = input + cacheRead + cacheWrite;
   return {
     input: prompt,

@@ -1,4 +1,4 @@
-import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { Fields } from "@throughline/core/internal";
 import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { matchOfLines } from "../sample-lines.ts";
@@ -26,7 +26,7 @@ export const gooseFormat: ForeignFormat = {
 };
 
 /** Only the first line of a file says where the program ran. */
-function matchOf({ working_dir: folder, message_count: count, description, role }: JsonFields): FormatMatch | null {
+function matchOf({ working_dir: folder, message_count: count, description, role }: Fields): FormatMatch | null {
   if (role !== undefined || typeof folder !== "string") return null;
   return typeof count === "number" && typeof description === "string" ? "certain" : null;
 }

@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { blockBodies, hasSignature } from "../block-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { fieldsWithout, type RecordBody } from "../unit-records.ts";
@@ -19,17 +19,17 @@ export class GooseMessages implements MessageList {
     return { bodies: [] };
   }
 
-  element(value: JsonFields): ReadElement {
+  element(value: Fields): ReadElement {
     const { role, created: time, content, metadata, id } = value;
     if (role === undefined) this.#note(value);
     if (role !== "user" && role !== "assistant") return { bodies: [], isUnreadable: role !== undefined, time };
-    const seen = isJsonFields(metadata) ? metadata["agentVisible"] : undefined;
+    const seen = isFields(metadata) ? metadata["agentVisible"] : undefined;
     const bodies = Array.isArray(content) ? messageBodies(role, content as readonly unknown[], value) : null;
     return { bodies: bodies ?? [], isUnreadable: bodies === null, time, id, isHidden: seen === false };
   }
 
   /** The first line of a file. */
-  #note({ working_dir: folder, description }: JsonFields): void {
+  #note({ working_dir: folder, description }: Fields): void {
     if (typeof folder === "string" && folder !== "") this.#entry.set("cwd", folder);
     if (typeof description !== "string" || description.trim() === "") return;
     this.#entry.set("title", description.trim());
@@ -40,12 +40,12 @@ export class GooseMessages implements MessageList {
 function messageBodies(
   role: "user" | "assistant",
   content: readonly unknown[],
-  value: JsonFields,
+  value: Fields,
 ): readonly RecordBody[] | null {
-  const blocks = content.filter(isJsonFields).flatMap(blockOf);
+  const blocks = content.filter(isFields).flatMap(blockOf);
   if (blocks.length === 0) return [];
   // Results of tools that a reply lists stand in messages of the user.
-  const isReply = (block: JsonFields): boolean => role === "assistant" && block["type"] !== "tool_result";
+  const isReply = (block: Fields): boolean => role === "assistant" && block["type"] !== "tool_result";
   const runs = [
     { role: "assistant", content: blocks.filter(isReply) },
     { role: "user", content: blocks.filter((block) => !isReply(block)) },
@@ -57,7 +57,7 @@ function messageBodies(
 }
 
 /** A piece of content as a block of Anthropic's; what is for the screen is none. */
-function blockOf(piece: JsonFields): readonly JsonFields[] {
+function blockOf(piece: Fields): readonly Fields[] {
   const { type, text, data, mimeType, id, thinking, signature } = piece;
   switch (type) {
     case "text":
@@ -81,26 +81,24 @@ function blockOf(piece: JsonFields): readonly JsonFields[] {
 }
 
 /** A call that the program could not read has no name: it sends none either. */
-function callOf(id: unknown, call: unknown): readonly JsonFields[] {
-  const { value } = isJsonFields(call) ? call : {};
-  if (!isJsonFields(value) || typeof value["name"] !== "string" || typeof id !== "string") return [];
-  return [
-    { type: "tool_use", id, name: value["name"], input: isJsonFields(value["arguments"]) ? value["arguments"] : {} },
-  ];
+function callOf(id: unknown, call: unknown): readonly Fields[] {
+  const { value } = isFields(call) ? call : {};
+  if (!isFields(value) || typeof value["name"] !== "string" || typeof id !== "string") return [];
+  return [{ type: "tool_use", id, name: value["name"], input: isFields(value["arguments"]) ? value["arguments"] : {} }];
 }
 
-function resultOf(id: unknown, result: unknown): readonly JsonFields[] {
-  if (typeof id !== "string" || !isJsonFields(result)) return [];
+function resultOf(id: unknown, result: unknown): readonly Fields[] {
+  if (typeof id !== "string" || !isFields(result)) return [];
   const { value, error } = result;
   if (typeof error === "string") return [{ type: "tool_result", tool_use_id: id, content: error, is_error: true }];
   // Older versions have the list alone.
-  const inner = isJsonFields(value) ? value : { content: value };
-  const pieces = Array.isArray(inner["content"]) ? (inner["content"] as readonly unknown[]).filter(isJsonFields) : [];
+  const inner = isFields(value) ? value : { content: value };
+  const pieces = Array.isArray(inner["content"]) ? (inner["content"] as readonly unknown[]).filter(isFields) : [];
   const content = pieces.flatMap((piece) => (piece["type"] === "resource" ? resourceText(piece) : blockOf(piece)));
   return [{ type: "tool_result", tool_use_id: id, content, ...(inner["isError"] === true ? { is_error: true } : {}) }];
 }
 
-function resourceText({ resource }: JsonFields): readonly JsonFields[] {
-  const text = isJsonFields(resource) ? resource["text"] : null;
+function resourceText({ resource }: Fields): readonly Fields[] {
+  const text = isFields(resource) ? resource["text"] : null;
   return typeof text === "string" && text !== "" ? [{ type: "text", text }] : [];
 }

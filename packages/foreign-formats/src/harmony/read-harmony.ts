@@ -1,6 +1,6 @@
+import type { Fields } from "@throughline/core/internal";
 import type { Finding, RecordSource } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/openai";
-import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { attempt, partOf, plainMessage } from "../mapped-messages.ts";
 import { UnitRecords, type RecordBody } from "../unit-records.ts";
@@ -140,10 +140,10 @@ class HarmonyReader implements ForeignReader {
       nativeOf(message),
     );
     if (body === null) return null;
-    return { ...body, message: { ...(body["message"] as JsonFields), toolName: tool } };
+    return { ...body, message: { ...(body["message"] as Fields), toolName: tool } };
   }
 
-  #mapped(messages: readonly JsonFields[], native: JsonFields, isEnd: boolean = true): RecordBody | null {
+  #mapped(messages: readonly Fields[], native: Fields, isEnd: boolean = true): RecordBody | null {
     const [draft] = attempt(() => recordsFromMessages(messages)) ?? [];
     if (draft === undefined) return null;
     // A rendered conversation does not say which model wrote the replies.
@@ -154,7 +154,7 @@ class HarmonyReader implements ForeignReader {
   }
 }
 
-function nativeOf({ role, name, recipient, channel, contentType }: MarkedMessage): JsonFields {
+function nativeOf({ role, name, recipient, channel, contentType }: MarkedMessage): Fields {
   const stated = { name: role === null ? null : name, recipient, channel, contentType };
   return Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null));
 }

@@ -1,7 +1,7 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
 
 /** The tables of LangGraph's SQLite checkpointer. A thread is a session. */
@@ -52,7 +52,7 @@ function* checkpointLines(database: RowQueries, threadId: string): Generator<str
       continue;
     }
     const { channel_values: values, ...facts } = checkpoint;
-    const { messages, ...channels } = isJsonFields(values) ? values : {};
+    const { messages, ...channels } = isFields(values) ? values : {};
     const list = Array.isArray(messages) ? (messages as readonly unknown[]) : [];
     const before = known.get(`${asText(ns)} ${asText(parent)}`);
     const count = before?.messageCount ?? 0;
@@ -88,9 +88,9 @@ function hashOf(value: unknown): string {
     .digest("base64url");
 }
 
-function objectIn(column: unknown): JsonFields | null {
+function objectIn(column: unknown): Fields | null {
   const value = jsonIn(column);
-  return isJsonFields(value) ? value : null;
+  return isFields(value) ? value : null;
 }
 
 function jsonIn(column: unknown): unknown {

@@ -1,6 +1,6 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { Usage } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/openai";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
 
@@ -22,26 +22,26 @@ export function readMessage(message: unknown): readonly RecordBody[] {
   if (role === undefined) return [];
   const given = chatMessage(role, fields);
   const { response_metadata: facts } = fields;
-  const model = isJsonFields(facts) ? (facts["model_name"] ?? facts["model"]) : null;
+  const model = isFields(facts) ? (facts["model_name"] ?? facts["model"]) : null;
   const author = typeof model === "string" && model !== "" ? { model } : {};
   const drafts = attempt(() => recordsFromMessages([given], author)) ?? [];
   return drafts.map((draft) => bodyOf(plainMessage(draft.message), fields));
 }
 
 /** `{lc, type: "constructor", id: [..., class], kwargs}`, or the plain form with a `type` or a role. */
-function messageIn(message: unknown): { readonly role: string | undefined; readonly fields: JsonFields } {
-  if (!isJsonFields(message)) return { role: undefined, fields: {} };
+function messageIn(message: unknown): { readonly role: string | undefined; readonly fields: Fields } {
+  if (!isFields(message)) return { role: undefined, fields: {} };
   const { type, id, kwargs, data } = message;
-  if (type === "constructor" && isJsonFields(kwargs))
+  if (type === "constructor" && isFields(kwargs))
     return { role: roles.get(Array.isArray(id) ? id.at(-1) : null), fields: kwargs };
-  return { role: roles.get(type ?? message["role"]), fields: isJsonFields(data) ? data : message };
+  return { role: roles.get(type ?? message["role"]), fields: isFields(data) ? data : message };
 }
 
-function chatMessage(role: string, fields: JsonFields): JsonFields {
+function chatMessage(role: string, fields: Fields): Fields {
   const { content, tool_calls: calls, tool_call_id: callId } = fields;
   if (role === "tool") return { role, tool_call_id: callId, content: partsOf(content) };
   if (role !== "assistant") return { role, content: partsOf(content) };
-  const listed = Array.isArray(calls) ? (calls as readonly unknown[]).filter(isJsonFields) : [];
+  const listed = Array.isArray(calls) ? (calls as readonly unknown[]).filter(isFields) : [];
   const made = listed.map(({ id, name, args }) => ({
     id,
     type: "function",
@@ -57,10 +57,10 @@ function partsOf(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? "";
   return (content as readonly unknown[])
     .map((part) => (typeof part === "string" ? { type: "text", text: part } : part))
-    .filter((part) => isJsonFields(part) && !calledTypes.has(part["type"]));
+    .filter((part) => isFields(part) && !calledTypes.has(part["type"]));
 }
 
-function bodyOf(message: JsonFields, { id, name, status, usage_metadata: counts }: JsonFields): RecordBody {
+function bodyOf(message: Fields, { id, name, status, usage_metadata: counts }: Fields): RecordBody {
   const { api: _api, provider: _provider, ...plain } = message;
   const native = { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { name }) };
   const usage = plain["role"] === "assistant" ? usageOf(counts) : null;
@@ -74,8 +74,8 @@ function bodyOf(message: JsonFields, { id, name, status, usage_metadata: counts 
 
 /** The input includes what was cached. */
 function usageOf(counts: unknown): Usage | null {
-  if (!isJsonFields(counts)) return null;
-  const details = isJsonFields(counts["input_token_details"]) ? counts["input_token_details"] : {};
+  if (!isFields(counts)) return null;
+  const details = isFields(counts["input_token_details"]) ? counts["input_token_details"] : {};
   const count = (value: unknown): number =>
     typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
   const [cacheRead, cacheWrite] = [count(details["cache_read"]), count(details["cache_creation"])];

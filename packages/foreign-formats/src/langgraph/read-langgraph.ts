@@ -1,6 +1,6 @@
+import type { Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Finding, RecordSource } from "@throughline/core";
-import type { JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { readMessage } from "./langgraph-messages.ts";
@@ -53,7 +53,7 @@ class LanggraphReader implements ForeignReader {
   }
 
   /** The messages of a checkpoint follow those of its parent. The checkpoint with the greatest id is the current one. */
-  #checkpoint(value: JsonFields, id: string, at: { readonly id: string; readonly timestamp: string }): ForeignUnit {
+  #checkpoint(value: Fields, id: string, at: { readonly id: string; readonly timestamp: string }): ForeignUnit {
     const { parent, messages, replaces } = value;
     const before = this.#checkpoints.get(asText(parent))?.headId ?? null;
     const unit = this.#records.open({ ...at, headId: before });
@@ -68,10 +68,10 @@ class LanggraphReader implements ForeignReader {
   }
 
   #named(body: RecordBody): RecordBody {
-    const message = body["message"] as JsonFields;
+    const message = body["message"] as Fields;
     const { role, content, toolCallId, toolName } = message;
     if (role === "assistant" && Array.isArray(content)) {
-      for (const block of content as readonly JsonFields[])
+      for (const block of content as readonly Fields[])
         if (block["type"] === "toolCall") this.#toolNames.set(asText(block["id"]), asText(block["name"]));
     }
     if (role !== "toolResult" || toolName !== undefined) return body;

@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { readItem } from "../codex/codex-items.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
@@ -13,13 +13,13 @@ export class AgentItems implements MessageList {
   /** The reply that is open: reasoning, message and calls between two results are one. */
   #replyId: string | null = null;
 
-  frame({ session_id: snake, sessionId: camel }: JsonFields): ReadFrame {
+  frame({ session_id: snake, sessionId: camel }: Fields): ReadFrame {
     const id = [snake, camel].find((one) => typeof one === "string" && one !== "");
     if (typeof id === "string") this.sessionId ??= id;
     return { bodies: [] };
   }
 
-  element(value: JsonFields, place: UnitPlace): ReadElement {
+  element(value: Fields, place: UnitPlace): ReadElement {
     const { message_data: text, created_at: time } = value;
     const item = typeof text === "string" ? parsed(text) : value;
     if (item === null) return { bodies: [], isUnreadable: true, time };
@@ -32,7 +32,7 @@ export class AgentItems implements MessageList {
     }
     const placed = kind === "reply" ? this.#inReply(body, place) : body;
     const native = nativeOf(item);
-    const more = Object.keys(native).length === 0 ? {} : { native: { ...(body["native"] as JsonFields), ...native } };
+    const more = Object.keys(native).length === 0 ? {} : { native: { ...(body["native"] as Fields), ...native } };
     return { bodies: [{ ...placed, ...more }], isUnreadable: false, time, id: item["id"] };
   }
 
@@ -58,17 +58,17 @@ const knownFields: ReadonlySet<string> = new Set([
   "status",
 ]);
 
-function nativeOf(item: JsonFields): JsonFields {
+function nativeOf(item: Fields): Fields {
   return fieldsWithout(item, knownFields);
 }
 
-function modelOf({ providerData }: JsonFields): string | null {
-  const model = isJsonFields(providerData) ? providerData["model"] : null;
+function modelOf({ providerData }: Fields): string | null {
+  const model = isFields(providerData) ? providerData["model"] : null;
   return typeof model === "string" && model !== "" ? model : null;
 }
 
 /** An item as the Responses API has it. */
-function asResponseItem(item: JsonFields): JsonFields {
+function asResponseItem(item: Fields): Fields {
   const { type, callId, output, providerData, ...rest } = item;
   switch (type) {
     case "function_call":
@@ -76,7 +76,7 @@ function asResponseItem(item: JsonFields): JsonFields {
     case "function_call_result":
       return { ...rest, type: "function_call_output", call_id: callId, output: outputOf(output) };
     case "reasoning":
-      return reasoningOf(item, isJsonFields(providerData) ? providerData : {});
+      return reasoningOf(item, isFields(providerData) ? providerData : {});
     default:
       return Array.isArray(item["content"]) ? { ...item, content: item["content"].map(partOfInput) } : item;
   }
@@ -84,7 +84,7 @@ function asResponseItem(item: JsonFields): JsonFields {
 
 /** A part of a message: the JavaScript SDK has other names for images and files. */
 function partOfInput(part: unknown): unknown {
-  if (!isJsonFields(part)) return part;
+  if (!isFields(part)) return part;
   const { type, image, file, ...rest } = part;
   if (type === "input_image" && typeof image === "string") return { ...rest, type, image_url: image };
   return type === "input_file" && typeof file === "string" ? { ...rest, type, file_data: file } : part;
@@ -92,23 +92,23 @@ function partOfInput(part: unknown): unknown {
 
 /** What a tool gave: a text, an object with it, or parts. */
 function outputOf(output: unknown): unknown {
-  if (isJsonFields(output) && output["type"] === "text") return output["text"];
-  if (!Array.isArray(output)) return isJsonFields(output) ? [partOfOutput(output)] : output;
-  return (output as readonly unknown[]).map((part) => (isJsonFields(part) ? partOfOutput(part) : part));
+  if (isFields(output) && output["type"] === "text") return output["text"];
+  if (!Array.isArray(output)) return isFields(output) ? [partOfOutput(output)] : output;
+  return (output as readonly unknown[]).map((part) => (isFields(part) ? partOfOutput(part) : part));
 }
 
-function partOfOutput(part: JsonFields): JsonFields {
+function partOfOutput(part: Fields): Fields {
   const { type, text, image } = part;
   if (type === "text") return { type: "input_text", text };
   return type === "image" && typeof image === "string" ? { type: "input_image", image_url: image } : part;
 }
 
-function reasoningOf(item: JsonFields, providerData: JsonFields): JsonFields {
+function reasoningOf(item: Fields, providerData: Fields): Fields {
   const { content, summary, id } = item;
   const encrypted = providerData["encrypted_content"] ?? item["encrypted_content"];
   const words = Array.isArray(summary) ? summary : Array.isArray(content) ? content : [];
   const texts = (words as readonly unknown[]).flatMap((part) =>
-    isJsonFields(part) && typeof part["text"] === "string" ? [{ type: "summary_text", text: part["text"] }] : [],
+    isFields(part) && typeof part["text"] === "string" ? [{ type: "summary_text", text: part["text"] }] : [],
   );
   return {
     type: "reasoning",
@@ -118,10 +118,10 @@ function reasoningOf(item: JsonFields, providerData: JsonFields): JsonFields {
   };
 }
 
-function parsed(text: string): JsonFields | null {
+function parsed(text: string): Fields | null {
   try {
     const value: unknown = JSON.parse(text);
-    return isJsonFields(value) ? value : null;
+    return isFields(value) ? value : null;
   } catch {
     // The SDK skips a row that is broken.
     return null;

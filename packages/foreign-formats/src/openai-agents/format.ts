@@ -1,5 +1,5 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { firstConversation, messageLayout } from "../message-samples.ts";
@@ -36,15 +36,7 @@ const itemTypes: ReadonlySet<unknown> = new Set([
 ]);
 
 /** A message may stand without a type; what distinguishes the list is an item that is none, or a message of the API's own form. */
-function matchOf({
-  type,
-  role,
-  content,
-  callId,
-  call_id: snakeId,
-  timestamp,
-  payload,
-}: JsonFields): FormatMatch | null {
+function matchOf({ type, role, content, callId, call_id: snakeId, timestamp, payload }: Fields): FormatMatch | null {
   if (timestamp !== undefined || payload !== undefined) return null;
   if (itemTypes.has(type)) return type === "reasoning" || typeof (callId ?? snakeId) === "string" ? "certain" : null;
   if (typeof role !== "string" || (type !== undefined && type !== "message"))
@@ -52,7 +44,7 @@ function matchOf({
   if (typeof content === "string") return type === "message" ? "certain" : "likely";
   if (!Array.isArray(content)) return null;
   const isOwn = (content as readonly unknown[]).every(
-    (part) => isJsonFields(part) && /^(?:input|output)_|^refusal$/.test(asText(part["type"])),
+    (part) => isFields(part) && /^(?:input|output)_|^refusal$/.test(asText(part["type"])),
   );
   return isOwn ? "certain" : null;
 }

@@ -1,17 +1,17 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { providerMappings, type ProviderMapping } from "@throughline/history/internal";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { sentMessages } from "../message-texts.ts";
 
 // Its messages are plain JSON, whose interfaces have no index signature.
-const responses = providerMappings["openai-responses"]({}) as unknown as ProviderMapping<JsonFields>;
+const responses = providerMappings["openai-responses"]({}) as unknown as ProviderMapping<Fields>;
 
 /** Writes what a model would be sent now, as the items that a session of the JavaScript SDK holds. */
 export const agentItemWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, agentItems);
 
-function* agentItems(session: WrittenSession, options: WriteOptions): Generator<JsonFields> {
+function* agentItems(session: WrittenSession, options: WriteOptions): Generator<Fields> {
   const names = new Map<unknown, unknown>();
   for (const item of sentMessages(session, responses, options)) {
     if (item["type"] === "function_call") names.set(item["call_id"], item["name"]);
@@ -20,7 +20,7 @@ function* agentItems(session: WrittenSession, options: WriteOptions): Generator<
 }
 
 /** An item of the Responses API as the SDK keeps it. */
-function agentItem(item: JsonFields, names: ReadonlyMap<unknown, unknown>): JsonFields {
+function agentItem(item: Fields, names: ReadonlyMap<unknown, unknown>): Fields {
   const { type, role, content, call_id: callId, output, summary, encrypted_content: encrypted, id, ...rest } = item;
   const stated = id === undefined ? {} : { id };
   switch (type) {
@@ -32,7 +32,7 @@ function agentItem(item: JsonFields, names: ReadonlyMap<unknown, unknown>): Json
     }
     case "reasoning": {
       const providerData = encrypted === undefined ? {} : { providerData: { encrypted_content: encrypted } };
-      const texts = Array.isArray(summary) ? (summary as readonly unknown[]).filter(isJsonFields) : [];
+      const texts = Array.isArray(summary) ? (summary as readonly unknown[]).filter(isFields) : [];
       return { type, ...stated, content: texts.map(({ text }) => ({ type: "input_text", text })), ...providerData };
     }
     default:
@@ -40,16 +40,16 @@ function agentItem(item: JsonFields, names: ReadonlyMap<unknown, unknown>): Json
   }
 }
 
-function messageOf({ id, role, content }: JsonFields): JsonFields {
+function messageOf({ id, role, content }: Fields): Fields {
   const kind = role === "assistant" ? "output_text" : "input_text";
   const parts = typeof content === "string" ? [{ type: kind, text: content }] : content;
   const stated = id === undefined ? {} : { id };
   if (role === "assistant") return { type: "message", ...stated, role, status: "completed", content: parts };
   if (role === "system" || role === "developer") return { type: "message", role: "system", content: textOf(parts) };
-  return { type: "message", role, content: (parts as readonly JsonFields[]).map(inputPart) };
+  return { type: "message", role, content: (parts as readonly Fields[]).map(inputPart) };
 }
 
-function inputPart(part: JsonFields): JsonFields {
+function inputPart(part: Fields): Fields {
   const { type, image_url: url, file_data: data, filename } = part;
   if (type === "input_image") return { type, image: url };
   if (type === "input_file") return { type, file: data, ...(filename === undefined ? {} : { filename }) };
@@ -58,16 +58,14 @@ function inputPart(part: JsonFields): JsonFields {
 
 function textOf(parts: unknown): string {
   if (!Array.isArray(parts)) return asText(parts);
-  return (parts as readonly JsonFields[]).map(({ text }) => (typeof text === "string" ? text : "")).join("\n");
+  return (parts as readonly Fields[]).map(({ text }) => (typeof text === "string" ? text : "")).join("\n");
 }
 
 function resultOf(output: unknown): unknown {
-  return Array.isArray(output)
-    ? (output as readonly JsonFields[]).map(outputPart)
-    : { type: "text", text: asText(output) };
+  return Array.isArray(output) ? (output as readonly Fields[]).map(outputPart) : { type: "text", text: asText(output) };
 }
 
-function outputPart(part: JsonFields): JsonFields {
+function outputPart(part: Fields): Fields {
   const { type, text, image_url: url } = part;
   if (type === "input_text") return { type: "input_text", text };
   return type === "input_image" ? { type, image: url } : part;

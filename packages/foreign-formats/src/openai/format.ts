@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import type { ForeignFormat, FormatMatch } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { fieldsAround, firstConversation, matchOfMessages, messageLayout, messageLists } from "../message-samples.ts";
@@ -31,9 +31,9 @@ const roles: ReadonlySet<unknown> = new Set(["system", "developer", "user", "ass
 const ownRoles: ReadonlySet<unknown> = new Set(["developer", "function"]);
 const ownParts: ReadonlySet<unknown> = new Set(["image_url", "input_audio", "refusal", "file"]);
 
-function matchOf(element: JsonFields): FormatMatch | null {
+function matchOf(element: Fields): FormatMatch | null {
   const { role, content, message, parts, type, tool_calls: calls, tool_call_id: callId } = element;
-  if (isJsonFields(message) && role === undefined) return roles.has(message["role"]) ? "certain" : null;
+  if (isFields(message) && role === undefined) return roles.has(message["role"]) ? "certain" : null;
   if (!roles.has(role) || parts !== undefined || type !== undefined || element["toolInvocations"] !== undefined)
     return null;
   const isOwn = ownRoles.has(role) || Array.isArray(calls) || typeof callId === "string" || "refusal" in element;
@@ -41,7 +41,7 @@ function matchOf(element: JsonFields): FormatMatch | null {
     const isText = typeof content === "string" || content === null;
     return isText || (content === undefined && isOwn) ? (isOwn ? "certain" : "likely") : null;
   }
-  const types = (content as readonly unknown[]).map((part) => (isJsonFields(part) ? part["type"] : null));
+  const types = (content as readonly unknown[]).map((part) => (isFields(part) ? part["type"] : null));
   if (types.some((one) => one !== "text" && !ownParts.has(one))) return null;
   return isOwn || types.some((one) => ownParts.has(one)) ? "certain" : "likely";
 }

@@ -1,6 +1,5 @@
-import { recordUsage } from "@throughline/core/internal";
+import { recordUsage, isFields, type Fields } from "@throughline/core/internal";
 import { recordFromReply, recordsFromMessages } from "@throughline/history/openai";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { UnitPlace } from "../foreign-format.ts";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
@@ -30,8 +29,8 @@ export class OpenAiMessages implements MessageList {
   /** Calls of the time before calls had ids. */
   readonly #openCalls: { readonly id: string; readonly name: unknown }[] = [];
 
-  frame(fields: JsonFields, part: "head" | "tail"): ReadFrame {
-    const around = [fields, fields["body"], fields["request"], fields["input"]].filter(isJsonFields);
+  frame(fields: Fields, part: "head" | "tail"): ReadFrame {
+    const around = [fields, fields["body"], fields["request"], fields["input"]].filter(isFields);
     for (const { model, custom_id: id } of around) {
       if (typeof model === "string" && model !== "") this.#model ??= model;
       if (typeof id === "string" && id !== "") this.sessionId ??= id;
@@ -41,9 +40,9 @@ export class OpenAiMessages implements MessageList {
     return { bodies: [...this.#answerIn(fields), ...counted], time: fields["created"] ?? fields["created_at"] };
   }
 
-  element(value: JsonFields, place: UnitPlace): ReadElement {
+  element(value: Fields, place: UnitPlace): ReadElement {
     const time = value["created_at"] ?? value["timestamp"];
-    if (isJsonFields(value["message"]) && value["role"] === undefined) {
+    if (isFields(value["message"]) && value["role"] === undefined) {
       this.#hasChoices = true;
       // A model was asked for several answers: the first one counts.
       const body = (value["index"] ?? 0) === 0 ? this.#reply({ choices: [value] }, place.line) : null;
@@ -59,7 +58,7 @@ export class OpenAiMessages implements MessageList {
     return usage === null ? [] : [{ type: "usage", kind: "openai.call", usage, ...author }];
   }
 
-  #message(value: JsonFields, line: number): readonly RecordBody[] | null {
+  #message(value: Fields, line: number): readonly RecordBody[] | null {
     const given = this.#withIds(value, line);
     const author = this.#model === null ? {} : { model: this.#model };
     const drafts = attempt(() => recordsFromMessages([given], author));
@@ -75,7 +74,7 @@ export class OpenAiMessages implements MessageList {
   }
 
   /** Calls and results get the ids that they lack: made of their place, and the same ones each time. */
-  #withIds(value: JsonFields, line: number): JsonFields {
+  #withIds(value: Fields, line: number): Fields {
     const { role, tool_calls: listed, function_call: single, name, ...rest } = value;
     if (role === "function") {
       const at = this.#openCalls.findIndex((call) => call.name === name);
@@ -84,28 +83,28 @@ export class OpenAiMessages implements MessageList {
     }
     if (Array.isArray(listed)) {
       const calls = (listed as readonly unknown[]).map((call, index) =>
-        isJsonFields(call) && call["id"] === undefined ? { ...call, id: `call_${line}_${index + 1}` } : call,
+        isFields(call) && call["id"] === undefined ? { ...call, id: `call_${line}_${index + 1}` } : call,
       );
       return { ...value, tool_calls: calls };
     }
-    if (!isJsonFields(single)) return value;
+    if (!isFields(single)) return value;
     const id = `call_${line}`;
     this.#openCalls.push({ id, name: single["name"] });
     return { ...rest, role, tool_calls: [{ id, type: "function", function: single }] };
   }
 
   /** The answer that stands beside a request, or the one that was preferred. */
-  #answerIn(fields: JsonFields): readonly RecordBody[] {
+  #answerIn(fields: Fields): readonly RecordBody[] {
     const { preferred_output: preferred, response } = fields;
-    if (Array.isArray(preferred)) return preferred.filter(isJsonFields).flatMap((one) => this.#message(one, 0) ?? []);
-    const inner = isJsonFields(response) ? response : fields;
-    const answer = isJsonFields(inner["body"]) && Array.isArray(inner["body"]["choices"]) ? inner["body"] : inner;
+    if (Array.isArray(preferred)) return preferred.filter(isFields).flatMap((one) => this.#message(one, 0) ?? []);
+    const inner = isFields(response) ? response : fields;
+    const answer = isFields(inner["body"]) && Array.isArray(inner["body"]["choices"]) ? inner["body"] : inner;
     if (!Array.isArray(answer["choices"]) || answer["choices"].length === 0) return [];
     const body = this.#reply(answer, 0);
     return body === null ? [] : [body];
   }
 
-  #reply(answer: JsonFields, line: number): RecordBody | null {
+  #reply(answer: Fields, line: number): RecordBody | null {
     const author = this.#model === null || answer["model"] !== undefined ? {} : { model: this.#model };
     let count = 0;
     const nextCallId = (): string => `call_${line}_${(count += 1)}`;

@@ -1,5 +1,5 @@
+import { isFields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
-import { isJsonFields } from "@throughline/openclaw-format/internal";
 import type { ForeignFormat, FormatSample } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { documentIn, headFields } from "../sample-units.ts";
@@ -31,9 +31,9 @@ export const opencodeFormat: ForeignFormat = {
     if (opencodeTree.placeOf(sample.path) !== null) return isSessionFile(sample) ? "certain" : null;
     const document = documentIn(sample, lists);
     const [first] = document?.elements ?? [];
-    if (first !== undefined) return isJsonFields(first["info"]) && Array.isArray(first["parts"]) ? "certain" : null;
+    if (first !== undefined) return isFields(first["info"]) && Array.isArray(first["parts"]) ? "certain" : null;
     const info = document?.head["info"];
-    return isJsonFields(info) && asText(info["id"]).startsWith("ses_") ? "certain" : null;
+    return isFields(info) && asText(info["id"]).startsWith("ses_") ? "certain" : null;
   },
   createReader: (options) => createListReader(new OpencodeMessages(), options),
   writer: opencodeWriter,

@@ -1,5 +1,5 @@
+import { isFields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
-import { isJsonFields } from "@throughline/openclaw-format/internal";
 import {
   jsonLine,
   type DatabaseFields,
@@ -81,5 +81,5 @@ function revertedFrom(revert: unknown): string | null {
 
 function objectOf(text: unknown): DatabaseFields {
   const value: unknown = typeof text === "string" ? JSON.parse(jsonLine(text)) : null;
-  return isJsonFields(value) ? value : {};
+  return isFields(value) ? value : {};
 }

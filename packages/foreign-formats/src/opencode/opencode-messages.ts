@@ -1,6 +1,6 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { replyBodies, toldBodies } from "../ai-sdk/ui-messages.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
@@ -24,8 +24,8 @@ export class OpencodeMessages implements MessageList {
     return Object.fromEntries(this.#entry);
   }
 
-  frame({ info }: JsonFields): ReadFrame {
-    if (!isJsonFields(info)) return { bodies: [] };
+  frame({ info }: Fields): ReadFrame {
+    if (!isFields(info)) return { bodies: [] };
     const { id, title, directory, parentID: parentId, revert, time } = info;
     if (typeof id === "string" && id !== "") this.sessionId ??= id;
     if (typeof parentId === "string" && parentId !== "") this.spawnedBy ??= parentId;
@@ -34,19 +34,19 @@ export class OpencodeMessages implements MessageList {
       this.#entry.set("title", title.trim());
       this.#entry.set("titleBy", "import");
     }
-    if (isJsonFields(revert) && typeof revert["messageID"] === "string") {
+    if (isFields(revert) && typeof revert["messageID"] === "string") {
       const { messageID: messageId, partID: partId } = revert;
       this.#revert = { messageId, partId: typeof partId === "string" ? partId : null };
     }
-    return { bodies: [], time: isJsonFields(time) ? time["created"] : undefined };
+    return { bodies: [], time: isFields(time) ? time["created"] : undefined };
   }
 
-  element(value: JsonFields, place: UnitPlace): ReadElement {
+  element(value: Fields, place: UnitPlace): ReadElement {
     const { info, parts: listed } = value;
-    if (!isJsonFields(info)) return { bodies: [], isUnreadable: false };
+    if (!isFields(info)) return { bodies: [], isUnreadable: false };
     const { id, role } = info;
-    const time = isJsonFields(info["time"]) ? info["time"]["created"] : undefined;
-    const given = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isJsonFields) : [];
+    const time = isFields(info["time"]) ? info["time"]["created"] : undefined;
+    const given = Array.isArray(listed) ? (listed as readonly unknown[]).filter(isFields) : [];
     const { parts, isHidden } = this.#shown(given, asText(id), value["reverted"] === true);
     const bodies = this.#bodies(info, parts, place);
     const isMessage = role === "user" || role === "assistant" || (value["unread"] ?? value["data"]) !== undefined;
@@ -60,10 +60,10 @@ export class OpencodeMessages implements MessageList {
 
   /** Of a message that is taken back in part, the parts before that stay. */
   #shown(
-    parts: readonly JsonFields[],
+    parts: readonly Fields[],
     messageId: string,
     isReverted: boolean,
-  ): { readonly parts: readonly JsonFields[]; readonly isHidden: boolean } {
+  ): { readonly parts: readonly Fields[]; readonly isHidden: boolean } {
     if (this.#isReverted || isReverted) return { parts, isHidden: true };
     if (this.#revert?.messageId !== messageId) return { parts, isHidden: false };
     this.#isReverted = true;
@@ -72,7 +72,7 @@ export class OpencodeMessages implements MessageList {
     return at <= 0 ? { parts, isHidden: true } : { parts: parts.slice(0, at), isHidden: false };
   }
 
-  #bodies(info: JsonFields, parts: readonly JsonFields[], { line }: UnitPlace): readonly RecordBody[] | null {
+  #bodies(info: Fields, parts: readonly Fields[], { line }: UnitPlace): readonly RecordBody[] | null {
     const native = nativeOf(info);
     const compaction = parts.find(({ type }) => type === "compaction");
     if (info["role"] === "user" && compaction !== undefined) {
@@ -90,13 +90,13 @@ export class OpencodeMessages implements MessageList {
     return firstWith(bodies.length === 0 ? [] : ended(counted(bodies, usage), info["error"]), native);
   }
 
-  #summary(info: JsonFields, parts: readonly JsonFields[], usage: Usage | null, line: number): readonly RecordBody[] {
+  #summary(info: Fields, parts: readonly Fields[], usage: Usage | null, line: number): readonly RecordBody[] {
     const kept = this.#keptFrom;
     this.#keptFrom = undefined;
     const texts = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
     const summary = texts.join("\n\n");
     // A summary that failed compacts nothing.
-    if (summary === "" || isJsonFields(info["error"])) return [];
+    if (summary === "" || isFields(info["error"])) return [];
     const own = typeof info["id"] === "string" ? info["id"] : `${line}`;
     const counts = usage === null ? {} : { usage };
     const details = { source: "opencode", ...counts };
@@ -108,31 +108,31 @@ export class OpencodeMessages implements MessageList {
 
 const knownFields: ReadonlySet<string> = new Set(["id", "sessionID", "role", "time", "tokens"]);
 
-function nativeOf(info: JsonFields): JsonFields {
+function nativeOf(info: Fields): Fields {
   return fieldsWithout(info, knownFields);
 }
 
-function firstWith(bodies: readonly RecordBody[] | null, native: JsonFields): readonly RecordBody[] | null {
+function firstWith(bodies: readonly RecordBody[] | null, native: Fields): readonly RecordBody[] | null {
   const [first, ...others] = bodies ?? [];
   return first === undefined ? bodies : [{ ...first, native }, ...others];
 }
 
 /** The usage of all calls of a message stands in its first reply. */
 function counted(bodies: readonly RecordBody[], usage: Usage | null): readonly RecordBody[] {
-  const at = bodies.findIndex(({ message }) => (message as JsonFields | undefined)?.["role"] === "assistant");
+  const at = bodies.findIndex(({ message }) => (message as Fields | undefined)?.["role"] === "assistant");
   if (usage === null || at < 0) return bodies;
   return bodies.map((body, index) =>
-    index === at ? { ...body, message: { ...(body["message"] as JsonFields), usage } } : body,
+    index === at ? { ...body, message: { ...(body["message"] as Fields), usage } } : body,
   );
 }
 
 /** A message that ended in an error: the program leaves it out, but for what came before somebody stopped it. */
 function ended(bodies: readonly RecordBody[], error: unknown): readonly RecordBody[] {
-  if (!isJsonFields(error) || error["name"] === "MessageAbortedError") return bodies;
-  const data = isJsonFields(error["data"]) ? error["data"] : {};
+  if (!isFields(error) || error["name"] === "MessageAbortedError") return bodies;
+  const data = isFields(error["data"]) ? error["data"] : {};
   const errorMessage = typeof data["message"] === "string" ? data["message"] : asText(error["name"]);
   return bodies.map((body) => {
-    const message = body["message"] as JsonFields;
+    const message = body["message"] as Fields;
     return message["role"] === "assistant"
       ? { ...body, message: { ...message, stopReason: "error", errorMessage } }
       : body;
@@ -148,15 +148,15 @@ const toolStates: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** A part as the AI SDK has it, which the program makes of it. */
-function uiPart(part: JsonFields): readonly JsonFields[] {
+function uiPart(part: Fields): readonly Fields[] {
   const { type, ignored, mime, tool, callID, state, metadata } = part;
   if (type === "text") return ignored === true ? [] : [part];
   if (type === "reasoning") return [{ ...part, providerMetadata: metadata }];
   if (type === "file") return [{ ...part, mediaType: mime }];
   if (type === "step-start") return [part];
-  if (type !== "tool" || !isJsonFields(state)) return [];
+  if (type !== "tool" || !isFields(state)) return [];
   const { status, input, output, error, time } = state;
-  const isCleared = isJsonFields(time) && time["compacted"] !== undefined;
+  const isCleared = isFields(time) && time["compacted"] !== undefined;
   return [
     {
       type: `tool-${asText(tool)}`,
@@ -171,8 +171,8 @@ function uiPart(part: JsonFields): readonly JsonFields[] {
 
 /** The program counts reasoning beside the output. */
 function usageOf(tokens: unknown): Usage | null {
-  if (!isJsonFields(tokens)) return null;
-  const cache = isJsonFields(tokens["cache"]) ? tokens["cache"] : {};
+  if (!isFields(tokens)) return null;
+  const cache = isFields(tokens["cache"]) ? tokens["cache"] : {};
   const [input, said, reasoning] = [countOf(tokens["input"]), countOf(tokens["output"]), countOf(tokens["reasoning"])];
   const [cacheRead, cacheWrite] = [countOf(cache["read"]), countOf(cache["write"])];
   const output = said + reasoning;

@@ -1,4 +1,4 @@
-import { isJsonFields } from "@throughline/openclaw-format/internal";
+import { isFields } from "@throughline/core/internal";
 import { jsonLine } from "../format-database.ts";
 import type { FormatTree, TreeFiles, TreePlace } from "../format-tree.ts";
 import { objectIn } from "../sample-lines.ts";
@@ -27,7 +27,7 @@ export const opencodeTree: FormatTree = {
 
 async function* messageLines(files: TreeFiles, { path, root, sessionId }: TreePlace): AsyncGenerator<string> {
   const { revert } = objectIn((await files.text(path)) ?? "");
-  const revertedId = isJsonFields(revert) ? revert["messageID"] : undefined;
+  const revertedId = isFields(revert) ? revert["messageID"] : undefined;
   const settled = new SettledMessages();
   let isReverted = false;
   const folder = `${root}/message/${sessionId}`;
@@ -36,7 +36,7 @@ async function* messageLines(files: TreeFiles, { path, root, sessionId }: TreePl
     const text = await files.text(`${folder}/${name}`);
     const { id: _id, sessionID: _sessionId, ...info } = objectIn(text ?? "");
     isReverted ||= id === revertedId;
-    const created = isJsonFields(info["time"]) ? info["time"]["created"] : undefined;
+    const created = isFields(info["time"]) ? info["time"]["created"] : undefined;
     const head = JSON.stringify({ id, sessionID: sessionId, time: { created }, ...info });
     const parts = await partTexts(files, `${root}/part/${id}`);
     const whole = Object.keys(info).length > 0 ? "" : unreadField(text);

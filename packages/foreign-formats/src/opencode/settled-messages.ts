@@ -1,4 +1,4 @@
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 
 /**
  * Holds back a reply that is still being written, and what follows it: its row or file will change. Behind a later reply it was
@@ -8,7 +8,7 @@ export class SettledMessages {
   #held: string[] = [];
 
   /** The lines that will not change any more, this one among them or not. */
-  after(info: JsonFields, line: string): readonly string[] {
+  after(info: Fields, line: string): readonly string[] {
     const settled = info["role"] === "assistant" ? this.#held.splice(0) : [];
     if (this.#held.length === 0 && !isOpen(info)) return [...settled, line];
     this.#held.push(line);
@@ -16,6 +16,6 @@ export class SettledMessages {
   }
 }
 
-function isOpen({ role, time, error }: JsonFields): boolean {
-  return role === "assistant" && error === undefined && isJsonFields(time) && time["completed"] === undefined;
+function isOpen({ role, time, error }: Fields): boolean {
+  return role === "assistant" && error === undefined && isFields(time) && time["completed"] === undefined;
 }

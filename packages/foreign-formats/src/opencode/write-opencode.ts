@@ -1,6 +1,6 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { createHash } from "node:crypto";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import { uiMessagesOf } from "../ai-sdk/write-ui-messages.ts";
 import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
@@ -22,7 +22,7 @@ function writtenId({ sessionId, createdAtMs }: Pick<WrittenSession, "sessionId" 
   return sessionId.startsWith("ses_") ? sessionId : idOf("ses", createdAtMs, 0, sessionId);
 }
 
-function infoOf(session: WrittenSession): JsonFields {
+function infoOf(session: WrittenSession): Fields {
   const { cwd, label, title, createdAtMs } = session;
   const sessionId = writtenId(session);
   return {
@@ -58,20 +58,20 @@ class OpencodeDocument {
     this.#atMs = session.createdAtMs;
   }
 
-  *all(): Generator<JsonFields> {
+  *all(): Generator<Fields> {
     if (this.#sessionId !== this.#session.sessionId)
       this.#options.onLoss({ what: "changed", kind: "id of the session", recordId: null });
     for (const { role, metadata, parts } of uiMessagesOf(this.#session, this.#options)) {
-      const stated = isJsonFields(metadata) ? metadata : {};
+      const stated = isFields(metadata) ? metadata : {};
       const createdMs = Date.parse(asText(stated["createdAt"]));
       if (Number.isFinite(createdMs)) this.#atMs = Math.max(this.#atMs, createdMs);
-      const given = parts as readonly JsonFields[];
+      const given = parts as readonly Fields[];
       if (role === "assistant") yield* this.#replies(given, stated);
       else yield this.#prompt(given, role === "user");
     }
   }
 
-  #prompt(parts: readonly JsonFields[], isTyped: boolean): JsonFields {
+  #prompt(parts: readonly Fields[], isTyped: boolean): Fields {
     const id = (this.#promptId = this.#id("msg"));
     const model = { providerID: "unknown", modelID: "unknown" };
     const info = { ...this.#place(id), role: "user", time: { created: this.#atMs }, agent: "build", model };
@@ -79,8 +79,8 @@ class OpencodeDocument {
   }
 
   /** A message for each call of the model. */
-  *#replies(parts: readonly JsonFields[], { model, provider }: JsonFields): Generator<JsonFields> {
-    const steps: JsonFields[][] = [];
+  *#replies(parts: readonly Fields[], { model, provider }: Fields): Generator<Fields> {
+    const steps: Fields[][] = [];
     for (const part of parts) {
       if (part["type"] === "step-start" || steps.length === 0) steps.push([]);
       steps.at(-1)?.push(part);
@@ -107,7 +107,7 @@ class OpencodeDocument {
     }
   }
 
-  #part(part: JsonFields, messageID: string, more: JsonFields): readonly JsonFields[] {
+  #part(part: Fields, messageID: string, more: Fields): readonly Fields[] {
     const place = { ...this.#place(this.#id("prt")), messageID };
     const time = { start: this.#atMs, end: this.#atMs };
     const { type, text, toolName, toolCallId, state, input, output, errorText, mediaType, url, filename } = part;
@@ -133,7 +133,7 @@ class OpencodeDocument {
     }
   }
 
-  #place(id: string): JsonFields {
+  #place(id: string): Fields {
     return { id, sessionID: this.#sessionId };
   }
 

@@ -1,4 +1,4 @@
-import type { JsonFields } from "@throughline/openclaw-format/internal";
+import type { Fields } from "@throughline/core/internal";
 import type { ForeignFormat, FormatSample } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { messageLayout } from "../message-samples.ts";
@@ -24,7 +24,7 @@ export const shareGptFormat: ForeignFormat = {
   writer: shareGptWriter,
 };
 
-function isTurn({ from, value }: JsonFields): boolean {
+function isTurn({ from, value }: Fields): boolean {
   return speakers.has(from) && typeof value === "string";
 }
 

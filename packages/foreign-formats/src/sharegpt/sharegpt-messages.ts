@@ -1,5 +1,5 @@
+import { isFields, type Fields } from "@throughline/core/internal";
 import { recordsFromMessages } from "@throughline/history/openai";
-import { isJsonFields, type JsonFields } from "@throughline/openclaw-format/internal";
 import type { UnitPlace } from "../foreign-format.ts";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
@@ -31,12 +31,12 @@ export class ShareGptMessages implements MessageList {
   /** Ids made for calls that were not answered yet. */
   #openCalls: string[] = [];
 
-  frame({ id }: JsonFields): ReadFrame {
+  frame({ id }: Fields): ReadFrame {
     if (typeof id === "string" && id !== "") this.sessionId ??= id;
     return { bodies: [] };
   }
 
-  element(value: JsonFields, place: UnitPlace): ReadElement {
+  element(value: Fields, place: UnitPlace): ReadElement {
     const messages = this.#messages(value, place.line);
     const drafts = messages === null ? null : attempt(() => recordsFromMessages(messages));
     if (drafts === null) return { bodies: [], isUnreadable: value["from"] !== undefined };
@@ -50,7 +50,7 @@ export class ShareGptMessages implements MessageList {
     return { bodies, isUnreadable: false };
   }
 
-  #messages({ from, value }: JsonFields, line: number): readonly JsonFields[] | null {
+  #messages({ from, value }: Fields, line: number): readonly Fields[] | null {
     const speaker = speakers.get(from);
     if (speaker === undefined || typeof value !== "string") return null;
     if (speaker === "call") {
@@ -71,11 +71,11 @@ export class ShareGptMessages implements MessageList {
 }
 
 /** The calls that a text states; null where it states none. */
-function callsIn(text: string): readonly JsonFields[] | null {
+function callsIn(text: string): readonly Fields[] | null {
   const value = parsed(text);
   const listed: readonly unknown[] = Array.isArray(value) ? (value as readonly unknown[]) : [value];
   const calls = listed.flatMap((call) => {
-    if (!isJsonFields(call) || typeof call["name"] !== "string") return [];
+    if (!isFields(call) || typeof call["name"] !== "string") return [];
     const { name, arguments: given = {} } = call;
     return [{ name, arguments: typeof given === "string" ? given : JSON.stringify(given) }];
   });

@@ -1,13 +1,13 @@
+import type { Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { providerMappings, type ProviderMapping, type ReplayTurn } from "@throughline/history/internal";
-import type { JsonFields } from "@throughline/openclaw-format/internal";
 import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter } from "../format-writer.ts";
 import { sentMessages } from "../message-texts.ts";
 
 const chat = providerMappings.openai({});
 
-const mapping: ProviderMapping<JsonFields> = {
+const mapping: ProviderMapping<Fields> = {
   rules: { ...chat.rules, imageTypes: new Set(), fileTypes: new Set(), imageLinks: false, carryThinking: () => null },
   turn: turnsOf,
   system: () => ({ field: null, first: [] }),
@@ -19,7 +19,7 @@ export const shareGptWriter: FormatWriter = documentWriter(
   (session, options) => sentMessages(session, mapping, options, false),
 );
 
-function turnsOf(turn: ReplayTurn): readonly JsonFields[] {
+function turnsOf(turn: ReplayTurn): readonly Fields[] {
   if (turn.role === "system") return [{ from: "system", value: turn.text }];
   if (turn.role === "user") {
     const results = turn.results.map(({ content }) => ({ from: "observation", value: textOf(content) }));
