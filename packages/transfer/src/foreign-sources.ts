@@ -12,7 +12,7 @@ import { isDatabaseFile } from "./node/foreign-database.ts";
 import { eachSourceName, openSource, type SourceFile } from "./node/source-files.ts";
 import { treeSource } from "./tree-session.ts";
 import { createUnitSplitter } from "./source-units.ts";
-import { placeOf, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
+import { placeOf, foreignTranscript, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
 const headBytes = 64 * 1024;
 
@@ -91,26 +91,16 @@ async function foreignSource(
   for (const [index, unit] of units.entries()) reader.push(decodeLine(unit.bytes), placeOf(unit, index + 1));
   const { sessionId, spawnedBy } = reader;
   const entry = await companions.entryOf(format, path, sessionId ?? "");
-  return {
-    kind: "transcript",
-    path,
-    format: format.name,
+  return foreignTranscript({
     foreign: format,
+    path,
     layout,
     sizeBytes,
-    agentId: null,
-    key: null,
     sessionId: usableSessionId(sessionId ?? nameOf(path), path),
-    nameSessionId: null,
-    header: null,
     entry,
-    own: null,
-    isArchived: false,
-    archivedAt: null,
-    ...(spawnedBy === null ? {} : { spawnedBy }),
+    spawnedBy,
     open: layout.unit === "text" ? async () => inWholeLines(await open()) : open,
-    findings: [],
-  };
+  });
 }
 
 /** The file in chunks that end with a line, but for the last one: the line after a piece of a text decides where that ends. */

@@ -51,6 +51,32 @@ export interface TranscriptSource {
   readonly findings: readonly Finding[];
 }
 
+/** A session of another program: neither its place nor its lines say anything of a store of ours. */
+export function foreignTranscript({
+  foreign,
+  spawnedBy,
+  ...facts
+}: Pick<TranscriptSource, "path" | "sessionId" | "sizeBytes" | "entry" | "open" | "layout"> & {
+  readonly foreign: ForeignFormat;
+  readonly spawnedBy: string | null;
+}): TranscriptSource {
+  return {
+    kind: "transcript",
+    format: foreign.name,
+    foreign,
+    agentId: null,
+    key: null,
+    nameSessionId: null,
+    header: null,
+    own: null,
+    isArchived: false,
+    archivedAt: null,
+    findings: [],
+    ...(spawnedBy === null ? {} : { spawnedBy }),
+    ...facts,
+  };
+}
+
 /** What a file says of itself at its beginning. */
 export interface Peek {
   readonly format: TranscriptFormat;

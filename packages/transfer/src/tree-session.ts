@@ -3,7 +3,7 @@ import type { ForeignFormat, FormatTree, TreeFiles, TreePlace } from "@throughli
 import { createLineSource, lineBytes } from "./line-source.ts";
 import { readIfThere } from "./companion-files.ts";
 import { eachSourceName } from "./node/source-files.ts";
-import { usableSessionId, type TranscriptSource } from "./transcript-source.ts";
+import { foreignTranscript, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
 const files: TreeFiles = {
   names: async (folder) => {
@@ -25,23 +25,13 @@ const files: TreeFiles = {
 export async function treeSource(format: ForeignFormat, tree: FormatTree, place: TreePlace): Promise<TranscriptSource> {
   const { path, sessionId } = place;
   const { entry, spawnedBy, lines } = await tree.session(files, place);
-  return {
-    kind: "transcript",
-    path,
-    format: format.name,
+  return foreignTranscript({
     foreign: format,
+    path,
     sizeBytes: null,
-    agentId: null,
-    key: null,
     sessionId: usableSessionId(sessionId, path),
-    nameSessionId: null,
-    header: null,
     entry,
-    own: null,
-    isArchived: false,
-    archivedAt: null,
-    ...(spawnedBy === null ? {} : { spawnedBy }),
+    spawnedBy,
     open: async () => createLineSource(path, await lineBytes(lines()), lines),
-    findings: [],
-  };
+  });
 }
