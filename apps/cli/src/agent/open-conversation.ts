@@ -7,6 +7,7 @@ import { causeText } from "../chat/event-note.ts";
 import { workspaceTools } from "../chat/workspace.ts";
 import type { CommandContext } from "../command.ts";
 import { maskSecrets } from "@throughline/config/internal";
+import { modelSettings } from "./model-settings.ts";
 import { homeBreakers } from "./open-agent.ts";
 
 export interface OpenConversationOptions {
@@ -23,7 +24,6 @@ export async function openConversation(
 ): Promise<Conversation> {
   const { host, output, settings } = context;
   const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value ?? null;
-  const wanted = settings.find(({ key, value }) => key === "model" && value !== null);
   const window = settings.find(({ key }) => key === "windowTokens");
   const system = String(valueOf("system") ?? "");
   const agent = sessionSettings(context.config);
@@ -41,12 +41,8 @@ export async function openConversation(
       settings: agent,
       breakers,
       choice: {
-        wanted:
-          wanted === undefined ? null : { name: String(wanted.value), source: wanted.sourceName ?? wanted.source },
-        baseUrl: valueOf("modelBaseUrl") as string | null,
-        apiKey: valueOf("modelApiKey") as string | null,
+        ...modelSettings(context),
         windowTokens: window === undefined || window.source === "default" ? null : Number(window.value),
-        environment: host.environment,
       },
     },
     ref,

@@ -3,6 +3,7 @@ import { sessionSettings } from "@throughline/config";
 import { maskSecrets } from "@throughline/config/internal";
 import { hasErrorCode } from "@throughline/core";
 import type { ServerOptions } from "@throughline/server";
+import { modelSettings } from "../agent/model-settings.ts";
 import { homeBreakers } from "../agent/open-agent.ts";
 import { summaryModels } from "../agent/summary-models.ts";
 import { chooseModel, type ChosenModel, type ModelChoice } from "../chat/choose-model.ts";
@@ -12,24 +13,13 @@ import type { CommandContext } from "../command.ts";
 /** Who writes summaries and checkpoints that requests ask for: the models that conversations of this home ask, in their order. */
 export function serverSummaries(context: CommandContext): NonNullable<ServerOptions["summaries"]> {
   const { host, output, settings } = context;
-  const valueOf = (key: string): unknown => settings.find((setting) => setting.key === key)?.value ?? null;
+  const home = String(settings.find(({ key }) => key === "home")?.value ?? "");
   const session = sessionSettings(context.config);
   const note = (message: string): void => output.note(maskSecrets(message));
-  const wanted = settings.find(({ key, value }) => key === "model" && value !== null);
-  const breakers = homeBreakers(resolve(host.workingDirectory, String(valueOf("home"))), session, (error) =>
+  const breakers = homeBreakers(resolve(host.workingDirectory, home), session, (error) =>
     note(`What is known of the summarizers cannot be kept: ${causeText(error)}`),
   );
-  const chosen = reachable(
-    {
-      wanted: wanted === undefined ? null : { name: String(wanted.value), source: wanted.sourceName ?? wanted.source },
-      session: null,
-      baseUrl: valueOf("modelBaseUrl") as string | null,
-      apiKey: valueOf("modelApiKey") as string | null,
-      windowTokens: null,
-      environment: host.environment,
-    },
-    note,
-  );
+  const chosen = reachable({ ...modelSettings(context), session: null, windowTokens: null }, note);
   const { summarizers, writers, notes } = summaryModels({
     settings: session,
     chosen,
