@@ -201,7 +201,7 @@ async function life(
  * wrong, and goes on with it until it is killed itself.
  */
 async function killInTurns(open: readonly [() => Program, () => Program], rounds: number, tally: Tally): Promise<void> {
-  const acknowledged: string[] = [];
+  const acknowledged = new Set<string>();
   const ref = key("killed");
   const maker = open[0]();
   await maker.do("save", ref, { sessionId: "killed" }, { ifRevision: null });
@@ -211,15 +211,13 @@ async function killInTurns(open: readonly [() => Program, () => Program], rounds
     const appends = ids.map((id) => ["append", ref, [message(id, "x".repeat(500)), message(`${id}b`, "its answer")]]);
     const writer = open[round % 2 === 0 ? 0 : 1]();
     const answered = await writer.killAfter(1 + ((round * 37) % 120), appends);
-    acknowledged.push(...ids.slice(0, answered).flatMap((id) => [id, `${id}b`]));
+    for (const id of ids.slice(0, answered)) acknowledged.add(id).add(`${id}b`);
     const reader = open[round % 2 === 0 ? 1 : 0]();
     const found = ((await reader.do("records", ref)) as readonly { readonly id: string }[]).map(({ id }) => id);
     tally.records += found.length;
-    const kept = found.filter((id) => acknowledged.includes(id));
-    if (!isDeepStrictEqual(kept, acknowledged))
-      tally.problems.push(
-        `${reader.name}: ${kept.length} of ${acknowledged.length} acknowledged records in their order`,
-      );
+    const kept = found.filter((id) => acknowledged.has(id));
+    if (!isDeepStrictEqual(kept, [...acknowledged]))
+      tally.problems.push(`${reader.name}: ${kept.length} of ${acknowledged.size} acknowledged records in their order`);
     if (new Set(found).size !== found.length) tally.problems.push(`${reader.name}: a record twice`);
     const findings = (await reader.do("verify")) as readonly { readonly severity: string; readonly code: string }[];
     // The end of a line that was being written is moved aside, and said.
