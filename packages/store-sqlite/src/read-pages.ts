@@ -5,13 +5,14 @@ import type {
   RecordPage,
   SessionRecord,
   SessionRef,
+  SourcedRecord,
   StoredRecord,
 } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import type { KeptPayload, PageRange, PayloadPlace } from "@throughline/core/store";
 import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
-import { recordOf, rowOf } from "./record-rows.ts";
+import { recordOf, rowOf, textForm } from "./record-rows.ts";
 import { foundSession, placeOf } from "./session-rows.ts";
 import { spansOf } from "./session-spans.ts";
 import type { RecordContentRow, RecordHeadRow, RecordTextRow, Session, SessionRow, Statements } from "./statements.ts";
@@ -81,12 +82,18 @@ function pageOf<Payload extends ReadPayload>(
       afterSeq: Math.max(range.afterSeq, afterSeq),
       beforeSeq: Math.min(range.beforeSeq, toSeq + 1),
     };
-    if (payload === "record" && !isCoded) {
-      const take = (row: RecordTextRow): StoredRecord => plainRecord(statements, owner.session, row);
-      readRows(statements.readTexts[range.order], owner.session, part, room, take, records as StoredRecord[]);
+    const place = placeOf(owner);
+    if (payload !== "head" && !isCoded) {
+      const statement = (payload === "record" ? statements.readTexts : statements.readSources)[range.order];
+      const take = (row: RecordTextRow): RecordFor<Payload> => {
+        if (isWholeRow(row, payload)) return plainRecord<Payload>(row, payload);
+        const [found] = statements.readRecords.ascending.all(owner.session, row[0] - 1, row[0] + 1, 1);
+        if (found === undefined) throw refused("STORE_CORRUPT", `Record ${row[0]} is missing.`, { seq: row[0] });
+        return decoded(statements, coder, place, found, payload);
+      };
+      readRows(statement, owner.session, part, room, take, records);
     } else {
       const statement = (payload === "head" ? statements.readHeads : statements.readRecords)[range.order];
-      const place = placeOf(owner);
       const take = (row: RecordHeadRow): RecordFor<Payload> => decoded(statements, coder, place, row, payload);
       readRows<RecordHeadRow, RecordFor<Payload>>(statement, owner.session, part, room, take, records);
     }
@@ -107,17 +114,25 @@ function decoded<Payload extends ReadPayload>(
   return recordOf(coder, place, rowOf(statements, row as RecordContentRow), payload);
 }
 
-/** A record without a codec: its text says its id, parent and type, so they are not read a second time. */
-function plainRecord(statements: Statements, session: Session, row: RecordTextRow): StoredRecord {
-  const [seq, side, tsMs, storedAtMs, bytes, crc, text] = row;
-  const record = parsedRecord(text === "" ? largeText(statements, session, seq) : text, seq);
-  const { id, parentId, type } = record;
-  return { seq, id, parentId, type, side: side === 1, tsMs, storedAtMs, bytes, crc, record };
+/** False where a payload lies beside the row, is no text, or is coded although the store has no codec. */
+function isWholeRow([, , , , , , text, sourceForm = null, source]: RecordTextRow, payload: ReadPayload): boolean {
+  if (typeof text !== "string" || text === "") return false;
+  return payload === "record" || sourceForm === null || (sourceForm === textForm && typeof source === "string");
 }
 
-function largeText(statements: Statements, session: Session, seq: number): KeptPayload {
-  const [found] = statements.readRecords.ascending.all(session, seq - 1, seq + 1, 1);
-  return found === undefined ? "" : rowOf(statements, found).text;
+/** A record without a codec: its text says its id, parent and type, so they are not read a second time. */
+function plainRecord<Payload extends ReadPayload>(row: RecordTextRow, payload: Payload): RecordFor<Payload> {
+  const [seq, side, tsMs, storedAtMs, bytes, crc, text, sourceForm = null, given] = row;
+  const record = parsedRecord(text, seq);
+  const { id, parentId, type } = record;
+  const isSourceCanonical = sourceForm === null;
+  const source = (isSourceCanonical ? text : given) as string;
+  // Each in full: to copy a record into a larger one takes as long as to parse it.
+  const made: StoredRecord | SourcedRecord =
+    payload === "record"
+      ? { seq, id, parentId, type, side: side === 1, tsMs, storedAtMs, bytes, crc, record }
+      : { seq, id, parentId, type, side: side === 1, tsMs, storedAtMs, bytes, crc, record, source, isSourceCanonical };
+  return made as RecordFor<Payload>;
 }
 
 /** @throws {ThroughlineError} STORE_CORRUPT: what was written was JSON, so what is not has been damaged since */

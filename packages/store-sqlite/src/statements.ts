@@ -65,6 +65,8 @@ export type RecordTextRow = readonly [
   bytes: number,
   crc: number | null,
   text: KeptPayload,
+  sourceForm?: number | null,
+  source?: KeptPayload | null,
 ];
 
 /** Of a checkpoint: whether a lock was in the way, the pages of the log, and those that stand in the database too. */
@@ -175,6 +177,8 @@ export interface Statements {
   readonly readRecords: Record<"ascending" | "descending", Statement<RecordRange, RecordContentRow>>;
   /** What of a record its text does not say. Rows are arrays: a page is thousands of them. */
   readonly readTexts: Record<"ascending" | "descending", Statement<RecordRange, RecordTextRow>>;
+  /** The same with the source. */
+  readonly readSources: Record<"ascending" | "descending", Statement<RecordRange, RecordTextRow>>;
   readonly catchUpIds: Statement<[Session, afterSeq: number, toSeq: number]>;
   readonly insertId: Statement<[Session, id: string, seq: number]>;
   readonly findId: Statement<[Session, id: string], { readonly seq: number }>;
@@ -201,6 +205,7 @@ export interface Statements {
 
 /** Of a record, in the order of `insertRecord`; read under the names core gives them. */
 const headColumns = ["seq", "id", "parent_id", "type", "side", "ts_ms", "stored_at_ms", "bytes", "crc"];
+const textColumns = "seq, side, ts_ms, stored_at_ms, bytes, crc, text";
 const contentColumns = ["text", "source_form", "source", "text_payload", "source_payload"];
 
 function selected(columns: readonly string[]): string {
@@ -240,7 +245,9 @@ export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.sli
 );
 
 /** The statements that stand by themselves. Session columns are written in the order of the lists above. */
-const texts: Readonly<Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts">, string>> = {
+const texts: Readonly<
+  Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts" | "readSources">, string>
+> = {
   begin: "BEGIN IMMEDIATE",
   dataVersion: "PRAGMA data_version",
   beginRead: "BEGIN",
@@ -362,7 +369,8 @@ export function prepareStatements(database: Database.Database): Statements {
   return Object.assign(lazily(Object.fromEntries(single) as Readonly<Record<string, () => unknown>>), {
     readHeads: ranges(selected([...headColumns, "role", "tool_name"])),
     readRecords: ranges(selected([...headColumns, ...contentColumns])),
-    readTexts: ranges("seq, side, ts_ms, stored_at_ms, bytes, crc, text", true),
+    readTexts: ranges(textColumns, true),
+    readSources: ranges(`${textColumns}, source_form, source`, true),
     // The types say what each text takes and gives; a database knows neither.
   }) as unknown as Statements;
 }

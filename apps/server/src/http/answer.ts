@@ -55,14 +55,15 @@ export function list(
   return { kind: "list", items, nextCursor, members };
 }
 
-/** The JSON of a list. */
-export function listText({ items, nextCursor, members = {} }: ListAnswer): string {
-  const rest = JSON.stringify({ count: items.length, nextCursor, ...members });
-  return `{"kind":"list","items":[${items.join(",")}],${rest.slice(1)}`;
-}
-
-/** The lines of a list, as the command line prints them with `--json`. */
-export function listLines({ items, nextCursor }: ListAnswer): string {
-  const end = JSON.stringify({ kind: "end", count: items.length, nextCursor });
-  return `${items.map((item) => `${item}\n`).join("")}${end}\n`;
+/** The pieces of a list: its JSON, or the lines that the command line prints with `--json`. */
+export function* listPieces({ items, nextCursor, members = {} }: ListAnswer, isLines: boolean): Generator<string> {
+  const count = items.length;
+  if (isLines) {
+    for (const item of items) yield `${item}\n`;
+    yield `${JSON.stringify({ kind: "end", count, nextCursor })}\n`;
+    return;
+  }
+  yield '{"kind":"list","items":[';
+  for (const [index, item] of items.entries()) yield index === 0 ? item : `,${item}`;
+  yield `],${JSON.stringify({ count, nextCursor, ...members }).slice(1)}`;
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
-import { listLines, listText, type Answer, type HeaderMap } from "./answer.ts";
+import { listPieces, type Answer, type HeaderMap } from "./answer.ts";
 import type { Problem } from "./problem.ts";
+import { createBufferPool } from "./text-buffers.ts";
 
 const everyAnswer: HeaderMap = {
   "cache-control": "no-store",
@@ -24,12 +25,7 @@ export async function writeAnswer(
     case "list": {
       const isLines = accept.includes(linesType);
       const type = { "content-type": isLines ? linesType : jsonType };
-      return writeText(
-        response,
-        answer.status ?? 200,
-        { ...headers, ...type },
-        isLines ? listLines(answer) : listText(answer),
-      );
+      return writeTexts(response, answer.status ?? 200, { ...headers, ...type }, listPieces(answer, isLines));
     }
     case "text": {
       const all = { ...headers, "content-type": answer.type };
@@ -66,6 +62,21 @@ function writeText(response: ServerResponse, status: number, headers: HeaderMap,
   // As bytes: a text of many megabytes is encoded once, and its length is known.
   const bytes = Buffer.from(text);
   response.writeHead(status, { ...headers, "content-length": String(bytes.length) }).end(bytes);
+}
+
+/** Of answers that were written: four pages at once take none that is new. */
+const pool = createBufferPool(32);
+
+function writeTexts(response: ServerResponse, status: number, headers: HeaderMap, texts: Iterable<string>): void {
+  const buffers = pool.encode(texts);
+  const length = buffers.reduce((bytes, buffer) => bytes + buffer.length, 0);
+  response.writeHead(status, { ...headers, "content-length": String(length) });
+  for (const buffer of buffers)
+    response.write(buffer, (error) => {
+      // After a failure the socket may still hold the buffer.
+      if (error == null) pool.free(buffer);
+    });
+  response.end();
 }
 
 async function writePieces(response: ServerResponse, pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
