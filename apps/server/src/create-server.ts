@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { systemClock, monotonicMs } from "@throughline/core/node";
+import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { apiDocument, apiRoutes } from "./api-routes.ts";
 import { createHub } from "./events/hub.ts";
 import { createOpenStreams } from "./events/open-streams.ts";
@@ -77,7 +78,15 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const gateway =
     upstreams === null || options.gateway === undefined
       ? null
-      : await createGateway(options.gateway, { upstreams, store, clock, log, metrics: metrics.registry });
+      : await createGateway(options.gateway, {
+          upstreams,
+          store,
+          clock,
+          log,
+          metrics: metrics.registry,
+          estimator: summaries.estimator,
+          summarizers: [...(options.summaries?.summarizers ?? []), createExtractiveSummarizer()],
+        });
   let document: string | null = null;
   const context: ServerContext = {
     store,

@@ -8,5 +8,5 @@ export { createTokenStore, isValidToken } from "./security/token-store.ts";
 export type { TokenInfo, TokenRights, TokenStore } from "./security/token-store.ts";
 export { isScope, scopes } from "./security/scopes.ts";
 export type { Scope } from "./security/scopes.ts";
-export type { GatewayOptions, UpstreamApi, UpstreamOptions } from "./gateway/gateway-options.ts";
+export type { GatewayMode, GatewayOptions, UpstreamApi, UpstreamOptions } from "./gateway/gateway-options.ts";
 export type { SummaryOptions } from "./summaries.ts";

@@ -77,4 +77,25 @@ describe("a redaction by another process", () => {
     assertGone();
     await expect(gateway.requestOf(calls[1] as never)).rejects.toThrow("redacted or removed");
   });
+
+  it("reaches a summary that stood in place of the message", async () => {
+    await gateway.close();
+    const path = join(folder, "sessions.db");
+    const options = { models: { "*": { windowTokens: 3000 } }, fallback: () => "Noted." };
+    const store = { openStore: () => createSqliteStore({ path }) };
+    gateway = await serveGateway(options, store, {}, { mode: "guard" });
+    const long = (text: string): object => ({ role: "user", content: `${text} ${"and so on ".repeat(300)}` });
+    const noted = { role: "assistant", content: "Noted." };
+    const more = Array.from({ length: 5 }, (_, index) => [noted, long(`Item ${index}.`)]).flat();
+    const history = [{ role: "user", content: question }, ...more];
+    expect(await ask(history)).toBe(200);
+    expect(JSON.stringify(gateway.simulator.requests[1]?.body)).toContain(secret);
+    const [call] = await gateway.calls(2);
+    await redactQuestion(call?.session ?? "");
+    assertGone();
+    // The client still sends the message, and it is summed up once more.
+    expect(await ask([...history, noted, long("The last item.")])).toBe(200);
+    await gateway.calls(4);
+    assertGone();
+  });
 });

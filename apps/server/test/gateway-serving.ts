@@ -4,7 +4,7 @@ import {
   type ProviderSimulator,
   type ProviderSimulatorOptions,
 } from "@throughline/provider-simulator";
-import type { GatewayOptions, ServerOptions } from "@throughline/server";
+import type { GatewayOptions, ServerOptions, UpstreamOptions } from "@throughline/server";
 import { serve, type Serving } from "./serving.ts";
 
 /** A gateway in front of a simulated provider. */
@@ -37,6 +37,7 @@ export async function serveGateway(
   options: ProviderSimulatorOptions = {},
   more: Partial<ServerOptions> = {},
   own: Partial<GatewayOptions> = {},
+  ofUpstreams: Partial<UpstreamOptions> = {},
 ): Promise<GatewayServing> {
   const simulator = createProviderSimulator(options);
   const ownSimulator = createProviderSimulator(options);
@@ -44,8 +45,8 @@ export async function serveGateway(
   const apis = ["anthropic", "openai", "ollama"] as const;
   const upstreams = Object.fromEntries(
     apis.flatMap((api) => [
-      [api, { baseUrl: simulator.url, api, credentials: "server" as const, apiKey: "provider-key" }],
-      [`own-${api}`, { baseUrl: ownSimulator.url, api, credentials: "caller" as const }],
+      [api, { baseUrl: simulator.url, api, credentials: "server" as const, apiKey: "provider-key", ...ofUpstreams }],
+      [`own-${api}`, { baseUrl: ownSimulator.url, api, credentials: "caller" as const, ...ofUpstreams }],
     ]),
   );
   const serving = await serve({ gateway: { upstreams, ...own }, ...more });

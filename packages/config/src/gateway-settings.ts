@@ -30,6 +30,13 @@ export const gatewaySettings: SettingTable = tableOf({
               kind: { type: "choice", choices: ["server", "caller"] },
               default: null,
             },
+            {
+              key: "mode",
+              description:
+                "record passes calls on as they are; guard also sends a rebuilt request once where the provider refuses the size or the history.",
+              kind: { type: "choice", choices: ["record", "guard"] },
+              default: "record",
+            },
             { key: "apiKeyEnv", description: "The variable with our key.", kind: text, default: null },
             {
               key: "sharedResources",

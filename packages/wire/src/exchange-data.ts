@@ -18,10 +18,14 @@ export interface ExchangeData {
   readonly attempt: number;
   readonly outcome: string;
   readonly requestSha256?: string;
+  /** Of a request that was sent in place of another one: the hash of that. */
+  readonly rebuiltFrom?: string;
   /** Up to where the log was known to whoever wrote the frame: forms of later records do not count in it. */
   readonly knownSeq: number;
   /** Forms that the request was the first to show, by message. */
   readonly forms?: Readonly<Record<string, FormText>>;
+  /** Messages whose text the exchange holds itself. */
+  readonly copies?: readonly string[];
   readonly frame: readonly FrameEntry[];
   /** Left out: a comma. */
   readonly separator?: string;

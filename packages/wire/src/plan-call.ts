@@ -52,6 +52,56 @@ export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): 
   return { drafts, tip, nodes, added };
 }
 
+/**
+ * Plans the frame of a request that was sent in place of another one, whose messages are those of a plan. A message that both
+ * have is named, one that was shortened is a further form of it, and what stands in place of others is written out.
+ */
+export function planRebuiltFrame(
+  log: WireLog,
+  split: SplitRequest,
+  { nodes }: CallPlan,
+  rebuilt: SplitRequest,
+): FramePlan {
+  // What stands in place of a redacted message may say what that said: nothing of the request is kept.
+  if (nodes.some((node) => node.isRedacted))
+    return { data: { knownSeq: log.lastSeq, frame: [] }, copies: [], hasRedacted: true };
+  const aligned = alignedUnits(split, rebuilt);
+  const { frame, forms } = new FrameWriter(
+    rebuilt,
+    aligned.map((index) => (index === null ? null : (nodes[index] ?? null))),
+  ).write();
+  const unchanged = new Set(
+    aligned.flatMap((index, at) => {
+      const isSame = index !== null && split.units[index]?.text === rebuilt.units[at]?.text;
+      return isSame ? [index] : [];
+    }),
+  );
+  // A summary may repeat anything of what it stands for.
+  const copied = nodes.flatMap((node, index) => (unchanged.has(index) ? [] : [node.id]));
+  const own = rebuilt.separator === "," ? {} : { separator: rebuilt.separator };
+  const stated = forms.size === 0 ? {} : { forms: Object.fromEntries(forms) };
+  return {
+    data: { knownSeq: log.lastSeq, frame, ...stated, ...own },
+    copies: [...new Set([...copied, ...forms.keys()])],
+    hasRedacted: false,
+  };
+}
+
+/** For each unit of a rebuilt request the unit that it was; null for one that stands for others. */
+function alignedUnits(split: SplitRequest, rebuilt: SplitRequest): readonly (number | null)[] {
+  const places = new Map<string, number[]>();
+  for (const [index, { text }] of split.units.entries()) places.set(text, [...(places.get(text) ?? []), index]);
+  const shift = split.units.length - rebuilt.units.length;
+  let next = 0;
+  return rebuilt.units.map(({ text }, at) => {
+    const same = places.get(text)?.find((index) => index >= next) ?? null;
+    // What was shortened is where it was, counted from the end: a summary stands before what it leaves.
+    const found = same ?? (at + shift >= next ? at + shift : null);
+    if (found !== null) next = found + 1;
+    return found;
+  });
+}
+
 /** Plans the frame of a request whose messages are those of a plan. Changes nothing of the log. */
 export function planFrame(log: WireLog, split: SplitRequest, { nodes }: CallPlan): FramePlan {
   const { frame, forms } = new FrameWriter(split, nodes).write();
@@ -83,13 +133,14 @@ function messageDrafts({ id, parent }: WireNode, drafts: readonly UnitDraft[]): 
 
 class FrameWriter {
   readonly #split: SplitRequest;
-  readonly #nodes: readonly WireNode[];
+  /** Null: a message that the log does not have, and that is written out. */
+  readonly #nodes: readonly (WireNode | null)[];
   readonly frame: FrameEntry[] = [];
   readonly forms = new Map<string, FormText>();
   #run: { first: string; last: string; count: number } | null = null;
   #literal = "";
 
-  constructor(split: SplitRequest, nodes: readonly WireNode[]) {
+  constructor(split: SplitRequest, nodes: readonly (WireNode | null)[]) {
     this.#split = split;
     this.#nodes = nodes;
   }
@@ -97,7 +148,7 @@ class FrameWriter {
   write(): this {
     const { pieces, separator } = this.#split;
     for (const [index, piece] of pieces.entries()) {
-      const isBetween = "unit" in (pieces[index - 1] ?? {}) && "unit" in (pieces[index + 1] ?? {});
+      const isBetween = this.#isUnit(pieces[index - 1]) && this.#isUnit(pieces[index + 1]);
       if ("literal" in piece) {
         if (!isBetween || piece.literal !== separator) this.#addLiteral(piece.literal);
       } else if ("part" in piece) this.#addPart(piece);
@@ -106,6 +157,11 @@ class FrameWriter {
     this.#endRun();
     this.#endLiteral();
     return this;
+  }
+
+  /** Whether a piece is a message that the log has. */
+  #isUnit(piece: RequestPiece | undefined): boolean {
+    return piece !== undefined && "unit" in piece && this.#nodes[piece.unit] !== null;
   }
 
   /** An empty text between two messages is one too: it says that no separator stands there. */
@@ -124,6 +180,7 @@ class FrameWriter {
     const node = this.#nodes[index];
     const text = this.#split.units[index]?.text;
     if (node === undefined || text === undefined) throw new RangeError("A request has no such message.");
+    if (node === null) return this.#addLiteral(text);
     this.#endLiteral();
     // What was redacted must not come back as the form of a later request.
     if (node.isRedacted) return this.#addRedacted(node);

@@ -22,10 +22,15 @@ export type RequestPiece = { readonly literal: string } | { readonly part: Reque
 /** The body of a request, cut at its messages. */
 export interface SplitRequest {
   readonly api: WireApi;
+  readonly text: string;
+  /** Messages of the system at the beginning of the list, as they came. */
+  readonly systemParts: readonly string[];
   readonly pieces: readonly RequestPiece[];
   readonly units: readonly RequestUnit[];
   /** What stands between two units, unless the pieces say otherwise. */
   readonly separator: string;
+  /** A text stands in place of the list of messages. */
+  readonly isPlain: boolean;
   /** A member of the body beside its messages; undefined without one. */
   member(name: string): unknown;
   /** The text of a member's value; null without one. */
@@ -85,6 +90,7 @@ class Splitter {
   readonly #gaps = new Map<string, number>();
   readonly #system: RequestPart[] = [];
   #done = 0;
+  #isPlain = false;
 
   constructor(text: string, api: WireApi) {
     this.#text = text;
@@ -101,6 +107,7 @@ class Splitter {
   /** A text in place of a list: one message of the user. */
   takePlain(span: Span): void {
     const value = JSON.parse(this.#text.slice(span.from, span.to)) as string;
+    this.#isPlain = true;
     this.#unit(span, () => [{ role: "user", content: value }]);
   }
 
@@ -177,9 +184,12 @@ class Splitter {
     const [separator = ","] = [...this.#gaps].toSorted(([, one], [, other]) => other - one)[0] ?? [];
     return {
       api: this.#api,
+      text: this.#text,
+      systemParts: this.#system.map((part) => part.text),
       pieces: this.#pieces,
       units: this.#units,
       separator,
+      isPlain: this.#isPlain,
       names,
       memberText: textOf,
       member: (name) => {

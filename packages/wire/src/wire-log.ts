@@ -102,13 +102,15 @@ export class WireLog {
       if (typeof entry === "object" && "id" in entry) this.#nodes.get(entry.id)?.use(entry.form);
     const used = data.frame.filter((entry) => typeof entry === "object" && "part" in entry).map(({ part }) => part);
     this.tools = data.toolsHash ?? used.find((hash) => this.parts.nameOf(hash) === "tools") ?? null;
-    if (data.requestSha256 !== undefined)
-      this.#calls.set(data.requestSha256, { callId: data.callId, attempt: data.attempt, outcome: data.outcome });
+    const sha256 = data.rebuiltFrom ?? data.requestSha256;
+    if (sha256 !== undefined)
+      this.#calls.set(sha256, { callId: data.callId, attempt: data.attempt, outcome: data.outcome });
     const reply = data.replyId === undefined ? undefined : this.#nodes.get(data.replyId);
     if (data.responseId !== undefined && reply !== undefined) this.#replies.set(data.responseId, reply);
   }
 
-  #repeatsRedacted({ forms = {}, frame, errorBody, unknownEvents }: ExchangeData): boolean {
+  #repeatsRedacted({ forms = {}, copies = [], frame, errorBody, unknownEvents }: ExchangeData): boolean {
+    if (copies.some((of) => this.#nodes.get(of)?.isRedacted === true)) return true;
     if (Object.keys(forms).some((of) => this.#nodes.get(of)?.isRedacted === true)) return true;
     if (errorBody === undefined && unknownEvents === undefined) return false;
     const last = frame.findLast((entry) => typeof entry === "object" && !("part" in entry));
@@ -250,6 +252,16 @@ function unitId(split: SplitRequest, index: number, parent: WireNode | null): st
 export function messageIdOf(api: WireApi, parent: Pick<WireNode, "hash"> | null, drafts: readonly UnitDraft[]): string {
   const contents = drafts.map((draft) => ("message" in draft ? draft.message : draft.data));
   return `m${chainHash(parent?.hash ?? rootHash, contents, api)}`;
+}
+
+/** The ids that the messages of a request have where it begins a conversation. */
+export function chainIds(split: SplitRequest): readonly string[] {
+  let parent: { readonly hash: string } | null = null;
+  return Array.from(split.units.keys(), (index) => {
+    const id: string = messageIdOf(split.api, parent, draftsOf(split, index));
+    parent = { hash: id.slice(1) };
+    return id;
+  });
 }
 
 /** The ids that the first message of a request and the first reply in it have where the request begins a conversation. */

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import type { SettingValue } from "@throughline/core/internal";
-import type { GatewayOptions, UpstreamApi, UpstreamOptions } from "@throughline/server";
+import type { GatewayMode, GatewayOptions, UpstreamApi, UpstreamOptions } from "@throughline/server";
 import { usageError } from "../error-report.ts";
 
 interface UpstreamSetting {
   readonly api: UpstreamApi;
   readonly baseUrl?: string;
   readonly credentials?: "server" | "caller";
+  readonly mode?: GatewayMode;
   readonly apiKeyEnv?: string;
   readonly sharedResources?: boolean;
 }

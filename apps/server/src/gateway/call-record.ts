@@ -1,7 +1,18 @@
 import type { CallFacts } from "@throughline/session";
+import type { GuardChange } from "@throughline/guard";
 import type { RecordDraft } from "@throughline/core";
 import { callDrafts } from "@throughline/session/internal";
-import { type CallPlan, planFrame, type SplitRequest, type WireApi, type WireLog } from "@throughline/wire";
+import {
+  type CallPlan,
+  planFrame,
+  planRebuiltFrame,
+  type SplitRequest,
+  type WireApi,
+  type WireLog,
+} from "@throughline/wire";
+import { apiTargets } from "./api-targets.ts";
+import type { GatewayMode } from "./gateway-options.ts";
+import type { GuardAction } from "./rebuild-request.ts";
 import { throughlineDraft } from "@throughline/core/internal";
 import type { AssistantMessage } from "@throughline/core";
 
@@ -11,6 +22,7 @@ export interface EndedCall {
   readonly recordId: string;
   readonly api: WireApi;
   readonly upstream: string;
+  readonly mode: GatewayMode;
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -31,6 +43,14 @@ export interface EndedCall {
   readonly unknownEvents: readonly string[];
 }
 
+/** A second attempt of a call, whose request was made of the client's. */
+export interface RebuiltAttempt {
+  readonly call: EndedCall;
+  readonly body: Buffer;
+  readonly action: GuardAction;
+  readonly changes: readonly GuardChange[];
+}
+
 /** Where a call stands in its session. */
 export interface CallPlace {
   readonly callId: string;
@@ -42,27 +62,37 @@ export interface CallPlace {
   readonly reply: AssistantMessage | null;
 }
 
-const targets: Readonly<Record<WireApi, readonly [provider: string, target: string]>> = {
-  "anthropic-messages": ["anthropic", "anthropic"],
-  "openai-completions": ["openai", "openai"],
-  "openai-responses": ["openai", "openai-responses"],
-  ollama: ["ollama", "ollama"],
-};
+/** What the records of a call are made of. */
+export interface CallParts {
+  readonly plan: CallPlan;
+  /** The client's request. */
+  readonly split: SplitRequest;
+  readonly log: WireLog;
+  /** The request that was sent in its place. */
+  readonly rebuilt?: {
+    readonly split: SplitRequest;
+    /** The hash of the client's. */
+    readonly of: string;
+    readonly action: GuardAction;
+    readonly changes: readonly GuardChange[];
+  };
+}
 
 /** The records of a call: what it was given, and what passed. */
-export function callRecords(
-  call: EndedCall,
-  place: CallPlace,
-  plan: CallPlan,
-  split: SplitRequest,
-  log: WireLog,
-): readonly RecordDraft[] {
+export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts): readonly RecordDraft[] {
+  const { plan, log, rebuilt } = parts;
   const { recordId, errorBody, unknownEvents, requestEncoding, query, responseHeaders, ...facts } = call;
   const { compactionOf, replyId, responseId, lane, callId, attempt } = place;
   const exchangeId = exchangeIdOf(recordId);
-  const { data: frame, copies, hasRedacted } = planFrame(log, split, plan);
+  const {
+    data: frame,
+    copies,
+    hasRedacted,
+  } = rebuilt === undefined
+    ? planFrame(log, parts.split, plan)
+    : planRebuiltFrame(log, parts.split, plan, rebuilt.split);
   // Long tools are a part of the frame.
-  const tools = split.partHash("tools");
+  const tools = parts.split.partHash("tools");
   const isInFrame = frame.frame.some((entry) => typeof entry === "object" && "part" in entry && entry.part === tools);
   const toolsHash = isInFrame ? null : tools;
   // The client sends what was redacted here; what is said of it must not bring it back.
@@ -70,9 +100,9 @@ export function callRecords(
   const exchange = throughlineDraft("exchange", {
     callId,
     attempt,
-    mode: "record",
     lane,
     ...facts,
+    ...(rebuilt === undefined ? {} : { rebuiltFrom: rebuilt.of, guard: rebuilt.action }),
     ...(query === "" ? {} : { query }),
     ...(requestEncoding === null ? {} : { requestEncoding }),
     ...(Object.keys(responseHeaders).length === 0 ? {} : { responseHeaders }),
@@ -85,7 +115,7 @@ export function callRecords(
     ...frame,
     ...(copies.length === 0 ? {} : { copies }),
   });
-  const [first, ...more] = callDrafts(factsOf(call, place, plan, split, log));
+  const [first, ...more] = callDrafts(factsOf(call, place, parts));
   if (first === undefined) throw new RangeError("A call has one record at least.");
   const data = { ...(first["data"] as object), exchangeId };
   return [{ ...exchange, id: exchangeId }, { ...first, data, id: recordId }, ...more];
@@ -96,8 +126,9 @@ export function exchangeIdOf(recordId: string): string {
   return `x-${recordId}`;
 }
 
-function factsOf(call: EndedCall, place: CallPlace, plan: CallPlan, split: SplitRequest, log: WireLog): CallFacts {
-  const [provider, api] = targets[call.api];
+function factsOf(call: EndedCall, place: CallPlace, { plan, log, rebuilt, ...parts }: CallParts): CallFacts {
+  const [provider, api] = apiTargets[call.api];
+  const split = rebuilt?.split ?? parts.split;
   const model = split.member("model");
   const limit =
     split.member("max_tokens") ?? split.member("max_output_tokens") ?? split.member("max_completion_tokens");
@@ -124,7 +155,7 @@ function factsOf(call: EndedCall, place: CallPlace, plan: CallPlan, split: Split
     windowTokens: null,
     outcome: call.outcome,
     actual: usage === undefined ? null : [usage.input, usage.output, usage.cacheRead, usage.cacheWrite],
-    changes: [],
+    changes: rebuilt?.changes ?? [],
     thinkingOut: null,
     splice: null,
     cut: null,

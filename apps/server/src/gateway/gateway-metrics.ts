@@ -12,6 +12,8 @@ export interface GatewayMetrics {
   added(ms: number): void;
   tokens(upstream: string, classes: Readonly<Record<string, number>>): void;
   unrecorded(reason: string): void;
+  /** What was done to a request that was refused; `refused`: it was refused again, `failed`: it was not answered. */
+  guard(action: string): void;
   /** Bytes of calls that wait for the store. */
   spool(read: () => number): void;
 }
@@ -27,7 +29,9 @@ export function createGatewayMetrics(registry: Metrics): GatewayMetrics {
   );
   const tokens = registry.counter("throughline_gateway_tokens_total", "Tokens as providers counted them.");
   const unrecorded = registry.counter("throughline_gateway_unrecorded_total", "Calls that passed without a record.");
+  const guarded = registry.counter("throughline_gateway_guard_total", "Requests that were rebuilt, by what was done.");
   return {
+    guard: (action) => guarded({ action }),
     call: (labels) => calls(labels),
     added: (ms) => added({}, ms / 1000),
     tokens: (upstream, classes) => {

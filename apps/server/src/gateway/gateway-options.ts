@@ -3,6 +3,12 @@ import { ThroughlineError } from "@throughline/core";
 /** Whose API an upstream speaks. */
 export type UpstreamApi = "anthropic" | "openai" | "ollama";
 
+/**
+ * What is done with a call. `record`: the same bytes go to the provider. `guard`: they do, and where the provider refuses their
+ * size or their history, one rebuilt request follows.
+ */
+export type GatewayMode = "record" | "guard";
+
 /** A provider that requests are passed to. */
 export interface UpstreamOptions {
   /**
@@ -13,6 +19,8 @@ export interface UpstreamOptions {
   readonly api: UpstreamApi;
   /** `server`: the client sends our token, and the provider gets `apiKey`. `caller`: the client sends its own key. @default "caller" */
   readonly credentials?: "server" | "caller";
+  /** What is done with its calls. @default "record" */
+  readonly mode?: GatewayMode;
   /** With `server` credentials. @default none is sent */
   readonly apiKey?: string;
   /** With `server` credentials: files, batches and stored responses of the account may be reached by every token. @default false */
@@ -43,6 +51,7 @@ export interface Upstream {
   readonly basePath: string;
   readonly api: UpstreamApi;
   readonly credentials: "server" | "caller";
+  readonly mode: GatewayMode;
   readonly apiKey: string | null;
   readonly sharedResources: boolean;
 }
@@ -59,7 +68,7 @@ const takenNames: ReadonlySet<string> = new Set(["api", "inspect", "metrics", "h
 export function upstreamsOf({ upstreams }: GatewayOptions): ReadonlyMap<string, Upstream> {
   return new Map(
     Object.entries(upstreams).map(([name, options]) => {
-      const { api, credentials = "caller", apiKey = null, sharedResources = false } = options;
+      const { api, credentials = "caller", mode = "record", apiKey = null, sharedResources = false } = options;
       const url = URL.parse(options.baseUrl ?? ownUrls[api]);
       if (!nameForm.test(name) || takenNames.has(name))
         throw invalid(
@@ -78,7 +87,7 @@ export function upstreamsOf({ upstreams }: GatewayOptions): ReadonlyMap<string, 
           `gateway.upstreams.${name}.baseUrl`,
         );
       const basePath = url.pathname.replace(/\/$/, "");
-      return [name, { name, url, basePath, api, credentials, apiKey, sharedResources }];
+      return [name, { name, url, basePath, api, credentials, mode, apiKey, sharedResources }];
     }),
   );
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { refused } from "@throughline/core/store";
 import { bodyText, hasRepeatedNames, splitRequest, type SplitRequest, type WireApi } from "@throughline/wire";
 import { reservedNamespaces, type TokenInfo } from "../security/token-store.ts";
-import type { Upstream } from "./gateway-options.ts";
+import type { GatewayMode, Upstream } from "./gateway-options.ts";
 import type { PathRule } from "./gateway-path.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 
@@ -25,6 +25,21 @@ export function assertGatewayScope(upstream: Upstream, rule: PathRule, token: To
   if (upstream.credentials === "caller") return;
   if (rule.does === "refuse" || (rule.does === "share" && !upstream.sharedResources))
     throw refused("ROUTE_NOT_FOUND", "The gateway does not pass this path on with a key of its own.");
+}
+
+const modes: ReadonlySet<unknown> = new Set<GatewayMode>(["record", "guard"]);
+
+/**
+ * What is done with a call: what the upstream says, or the header `throughline-mode` of a token that may write.
+ * @throws {ThroughlineError} FORBIDDEN, INPUT_INVALID
+ */
+export function modeOf({ mode }: Upstream, { scopes }: TokenInfo, { headers }: IncomingMessage): GatewayMode {
+  const asked = headers["throughline-mode"];
+  if (asked === undefined || asked === mode) return mode;
+  if (!modes.has(asked))
+    throw refused("INPUT_INVALID", `throughline-mode must be one of ${[...modes].join(", ")}.`, { received: asked });
+  if (scopes.includes("write")) return asked as GatewayMode;
+  throw refused("FORBIDDEN", 'A token without the scope "write" cannot choose the mode.', { needs: "write" });
 }
 
 /** Whose sessions a token's calls become. @throws {ThroughlineError} FORBIDDEN */

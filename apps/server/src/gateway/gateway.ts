@@ -1,32 +1,24 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { type Clock, hasErrorCode, type SessionRef, type SessionStore } from "@throughline/core";
+import { type Clock, hasErrorCode, type SessionRef, type SessionStore, type Summarizer } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
+import type { TokenEstimator } from "@throughline/tokens";
 import { readBody } from "../http/read-body.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import { AnswerCopy } from "./answer-copy.ts";
-import {
-  answerOf,
-  type Came,
-  copyOf,
-  errorOf,
-  fitting,
-  keptQuery,
-  outcomeOf,
-  replyOf,
-  type SentCall,
-} from "./call-facts.ts";
-import type { EndedCall } from "./call-record.ts";
+import { type Came, copyOf, keptQuery, type SentCall } from "./call-facts.ts";
 import { sessionOfHeader } from "./choose-session.ts";
+import { readGuardedCall } from "./ended-call.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type GatewayOptions, spoolOf, type Upstream } from "./gateway-options.ts";
 import { isUnsafePath, ruleOf } from "./gateway-path.ts";
-import { assertGatewayScope, assertOwnIds, scopeOf, tokenText } from "./gateway-rights.ts";
+import { assertGatewayScope, assertOwnIds, modeOf, scopeOf, tokenText } from "./gateway-rights.ts";
+import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard.ts";
 import { writeProviderError } from "./provider-error.ts";
-import { keptHeaders, requestHeaders, responseHeaders } from "./raw-headers.ts";
+import { keptHeaders, requestHeaders, responseHeaders, withoutHeader } from "./raw-headers.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
@@ -64,6 +56,9 @@ export interface GatewayParts {
   readonly clock: Clock;
   readonly log: ServerLog;
   readonly metrics: Metrics;
+  readonly estimator: TokenEstimator;
+  /** Who writes summaries of what does not fit, asked in this order. */
+  readonly summarizers: readonly Summarizer[];
 }
 
 /** The largest body of a request. */
@@ -80,13 +75,14 @@ const pruneEveryMs = 3_600_000;
 
 export async function createGateway(
   options: GatewayOptions,
-  { upstreams, store, clock, log, metrics: registry }: GatewayParts,
+  { upstreams, store, clock, log, metrics: registry, estimator, summarizers }: GatewayParts,
 ): Promise<Gateway> {
   const spool = spoolOf(options);
   const isRefusing = options.onStoreDown === "refuse";
   const connections = createUpstreamConnections(options.proxyVariables);
   const metrics = createGatewayMetrics(registry);
   const recorder = new Recorder({ store, clock });
+  const guard = new Guard({ clock, log, metrics, estimator, summarizers });
   const keeper = await createCallKeeper({ clock, recorder, metrics, log, spool });
   const prune = (): void => {
     recorder.lookup
@@ -122,6 +118,7 @@ export async function createGateway(
     assertGatewayScope(upstream, rule, token);
     const scope = scopeOf(token, request);
     const mayWrite = token.scopes.includes("write");
+    const mode = rule.does === "record" ? modeOf(upstream, token, request) : "record";
     sessionOfHeader(request.headers["throughline-session"], scope, mayWrite);
     const body = await readBody(request, { bodyBytes, bodyMs: uploadMs, jsonLevels: 0 }, false);
     const beganMs = monotonicMs();
@@ -138,14 +135,16 @@ export async function createGateway(
     const headers = requestHeaders(request, isOwnCredential);
     if (isOwnCredential) headers.push(...credentialOf(upstream));
     const sentMs = monotonicMs();
-    const send = (): Promise<IncomingMessage> => {
-      const answered = connections.send(upstream, { method, target, headers, body }, gone.signal);
+    const send = (own: Buffer | null = null): Promise<IncomingMessage> => {
+      const sending = own === null ? headers : withoutHeader(headers, "content-encoding");
+      const answered = connections.send(upstream, { method, target, headers: sending, body: own ?? body }, gone.signal);
       // It is awaited below; until then nobody hears of a failure.
       answered.catch(() => {});
       return answered;
     };
-    // The upstream is not kept waiting for what is stored, unless nothing may pass without it.
-    const early = isRefusing ? null : send();
+    // The upstream is not kept waiting for what is stored, unless nothing may pass without it, or the request may be cut there.
+    const isLooked = mode === "guard" && upstream.api === "ollama";
+    const early = isRefusing || isLooked ? null : send();
     const recordId = `call-${randomBytes(15).toString("base64url")}`;
     const copied = await copyOf(api, body, encoding);
     const sent: SentCall | null =
@@ -155,6 +154,7 @@ export async function createGateway(
             ...copied.read,
             recordId,
             upstream: upstream.name,
+            mode,
             method,
             path,
             query: keptQuery(target),
@@ -179,25 +179,47 @@ export async function createGateway(
           };
     if (isRefusing && call?.open != null) await assertBegun(clock, call.open);
     if (api !== null && call === null) metrics.unrecorded("unreadable");
-    let outgoing: IncomingMessage;
+    let passed: PassedCall;
     try {
-      outgoing = await (early ?? send());
+      passed =
+        mode === "guard" && sent !== null
+          ? await guard.pass({
+              upstream,
+              sent,
+              send: (own) => (own === null ? (early ?? send()) : send(own)),
+              ask: (asked, askedTarget, text) =>
+                connections.send(
+                  upstream,
+                  { method: asked, target: askedTarget, headers, body: Buffer.from(text) },
+                  gone.signal,
+                ),
+              signal: gone.signal,
+            })
+          : await passUnchanged(early ?? send());
     } catch (error) {
       if (call !== null) void keep(storeCall(call, { error }));
       if (hasErrorCode(error, "ABORTED")) return void response.destroy();
       throw error;
     }
+    const { peeked, rebuilt } = passed;
+    const outgoing = peeked.answer;
     const firstByteMs = clock.nowMs();
     const headMs = monotonicMs();
     const session = call?.open == null ? null : await nameOf(clock, call.open);
     const addedMs = monotonicMs() - headMs + sentMs - beganMs;
-    writeHead(response, outgoing, { session, call: call === null ? null : recordId, addedMs });
+    writeHead(response, outgoing, {
+      session,
+      call: call === null ? null : recordId,
+      guard: rebuilt,
+      addedMs,
+    });
     metrics.added(addedMs);
     const copy = new AnswerCopy();
     let kept: Promise<boolean> | null = null;
     const store = (end: RelayEnd): Promise<boolean> =>
-      (kept ??= call === null ? Promise.resolve(true) : keep(storeCall(call, { outgoing, copy, end, firstByteMs })));
-    const end = await relayBody(outgoing, response, {
+      (kept ??=
+        call === null ? Promise.resolve(true) : keep(storeCall(call, { outgoing, copy, end, firstByteMs }, rebuilt)));
+    const end = await relayBody(peeked, response, {
       onChunk: (chunk) => {
         if (call !== null) copy.take(chunk);
       },
@@ -208,32 +230,21 @@ export async function createGateway(
   };
 
   /** Stores what came of a call, and counts it. */
-  async function storeCall({ sent, ...rest }: RecordedCall, came: Came): Promise<boolean> {
-    const { split, ...facts } = sent;
-    const answer = answerOf(came);
-    const isError = answer.status < 200 || answer.status >= 300;
-    const text = "copy" in came ? await came.copy.text(came.outgoing.headers["content-encoding"]) : null;
-    const said =
-      text === null || isError || !("copy" in came)
-        ? null
-        : { type: came.outgoing.headers["content-type"] ?? "", text };
-    const reply = said === null ? null : replyOf(split, said);
-    const outcome = outcomeOf(came, isError, reply);
-    metrics.call({ upstream: facts.upstream, api: facts.api, mode: "record", outcome });
-    const { usage } = reply?.draft?.message ?? {};
+  async function storeCall(
+    { sent, ...rest }: RecordedCall,
+    came: Came,
+    rebuilt: RebuiltCall | null = null,
+  ): Promise<boolean> {
+    const ended = await readGuardedCall(sent, came, rebuilt, clock);
+    const { upstream, api, mode } = sent;
+    for (const { outcome } of [ended.call, ...(ended.rebuilt === null ? [] : [ended.rebuilt.call])])
+      metrics.call({ upstream, api, mode, outcome });
+    const { usage } = ended.read?.draft?.message ?? {};
     if (usage !== undefined) {
       const { input, output, cacheRead, cacheWrite } = usage;
-      metrics.tokens(facts.upstream, { input, output, cacheRead, cacheWrite });
+      metrics.tokens(upstream, { input, output, cacheRead, cacheWrite });
     }
-    const ended: EndedCall = {
-      ...facts,
-      ...answer,
-      outcome,
-      endedMs: clock.nowMs(),
-      errorBody: errorOf(came, isError ? text : (reply?.error ?? null)),
-      unknownEvents: fitting(reply?.unknown ?? []),
-    };
-    return keeper.keep({ ...rest, call: ended, read: reply, reply: said });
+    return keeper.keep({ ...rest, ...ended });
   }
 
   return {
@@ -314,18 +325,24 @@ function credentialOf({ api, apiKey }: Upstream): readonly string[] {
   return api === "anthropic" ? ["x-api-key", apiKey] : ["authorization", `Bearer ${apiKey}`];
 }
 
+/** What the answer to a call says of it. */
+interface AddedHeaders {
+  readonly session: string | null;
+  readonly call: string | null;
+  readonly guard: RebuiltCall | null;
+  readonly addedMs: number;
+}
+
 function writeHead(
   response: ServerResponse,
   answer: IncomingMessage,
-  {
-    session,
-    call,
-    addedMs,
-  }: { readonly session: string | null; readonly call: string | null; readonly addedMs: number },
+  { session, call, guard, addedMs }: AddedHeaders,
 ): void {
   const headers = responseHeaders(answer);
   if (session !== null) headers.push("throughline-session", session);
   if (call !== null) headers.push("throughline-call", call);
+  if (guard !== null)
+    headers.push("throughline-guard", `${guard.action}; call=${guard.recordId}${guard.isAnswer ? "" : "; refused"}`);
   headers.push("server-timing", `throughline;dur=${addedMs.toFixed(2)}`);
   // The provider's own date stands among the headers.
   response.sendDate = false;

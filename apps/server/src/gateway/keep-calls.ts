@@ -94,7 +94,7 @@ export async function createCallKeeper({
     },
     async keep(call) {
       if (call.open === null) return spooled(call, null);
-      const stored = call.open.end(call.call, call.read).then(() => true);
+      const stored = call.open.end(call.call, call.read, call.rebuilt).then(() => true);
       stored.catch(() => {});
       try {
         if (await (spool === null ? stored : within(clock, stored, spoolAfterMs))) return true;
@@ -110,12 +110,12 @@ export async function createCallKeeper({
 
 async function recordSpooled(
   recorder: Recorder,
-  { scope, headers, mayWrite, call, body, reply }: SpooledCall,
+  { scope, headers, mayWrite, call, body, reply, rebuilt }: SpooledCall,
 ): Promise<void> {
   const text = bodyText(body);
   const split = text === null ? null : splitRequest(call.api, text);
   if (split === null) throw new RangeError("The spooled request has no messages.");
   const { requestSha256, recordId } = call;
   const open = recorder.open({ scope, headers, split, requestSha256, mayWrite }, recordId);
-  await open.end(call, reply === null ? null : replyOf(split, reply));
+  await open.end(call, reply === null ? null : replyOf(split, reply), rebuilt);
 }

@@ -69,6 +69,11 @@ export function requestHeaders({ rawHeaders }: IncomingMessage, isOwnCredential:
   });
 }
 
+/** Headers without one of them. */
+export function withoutHeader(raw: readonly string[], dropped: string): string[] {
+  return without(raw, (name) => name === dropped);
+}
+
 /** The headers that the client gets. */
 export function responseHeaders({ rawHeaders }: IncomingMessage): string[] {
   const named = namedByConnection(rawHeaders);

@@ -3,15 +3,17 @@ import type { Clock, AssistantMessage } from "@throughline/core";
 import { KeyedQueues } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import {
+  bodyText,
   type CallPlan,
   type ChainMatch,
   planCall,
   planReply,
   type ReadReply,
   type ReplyPlan,
+  splitRequest,
   unitIds,
 } from "@throughline/wire";
-import { callRecords, type EndedCall, exchangeIdOf } from "./call-record.ts";
+import { type CallParts, callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt } from "./call-record.ts";
 import { type ChosenSession, chooseSession, type SessionRequest } from "./choose-session.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
 import { createSessionLookup, type SessionLookup } from "./session-lookup.ts";
@@ -20,8 +22,8 @@ import { createSessionLookup, type SessionLookup } from "./session-lookup.ts";
 export interface OpenCall {
   /** Resolves with the key of its session once the request is stored; rejects where it cannot be. */
   readonly session: Promise<string>;
-  /** Stores what came of it. Resolves when it is stored. */
-  end(call: EndedCall, reply: ReadReply | null): Promise<void>;
+  /** Stores what came of it. Resolves when it is stored. @param rebuilt the attempt that was made in its place */
+  end(call: EndedCall, reply: ReadReply | null, rebuilt?: RebuiltAttempt | null): Promise<void>;
 }
 
 export interface RecorderOptions {
@@ -74,7 +76,7 @@ export class Recorder {
     session.catch(() => {});
     return {
       session,
-      end: (call, reply) => this.#end(request, begun, call, reply),
+      end: (call, reply, rebuilt = null) => this.#end(request, begun, { call, reply, rebuilt }),
     };
   }
 
@@ -106,12 +108,7 @@ export class Recorder {
     return session;
   }
 
-  async #end(
-    request: SessionRequest,
-    begun: Promise<BegunCall>,
-    call: EndedCall,
-    reply: ReadReply | null,
-  ): Promise<void> {
+  async #end(request: SessionRequest, begun: Promise<BegunCall>, { call, reply, rebuilt }: CallEnd): Promise<void> {
     let known: BegunCall;
     try {
       known = await begun;
@@ -121,6 +118,7 @@ export class Recorder {
     }
     const { chosen, callId, attempt, runningKey } = known;
     const { ref, lane, compactionOf } = chosen;
+    const sentAgain = rebuilt === null ? null : rebuiltParts(call, rebuilt);
     const running = this.#running.get(runningKey);
     try {
       await this.#queues.run(JSON.stringify([request.scope.namespace, ref.key]), async () => {
@@ -132,17 +130,22 @@ export class Recorder {
           const draft = reply?.draft ?? null;
           planned = draft === null ? null : planReply(log, call.api, plan.tip, draft);
           const message = (draft?.message ?? null) as (AssistantMessage & { readonly responseId?: string }) | null;
-          const place = {
-            callId,
-            attempt,
-            lane,
-            compactionOf,
+          const unanswered = { callId, attempt, lane, compactionOf, replyId: null, responseId: null, reply: null };
+          const answered = {
+            ...unanswered,
             replyId: planned?.node.id ?? null,
             responseId: message?.responseId ?? null,
             reply: message,
           };
           const said = planned?.draft ?? null;
-          return [...(said === null ? [] : [said]), ...callRecords(call, place, plan, request.split, log)];
+          const parts = { plan, split: request.split, log };
+          return [
+            ...(said === null ? [] : [said]),
+            ...callRecords(call, sentAgain === null ? answered : unanswered, parts),
+            ...(sentAgain === null || rebuilt === null
+              ? []
+              : callRecords(rebuilt.call, { ...answered, attempt: attempt + 1 }, { ...parts, rebuilt: sentAgain })),
+          ];
         });
         await this.#noteReply(request, known, planned, reply);
       });
@@ -216,6 +219,20 @@ function firstBatch(drafts: readonly RecordDraft[]): readonly RecordDraft[] {
     bytes += JSON.stringify(draft).length;
   }
   return drafts;
+}
+
+/** What came of a call. */
+interface CallEnd {
+  readonly call: EndedCall;
+  readonly reply: ReadReply | null;
+  readonly rebuilt: RebuiltAttempt | null;
+}
+
+function rebuiltParts(call: EndedCall, { body, action, changes }: RebuiltAttempt): NonNullable<CallParts["rebuilt"]> {
+  const text = bodyText(body);
+  const split = text === null ? null : splitRequest(call.api, text);
+  if (split === null) throw new RangeError("The rebuilt request has no messages.");
+  return { split, of: call.requestSha256, action, changes };
 }
 
 interface BegunCall {

@@ -8,6 +8,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { refused } from "@throughline/core/store";
 import type { GatewayOptions, Upstream } from "./gateway-options.ts";
+import type { PeekedAnswer } from "./peek-answer.ts";
 
 /** Connections to upstreams, which are kept open between requests. */
 export interface UpstreamConnections {
@@ -94,7 +95,7 @@ const mostHeld = 1024 * 1024;
 
 /** Passes the body of an answer on, each chunk as it comes and no faster than the client takes it. */
 export function relayBody(
-  answer: IncomingMessage,
+  { answer, chunks, state }: PeekedAnswer,
   response: ServerResponse,
   { onChunk, hold }: RelayOptions,
 ): Promise<RelayEnd> {
@@ -111,16 +112,15 @@ export function relayBody(
       for (const chunk of held) response.write(chunk);
       held = [];
     };
-    answer.on("data", (chunk: Buffer) => {
+    const pass = (chunk: Buffer): void => {
       if (hold !== null && (hold.isLast(chunk) || held.length > 0) && heldBytes <= mostHeld) {
         held.push(chunk);
         heldBytes += chunk.length;
         if (heldBytes > mostHeld) release();
       } else if (!response.write(chunk)) answer.pause();
       onChunk(chunk);
-    });
-    response.on("drain", () => answer.resume());
-    answer.on("end", () => {
+    };
+    const finishWhole = (): void => {
       const finish = (isKept: boolean): void => {
         if (!isKept) response.destroy();
         else {
@@ -131,17 +131,29 @@ export function relayBody(
       };
       if (hold === null) finish(true);
       else void hold.until().then(finish);
-    });
+    };
     // The length was a lie, or the connection broke: the client sees a broken answer as it would without us.
-    answer.on("error", () => {
+    const breakOff = (): void => {
+      const isGone = response.destroyed;
       response.destroy();
-      end("cut");
-    });
-    response.on("close", () => {
+      end(isGone ? "aborted" : "cut");
+    };
+    const abort = (): void => {
       if (isOver) return;
       end(answer.complete ? "whole" : "aborted");
       answer.destroy();
-    });
+    };
+    response.on("drain", () => answer.resume());
+    response.on("close", abort);
     response.on("error", () => {});
+    for (const chunk of chunks) pass(chunk);
+    // It may have broken since it was looked at.
+    if (state === "broken" || (state === "open" && answer.destroyed)) return breakOff();
+    if (response.destroyed) return abort();
+    if (state === "ended") return finishWhole();
+    answer.on("data", pass);
+    answer.on("end", finishWhole);
+    answer.on("error", breakOff);
+    answer.resume();
   });
 }

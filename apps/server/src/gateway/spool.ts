@@ -4,7 +4,7 @@ import type { Clock } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { IncomingHttpHeaders } from "node:http";
 import type { AnswerText } from "./call-facts.ts";
-import type { EndedCall } from "./call-record.ts";
+import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 
 /** A call that has ended and waits for the store, with all that its record is made of. */
@@ -18,6 +18,8 @@ export interface SpooledCall {
   readonly body: Buffer;
   /** The answer, as far as a reply is read from it; null: it is none. */
   readonly reply: AnswerText | null;
+  /** The attempt that was made in its place. */
+  readonly rebuilt: RebuiltAttempt | null;
 }
 
 export interface SpoolOptions {
@@ -181,22 +183,38 @@ export class Spool {
   }
 }
 
-/** A line of JSON, the body, the text of the answer. */
-function bytesOf({ body, reply, ...facts }: SpooledCall): Buffer {
-  const head = { v: 1, ...facts, bodyBytes: body.length, replyType: reply?.type ?? null };
-  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body, Buffer.from(reply?.text ?? "")]);
+/** A line of JSON, the body, that of the second attempt, the text of the answer. */
+function bytesOf({ body, reply, rebuilt, ...facts }: SpooledCall): Buffer {
+  const { body: second = Buffer.alloc(0), ...again } = rebuilt ?? {};
+  const sizes = { bodyBytes: body.length, secondBytes: second.length, replyType: reply?.type ?? null };
+  const head = { v: 1, ...facts, ...sizes, rebuilt: rebuilt === null ? null : again };
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body, second, Buffer.from(reply?.text ?? "")]);
+}
+
+interface FileHead extends Omit<SpooledCall, "body" | "reply" | "rebuilt"> {
+  readonly v: unknown;
+  readonly bodyBytes: number;
+  /** Absent in files of versions that made no second attempt. */
+  readonly secondBytes?: number;
+  readonly replyType: string | null;
+  readonly rebuilt?: Omit<RebuiltAttempt, "body"> | null;
 }
 
 /** @throws {RangeError} for a file that is not whole */
 function callOf(bytes: Buffer): SpooledCall {
   const end = bytes.indexOf(0x0a);
   if (end === -1) throw new RangeError("The file has no head.");
-  const { v, bodyBytes, replyType, ...facts } = JSON.parse(bytes.toString("utf8", 0, end)) as Omit<
-    SpooledCall,
-    "body" | "reply"
-  > & { readonly v: unknown; readonly bodyBytes: number; readonly replyType: string | null };
+  const head = JSON.parse(bytes.toString("utf8", 0, end)) as FileHead;
+  const { v, bodyBytes, secondBytes = 0, replyType, rebuilt = null, ...facts } = head;
   const body = bytes.subarray(end + 1, end + 1 + bodyBytes);
-  if (v !== 1 || body.length !== bodyBytes) throw new RangeError("The file is not whole, or of another version.");
-  const text = bytes.toString("utf8", end + 1 + bodyBytes);
-  return { ...facts, body, reply: replyType === null ? null : { type: replyType, text } };
+  const second = bytes.subarray(end + 1 + bodyBytes, end + 1 + bodyBytes + secondBytes);
+  if (v !== 1 || body.length !== bodyBytes || second.length !== secondBytes)
+    throw new RangeError("The file is not whole, or of another version.");
+  const text = bytes.toString("utf8", end + 1 + bodyBytes + secondBytes);
+  return {
+    ...facts,
+    body,
+    reply: replyType === null ? null : { type: replyType, text },
+    rebuilt: rebuilt === null ? null : { ...rebuilt, body: second },
+  };
 }

@@ -1,0 +1,18 @@
+import { type HistoryTarget, historyTargets, type TargetName } from "@throughline/history";
+import type { WireApi } from "@throughline/wire";
+
+/** Who offers the models of an API, and the name of its messages, as records have them. */
+export const apiTargets: Readonly<Record<WireApi, readonly [provider: string, target: TargetName]>> = {
+  "anthropic-messages": ["anthropic", "anthropic"],
+  "openai-completions": ["openai", "openai"],
+  "openai-responses": ["openai", "openai-responses"],
+  ollama: ["ollama", "ollama"],
+};
+
+/** How histories are made for an API. */
+export function historyTargetOf(api: WireApi): HistoryTarget {
+  const [, name] = apiTargets[api];
+  const target = historyTargets.get(name);
+  if (target === undefined) throw new RangeError(`There is no target ${name}.`);
+  return target;
+}

@@ -1,0 +1,71 @@
+import type { Clock } from "@throughline/core";
+import type { ReadReply } from "@throughline/wire";
+import {
+  answerOf,
+  type AnswerText,
+  type Came,
+  errorOf,
+  fitting,
+  outcomeOf,
+  replyOf,
+  type SentCall,
+} from "./call-facts.ts";
+import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
+import type { RebuiltCall } from "./guard.ts";
+
+/** A call that has ended: its facts, and the reply in it. */
+interface ReadCall {
+  readonly call: EndedCall;
+  readonly read: ReadReply | null;
+  /** What the reply is read from; null: there is none. */
+  readonly reply: AnswerText | null;
+}
+
+/** A call that has ended, with the attempt that was made in its place. */
+export interface ReadCalls extends ReadCall {
+  readonly rebuilt: RebuiltAttempt | null;
+}
+
+/** Reads what came of a call. */
+export async function readCall({ split, ...facts }: SentCall, came: Came, clock: Clock): Promise<ReadCall> {
+  const answer = answerOf(came);
+  const isError = answer.status < 200 || answer.status >= 300;
+  const text = "copy" in came ? await came.copy.text(came.outgoing.headers["content-encoding"]) : null;
+  const reply =
+    text === null || isError || !("copy" in came) ? null : { type: came.outgoing.headers["content-type"] ?? "", text };
+  const read = reply === null ? null : replyOf(split, reply);
+  const call: EndedCall = {
+    ...facts,
+    ...answer,
+    outcome: outcomeOf(came, isError, read),
+    endedMs: clock.nowMs(),
+    errorBody: errorOf(came, isError ? text : (read?.error ?? null)),
+    unknownEvents: fitting(read?.unknown ?? []),
+  };
+  return { call, read, reply };
+}
+
+/** Reads what came of a call whose request was sent once more, rebuilt. The reply is that of the attempt that the client heard. */
+export async function readGuardedCall(
+  sent: SentCall,
+  came: Came,
+  rebuilt: RebuiltCall | null,
+  clock: Clock,
+): Promise<ReadCalls> {
+  if (rebuilt === null) return { ...(await readCall(sent, came, clock)), rebuilt: null };
+  const { recordId, action, changes, split, body, requestSha256, startedMs, isAnswer, other } = rebuilt;
+  const again = {
+    ...sent,
+    split,
+    recordId,
+    requestSha256,
+    requestBytes: body.length,
+    requestEncoding: null,
+    startedMs,
+  };
+  const first = await readCall(sent, isAnswer ? other : came, clock);
+  const second = await readCall(again, isAnswer ? came : other, clock);
+  const heard = isAnswer ? second : first;
+  const call = { ...first.call, outcome: action === "repaired" ? first.call.outcome : "overflowed" } as const;
+  return { call, read: heard.read, reply: heard.reply, rebuilt: { call: second.call, body, action, changes } };
+}

@@ -1,0 +1,280 @@
+import type { RecordDraft, StoredRecord, Summarizer } from "@throughline/core";
+import { hasErrorCode } from "@throughline/core";
+import { type Fields, isFields } from "@throughline/core/internal";
+import {
+  classifyOverflow,
+  compactInFlight,
+  guardCall,
+  type GuardChange,
+  type GuardedRequest,
+} from "@throughline/guard";
+import { buildContext } from "@throughline/history";
+import type { TokenEstimator } from "@throughline/tokens";
+import { messageDrafts, requestMessages, type SplitRequest, withMember } from "@throughline/wire";
+import { apiTargets, historyTargetOf } from "./api-targets.ts";
+import type { Refusal } from "./refusal.ts";
+
+/** What was done to a request, the most that was done to it. */
+export type GuardAction = "repaired" | "truncated" | "compacted";
+
+/** A request that is sent in place of one that was refused, or that the provider would cut. */
+export interface RebuiltRequest {
+  readonly text: string;
+  readonly action: GuardAction;
+  readonly changes: readonly GuardChange[];
+}
+
+export interface RebuildParts {
+  readonly estimator: TokenEstimator;
+  /** Asked in this order for a summary of what does not fit. */
+  readonly summarizers: readonly Summarizer[];
+  readonly signal: AbortSignal;
+}
+
+/** What a request is rebuilt for. */
+export interface RebuildReason {
+  /** Null: nothing was refused, the provider would cut the request to its window without a word. */
+  readonly refusal: Refusal | null;
+  readonly windowTokens: number | null;
+  /** Records that messages are kept as, by the index of their units. */
+  readonly recordIds: readonly string[];
+}
+
+/** The members that bound an answer, by what an API calls them. */
+const limitNames: Readonly<Record<SplitRequest["api"], readonly string[]>> = {
+  "anthropic-messages": ["max_tokens"],
+  "openai-completions": ["max_completion_tokens", "max_tokens"],
+  "openai-responses": ["max_output_tokens"],
+  ollama: [],
+};
+
+/** The model of a request, as the packages name it. */
+function modelOf(split: SplitRequest): { readonly provider: string; readonly modelId: string } {
+  const model = split.member("model");
+  return { provider: apiTargets[split.api][0], modelId: typeof model === "string" ? model : "" };
+}
+
+/**
+ * Rebuilds a request so that the provider takes it: a history that is against its rules is repaired, one that is too large is
+ * made to fit. Null where neither is the reason, or nothing helps.
+ */
+export async function rebuildRequest(
+  split: SplitRequest,
+  reason: RebuildReason,
+  parts: RebuildParts,
+): Promise<RebuiltRequest | null> {
+  const { refusal } = reason;
+  const { values, unitOf, replaced } = requestMessages(split);
+  const overflow = refusal === null ? null : classifyOverflow(refusal);
+  const isTooLarge = overflow === null || (overflow.overflow && overflow.kind !== "ceiling");
+  const isInvalid = refusal !== null && !isTooLarge && refusal.status === 400;
+  if (!isTooLarge && !isInvalid) return null;
+  const repaired = repair(split, values);
+  if (isInvalid && repaired === null) return null;
+  let text = repaired === null ? split.text : replaced(repaired);
+  if (text === null) return null;
+  if (!isTooLarge) return { text, action: "repaired", changes: [] };
+  const recordIds = repaired === null ? unitOf.map((unit) => reason.recordIds[unit] ?? null) : [];
+  const fitted = await fit(split, repaired ?? values, recordIds, reason, parts);
+  if (fitted === null) return null;
+  const { request, changes, hasCompacted } = fitted;
+  text = replaced(request.messages);
+  if (text === null) return null;
+  const limit = limitNames[split.api].find((name) => split.member(name) !== undefined);
+  if (limit !== undefined && changes.some(({ what }) => what === "output-budget"))
+    text = withMember(text, limit, request.maxOutputTokens);
+  return { text, action: hasCompacted ? "compacted" : "truncated", changes };
+}
+
+/** The messages by the rules of the provider; null where they keep to them, or cannot be made to. */
+function repair({ api, ...split }: SplitRequest, values: readonly unknown[]): readonly unknown[] | null {
+  const target = historyTargetOf(api);
+  const { modelId, provider } = modelOf({ api, ...split });
+  if (target.validate(values, modelId).length === 0) return null;
+  let drafts: readonly RecordDraft[];
+  try {
+    drafts = messageDrafts(api, values, modelId);
+  } catch (error) {
+    if (hasErrorCode(error, "INPUT_INVALID")) return null;
+    throw error;
+  }
+  const types = new Set(values.flatMap(blockTypes));
+  const { messages } = target.render(buildContext(storedDrafts(drafts)), {
+    target: { provider, modelId },
+    carryBlocks: types,
+  });
+  if (messages.length === 0 || target.validate(messages, modelId).length > 0) return null;
+  return withOwnForms(messages, values);
+}
+
+function blockTypes(message: unknown): readonly string[] {
+  const content = isFields(message) ? message["content"] : null;
+  const blocks = Array.isArray(content) ? (content as readonly unknown[]).filter(isFields) : [];
+  return blocks.flatMap(({ type }) => (typeof type === "string" ? [type] : []));
+}
+
+/** Drafts as a store would give them back, one after the other. */
+function storedDrafts(drafts: readonly RecordDraft[]): readonly StoredRecord[] {
+  return drafts.map((draft, index) => {
+    const { type } = draft;
+    const named = { id: `r${index + 1}`, parentId: index === 0 ? null : `r${index}` };
+    const record = { ...draft, ...named, type, timestamp: new Date(0).toISOString() };
+    return {
+      ...named,
+      type,
+      seq: index + 1,
+      side: false,
+      tsMs: 0,
+      storedAtMs: 0,
+      bytes: 0,
+      crc: null,
+      record,
+    };
+  });
+}
+
+/** What the client wrote stays as it wrote it, with its marks of a cache, where it says the same. */
+function withOwnForms(messages: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
+  const own = values.map(plainForm);
+  let next = 0;
+  return messages.map((message) => {
+    const at = own.indexOf(plainForm(message), next);
+    if (at === -1) return message;
+    next = at + 1;
+    return values[at];
+  });
+}
+
+/** A message without what may be written in several ways. */
+function plainForm(message: unknown): string {
+  return JSON.stringify(plainValue(message));
+}
+
+function plainValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainValue);
+  if (!isFields(value)) return value;
+  const entries = Object.entries(value).filter(
+    ([name, inner]) => name !== "cache_control" && inner !== null && inner !== undefined,
+  );
+  return entries
+    .map(([name, inner]) => [
+      name,
+      name === "content" && typeof inner === "string"
+        ? [
+            [
+              ["text", inner],
+              ["type", "text"],
+            ],
+          ]
+        : plainValue(inner),
+    ])
+    .toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1));
+}
+
+interface Fitted {
+  readonly request: GuardedRequest;
+  readonly changes: readonly GuardChange[];
+  readonly hasCompacted: boolean;
+}
+
+/** Thrown into the guard once it has made the request that is sent. */
+class Made extends Error {
+  readonly request: GuardedRequest;
+
+  constructor(request: GuardedRequest) {
+    super("The request is made.");
+    this.request = request;
+  }
+}
+
+/** Applies the remedies of the guard once; null where none makes the request fit. */
+async function fit(
+  split: SplitRequest,
+  messages: readonly unknown[],
+  recordIds: readonly (string | null)[],
+  { refusal, windowTokens }: RebuildReason,
+  { estimator, summarizers, signal }: RebuildParts,
+): Promise<Fitted | null> {
+  const model = modelOf(split);
+  const changes: GuardChange[] = [];
+  let hasCompacted = false;
+  const tools = split.member("tools");
+  const limit = limitNames[split.api].map((name) => split.member(name)).find((value) => typeof value === "number");
+  try {
+    await guardCall({
+      request: {
+        messages,
+        system: systemText(split),
+        ...(Array.isArray(tools) ? { tools: tools as readonly unknown[] } : {}),
+        maxOutputTokens: typeof limit === "number" && limit >= 1 ? Math.floor(limit) : null,
+      },
+      model,
+      counter: await estimator.counterFor(model),
+      windowTokens: refusal === null ? windowTokens : null,
+      readWindow: async () => windowTokens,
+      recordIds,
+      compact: compactInFlight({
+        content: split.api === "anthropic-messages" ? "blocks" : "text",
+        summarize: ({ prompt, maxOutputTokens }) => summaryOf(summarizers, prompt, maxOutputTokens, signal),
+      }),
+      // Whatever is to be done is done before the one request that follows.
+      maxRetries: 1,
+      signal,
+      // The first call was made already.
+      call: async (request, { attempt }) => {
+        if (refusal !== null && attempt === 0) throw refusal;
+        throw new Made(request);
+      },
+      onEvent: (event) => {
+        if (event.name !== "guard.shrunk") return;
+        changes.push(...event.changes);
+        hasCompacted ||= event.remedy === "compact";
+      },
+    });
+    return null;
+  } catch (error) {
+    if (error instanceof Made) return changes.length === 0 ? null : { request: error.request, changes, hasCompacted };
+    if (hasErrorCode(error, "CONTEXT_OVERFLOW") || hasErrorCode(error, "ABORTED") || error === refusal) return null;
+    throw error;
+  }
+}
+
+/** The instructions beside the messages, as one text; those among the messages are no part of what is replaced. */
+function systemText(split: SplitRequest): string | null {
+  const own = split.systemParts.map((text) => textIn(JSON.parse(text)));
+  const member = split.api === "openai-responses" ? split.member("instructions") : split.member("system");
+  const text = [textIn(member), ...own].filter((one) => one !== "").join("\n");
+  return text === "" ? null : text;
+}
+
+function textIn(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(textIn).join("\n");
+  const fields: Fields = isFields(value) ? value : {};
+  return textIn(fields["text"] ?? fields["content"] ?? "");
+}
+
+/** @throws the last failure where nobody has written one */
+async function summaryOf(
+  summarizers: readonly Summarizer[],
+  prompt: string,
+  maxOutputTokens: number,
+  signal: AbortSignal,
+): Promise<string> {
+  // The question before the conversation is for a model; these have their own.
+  const text = prompt.slice(prompt.indexOf("\n\n") + 2).replaceAll(/^\[(user|assistant|tool result)/gm, capitalized);
+  let failure: unknown = new TypeError("nobody writes summaries");
+  for (const summarizer of summarizers)
+    try {
+      const { summary } = await summarizer.summarize({ text, previousSummary: null, maxOutputTokens, signal });
+      if (summary.trim() !== "") return summary;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      failure = error;
+    }
+  throw failure;
+}
+
+function capitalized(label: string): string {
+  return `[${label.charAt(1).toUpperCase()}${label.slice(2)}`;
+}
