@@ -15,6 +15,7 @@ export const layerTable: readonly LayerRow[] = [
   // The command line loads the server for the commands that start one.
   { layer: 5, name: "apps/cli" },
   { layer: 4, name: "apps/server" },
+  { layer: 4, name: "apps/mcp" },
   { layer: 4, name: "apps/*" },
   // The facade sees stores and providers through core's ports only, so that it runs over any of them.
   { layer: 3, name: "session", never: ["store-*", ...providers] },

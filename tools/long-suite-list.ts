@@ -350,6 +350,7 @@ export const longSuites: readonly LongSuite[] = [
       "hostile-texts",
       "kill-append",
       "large-imports",
+      "mcp",
       "sessions-apart",
     ]),
     quick: ["test/kill-append.test.ts"],

@@ -279,6 +279,7 @@ const neverInherit: ReadonlySet<string> = new Set([
   "prune",
   "serve",
   "token",
+  "mcp",
 ]);
 
 /** Only who set `session.inherit.enabled` to true has sessions imported without being asked. */

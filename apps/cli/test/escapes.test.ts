@@ -186,6 +186,12 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["serve", "--public-url", attack, "--port", "0"],
     ["serve", "--token-file", `x${attack}`, "--port", "0"],
   ],
+  mcp: [
+    ["mcp"],
+    ["mcp", "--http", attack],
+    ["mcp", "--store", `sqlite:${attack}`],
+    ["mcp", "--key-prefixes", attack, "--workspace", attack],
+  ],
   token: [
     ["token", attack],
     ["token", "create", attack, "--scopes", "read"],

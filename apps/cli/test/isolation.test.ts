@@ -40,6 +40,22 @@ interface Attempt {
 const refusals = ["SESSION_NOT_FOUND", "KEY_AGENT_MISMATCH"];
 const draft = '{"type":"note"}\n';
 
+/** An MCP client that names the other agent's session in every way there is. */
+function mcpRequests(): string {
+  const calls = [
+    ["search_sessions", { query: "zan*" }],
+    ["search_sessions", { query: "one", key: theirs }],
+    ["read_session", { key: theirs }],
+    ["read_session", { key: theirId, agent: "work" }],
+    ["list_sessions", { prefix: "agent:w" }],
+    ["read_memory", {}],
+  ] as const;
+  const requests = calls.map(([name, args]) => ({ method: "tools/call", params: { name, arguments: args } }));
+  return [{ method: "resources/list" }, ...requests]
+    .map((request, id) => `${JSON.stringify({ jsonrpc: "2.0", id, ...request })}\n`)
+    .join("");
+}
+
 /**
  * Every command, run for agent `main` with the name of agent `work`'s session. A command without a row fails the test
  * below: whoever adds one says what it shows of other agents.
@@ -121,6 +137,7 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
   stats: [{ args: [], expected: "blind" }],
   // It would serve until it is stopped: what a token of one agent reaches is tried in apps/server.
   serve: "takes no session",
+  mcp: [{ args: [], stdin: mcpRequests(), expected: "blind" }],
   token: "takes no session",
   diagnose: "takes no session",
   config: "takes no session",

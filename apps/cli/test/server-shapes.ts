@@ -2,6 +2,7 @@ import { count, kind, listOfTexts, or, text, type Shape } from "./shape-checks.t
 
 /** What `serve` and `token` print. */
 export const serverShapes: Readonly<Record<string, Shape>> = {
+  mcp: { ...kind, url: text, pid: count, store: text },
   server: { ...kind, url: text, pid: count, store: text, serverFile: text },
   token: {
     ...kind,

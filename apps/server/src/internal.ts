@@ -1,4 +1,5 @@
 // What the tools and tests of Throughline use of the server. It may change in any release and is no part of the public interface.
 export { apiDocument, apiRoutes } from "./api-routes.ts";
+export { assertHost, assertOrigin } from "./security/host-check.ts";
 export { statusOf } from "./http/problem.ts";
 export { referencePage } from "./http/reference-page.ts";

@@ -6,6 +6,7 @@ import { summarizerSettings } from "@throughline/summarizer-providers/internal";
 import { chatSettings } from "./chat-settings.ts";
 import { cliSettings } from "./cli-settings.ts";
 import { gatewaySettings } from "./gateway-settings.ts";
+import { mcpSettings } from "./mcp-settings.ts";
 import { guardSettings, inheritSettings, storeSettings, turnSettings } from "./session-tables.ts";
 import { serverSettings } from "./server-settings.ts";
 import { tableOf, type SettingTable } from "./setting-definition.ts";
@@ -25,4 +26,5 @@ export const settingTables: readonly SettingTable[] = [
   tableOf(policySettings),
   serverSettings,
   gatewaySettings,
+  mcpSettings,
 ];

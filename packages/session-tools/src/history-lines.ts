@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { StoredRecord } from "@throughline/core";
 import { searchText } from "@throughline/core/store";
+import { quotedText, roleText } from "./plain-text.ts";
 
 export interface HistoryLimits {
   /** Of all that one call shows. */
@@ -45,10 +46,8 @@ export function fitting(lines: readonly HistoryLine[], totalBytes: number): read
   return kept.toReversed();
 }
 
+/** A record's place and role on one line, its text as a quotation below. No text in it can pose as another line. */
 export function lineText({ seq, role, text, cut }: HistoryLine): string {
-  const quoted = text
-    .split("\n")
-    .map((part) => `  | ${part.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, " ")}`)
-    .join("\n");
-  return `#${seq} ${role}\n${quoted}${cut === 0 ? "" : `\n  [${cut} more characters]`}`;
+  const rest = cut === 0 ? "" : `\n  [${cut} more characters]`;
+  return `#${seq} ${roleText(role)}\n${quotedText(text)}${rest}`;
 }

@@ -1,5 +1,6 @@
 // What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
 export type { EstimateSource } from "./context-estimate.ts";
+export { countByCharacterKind } from "./heuristic-count.ts";
 export type { VocabularyName } from "./load-vocabulary.ts";
 export type { Countable } from "./message-parts.ts";
 export { modelProfile } from "./model-profile.ts";

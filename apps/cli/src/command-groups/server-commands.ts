@@ -1,7 +1,7 @@
 import type { CommandDefinition } from "../command.ts";
 import { parseAge } from "../option-values.ts";
 
-/** Sessions over HTTP. */
+/** Sessions over HTTP, and for MCP clients. */
 export const serverCommands: readonly CommandDefinition[] = [
   {
     name: "serve",
@@ -23,6 +23,22 @@ export const serverCommands: readonly CommandDefinition[] = [
     exitCodes: { PATH_UNSAFE: 2 },
     examples: ["serve", "serve --port 0 --json"],
     load: () => import("../commands/serve.ts"),
+  },
+  {
+    name: "mcp",
+    description: "give MCP clients memory of past sessions: over stdin and stdout, or over HTTP on loopback",
+    isService: true,
+    arguments: [],
+    options: [
+      { flags: "--http [address]", description: "over HTTP, on a loopback HOST:PORT (default: 127.0.0.1:4789)" },
+      { flags: "--all-agents", description: "the sessions of every agent of the namespace" },
+      { flags: "--key-prefixes <list>", description: "only sessions whose key begins with one of these" },
+      { flags: "--allow-notes", description: "clients may store notes" },
+      { flags: "--workspace <dir>", description: "the folder whose memory files are searched (default: none)" },
+    ],
+    settings: { keyPrefixes: "mcp.keyPrefixes", workspace: "workspace" },
+    examples: ["mcp", "mcp --http 127.0.0.1:0"],
+    load: () => import("../commands/mcp.ts"),
   },
   {
     name: "token",

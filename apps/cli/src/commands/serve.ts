@@ -22,6 +22,7 @@ import {
 } from "../server/server-file.ts";
 import type { ServerFile } from "../server/server-file.ts";
 import { baseUrlVariable, gatewayOptions } from "../server/gateway-options.ts";
+import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
 import { serverSummaries } from "../server/server-summaries.ts";
 import { version } from "../version.ts";
 
@@ -193,31 +194,11 @@ async function assertReachable(store: SessionStore, host: string, mounted: strin
   );
 }
 
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
-}
-
-const refusals: ReadonlyMap<unknown, string> = new Map([
-  ["EADDRINUSE", "another program uses it"],
-  ["EACCES", "this user may not use it"],
-  ["EADDRNOTAVAIL", "this machine does not have it"],
-  ["ENOTFOUND", "no address has this name"],
-  ["EAI_AGAIN", "no address has this name"],
-]);
-
 async function listening(options: ServerOptions & { readonly host: string; readonly port: number }): Promise<Server> {
   try {
     return await createServer(options);
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException;
-    const why = syscall === undefined ? undefined : refusals.get(code);
-    if (why === undefined) throw error;
-    const { host, port } = options;
-    const message = `The server cannot listen on ${host} port ${port}: ${why}.`;
-    throw new ThroughlineError("ADDRESS_UNAVAILABLE", message, {
-      details: { host, port, systemCode: code },
-      cause: error,
-    });
+    throw listenFailure(error, options);
   }
 }
 
@@ -259,11 +240,4 @@ function logLevelOf({ host, settings, output }: CommandContext): "debug" | "info
   if (output.isQuiet) return "error";
   if (setting?.source === "default" && isTerminal) return "warn";
   return (setting?.value ?? "info") as "info";
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done();
-    else signal.addEventListener("abort", () => done(), { once: true });
-  });
 }

@@ -1,0 +1,184 @@
+import process from "node:process";
+import { resolve } from "node:path";
+import { parseStoreUrl } from "@throughline/config";
+import { maskSecrets } from "@throughline/config/internal";
+import { sessionRef, ThroughlineError } from "@throughline/core";
+import type { SettingValue } from "@throughline/core/internal";
+import { serveMemoryOverHttp, serveMemoryOverStdio } from "@throughline/mcp";
+import type { MemoryHttpServer, MemoryPlace, MemoryScope, MemoryServerOptions } from "@throughline/mcp";
+import type { MemoryHit } from "@throughline/workspace-tools";
+import { memorySearchTool } from "../chat/workspace.ts";
+import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { createStoreOfCalls, type StoreOfCalls } from "../mcp/store-of-calls.ts";
+import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
+import { version } from "../version.ts";
+
+interface McpOptions {
+  /** True without an address. */
+  readonly http?: string | true;
+  readonly allAgents?: boolean;
+  readonly allowNotes?: boolean;
+}
+
+const defaultAddress = { host: "127.0.0.1", port: 4789 };
+const mostErrorCharacters = 300;
+const mostPlaces = 10;
+
+/** Gives MCP clients memory of past sessions, until the client or an interrupt ends it. */
+export async function run(context: CommandContext, { options }: CommandInput): Promise<number> {
+  const { http } = options as McpOptions;
+  const address = http === undefined ? null : addressOf(http);
+  const scope = scopeOf(context, options as McpOptions);
+  if (address !== null && parseStoreUrl(context.storeUrl, context.host.workingDirectory).scheme === "http")
+    throw usageError("mcp --http needs a store of its own: the tokens of its clients are in the store.");
+  const store = createStoreOfCalls(context);
+  try {
+    const server = serverOptions(context, store);
+    if (address === null) await overStdio(context, { server, scope, store });
+    else await overHttp(context, { server, scope, store, address });
+  } finally {
+    await store.close();
+  }
+  return 0;
+}
+
+function scopeOf({ settings, scope }: CommandContext, { allAgents, allowNotes }: McpOptions): MemoryScope {
+  const valueOf = (key: string): SettingValue =>
+    settings.find((setting) => setting.key === `mcp.${key}`)?.value ?? null;
+  const { namespace, agentId } = scope;
+  const named = valueOf("agents") as readonly string[];
+  const isAll = allAgents === true || named.includes("*");
+  // A name that cannot be an agent's is refused before a client is served.
+  for (const name of isAll ? [] : named) sessionRef({ key: "scope", namespace, agentId: name });
+  return {
+    namespace,
+    agentId,
+    agents: isAll ? "*" : named.length === 0 ? [agentId] : [...new Set(named)],
+    keyPrefixes: valueOf("keyPrefixes") as readonly string[],
+    allowNotes: allowNotes === true || valueOf("notes") === true,
+  };
+}
+
+function serverOptions(context: CommandContext, store: StoreOfCalls): MemoryServerOptions {
+  const { settings } = context;
+  const valueOf = (key: string): SettingValue => settings.find((setting) => setting.key === key)?.value ?? null;
+  const workspace = valueOf("workspace");
+  return {
+    version,
+    openStore: (purpose) => store.open(purpose),
+    resultTokens: Number(valueOf("mcp.resultTokens")),
+    callTimeoutMs: Number(valueOf("mcp.callTimeoutMs")),
+    onError: (error) => report(context, error),
+    // The folder a client starts the command in was chosen by nobody: without a named one no file is read.
+    ...(workspace === null ? {} : { searchFiles: filesBelow(context, store, String(workspace)) }),
+  };
+}
+
+function filesBelow(
+  context: CommandContext,
+  store: StoreOfCalls,
+  workspace: string,
+): NonNullable<MemoryServerOptions["searchFiles"]> {
+  const root = resolve(context.host.workingDirectory, workspace);
+  return async (query, signal) => {
+    const tool = await memorySearchTool(context, await store.open("read"), { root, reach: "self" });
+    // A call that names no session searches files only.
+    const result = await tool.run({ query, limit: mostPlaces }, { signal, callId: "mcp" });
+    const details =
+      typeof result === "string" ? undefined : (result.details as { readonly hits?: readonly MemoryHit[] });
+    return (details?.hits ?? []).filter((hit): hit is MemoryHit & MemoryPlace => hit.kind === "file");
+  };
+}
+
+interface OverStdio {
+  readonly server: MemoryServerOptions;
+  readonly scope: MemoryScope;
+  readonly store: StoreOfCalls;
+}
+
+async function overStdio(context: CommandContext, { server, scope, store }: OverStdio): Promise<void> {
+  const { host, output, signal } = context;
+  if ((host.stdin as { readonly isTTY?: boolean }).isTTY === true)
+    output.note("An MCP client talks to this command over stdin and stdout. Ctrl-D ends it.");
+  // A store that can never be read ends the command, so that its owner learns of it. A client is answered meanwhile: most
+  // give a server few seconds to start, and one that is locked now may be free later.
+  const unusable = new AbortController();
+  const looked = assertUsable(store, scope).catch((error: unknown) => {
+    unusable.abort();
+    return error;
+  });
+  const either = AbortSignal.any([signal, unusable.signal]);
+  await serveMemoryOverStdio({ ...server, scope, stdin: host.stdin, stdout: host.stdout, signal: either });
+  const failure = await looked;
+  if (failure !== null) throw failure;
+}
+
+/** Reads from the store. Resolves with null also where a later attempt may succeed. */
+async function assertUsable(store: StoreOfCalls, { namespace, agentId }: MemoryScope): Promise<null> {
+  try {
+    await (await store.open("read")).list({ namespace, agentId, limit: 1 });
+  } catch (error) {
+    if (!ThroughlineError.isInstance(error) || !error.retryable) throw error;
+  }
+  return null;
+}
+
+interface OverHttp extends OverStdio {
+  readonly address: typeof defaultAddress;
+}
+
+async function overHttp(context: CommandContext, { server, scope, store, address }: OverHttp): Promise<void> {
+  const { signal } = context;
+  const { createAdmission } = await import("../mcp/admit-request.ts");
+  const admission = createAdmission(() => store.open("read"), scope);
+  if (!(await admission.hasToken()))
+    throw usageError(
+      "The store has no token yet, and every client needs one.",
+      {},
+      "Make one: `throughline token create mcp --scopes read`.",
+    );
+  let listening: MemoryHttpServer;
+  try {
+    listening = await serveMemoryOverHttp({ ...server, ...address, admit: (request) => admission.admit(request) });
+  } catch (error) {
+    throw listenFailure(error, address);
+  }
+  try {
+    await tell(context, listening.url);
+    await aborted(signal);
+  } finally {
+    await listening.close();
+  }
+}
+
+async function tell({ output, storeUrl }: CommandContext, url: string): Promise<void> {
+  const store = maskSecrets(storeUrl);
+  if (output.isJson) await output.object({ kind: "mcp", url, pid: process.pid, store });
+  else await output.line(url);
+  await output.flush();
+  if (output.isJson) return;
+  output.note(`MCP clients see sessions of ${store}; each sends "Authorization: Bearer TOKEN". Ctrl-C stops it.`);
+}
+
+/** @throws {ThroughlineError} USAGE */
+function addressOf(text: string | true): typeof defaultAddress {
+  if (text === true) return defaultAddress;
+  const [, host = defaultAddress.host, digits = ""] = /^(?:([^:\s]+|\[[0-9a-f:]+\]):)?(\d{1,5})$/i.exec(text) ?? [];
+  const port = Number(digits);
+  if (digits === "" || port > 65_535)
+    throw usageError(`--http takes HOST:PORT, as in 127.0.0.1:4789, not ${JSON.stringify(text)}.`);
+  const name = host.replace(/^\[(.*)\]$/, "$1");
+  if (!isLoopback(name))
+    throw usageError(
+      `--http serves programs of this machine only, and ${JSON.stringify(name)} is not a loopback address.`,
+      {},
+      "For other machines, `throughline serve` has sessions over HTTP.",
+    );
+  return { host: name, port };
+}
+
+function report({ output }: CommandContext, error: unknown): void {
+  const text = ThroughlineError.isInstance(error) ? `${error.code}: ${error.message}` : String(error);
+  output.note(`A call failed. ${text.slice(0, mostErrorCharacters).toWellFormed()}`);
+}

@@ -1,0 +1,43 @@
+import { systemClock } from "@throughline/core/node";
+import { z } from "zod";
+import { plainName } from "./result-text.ts";
+import { CallRefusal } from "./tool-failure.ts";
+
+/** The arguments of a tool: the named ones, and no other. */
+export function argumentsOf<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === "unrecognized_keys"
+        ? // Names of any length may come in.
+          `Unknown arguments: ${issue.keys
+            .slice(0, 5)
+            .map((name) => JSON.stringify(plainName(name, 40)))
+            .join(", ")}`
+        : undefined,
+  });
+}
+
+/** A whole number. JSON has no others that are exact. */
+export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodInt {
+  return z.int().min(min).max(max);
+}
+
+/** The key of a session, and the agent where the key does not name it. */
+export const sessionArguments: { readonly key: z.ZodString; readonly agent: z.ZodOptional<z.ZodString> } = {
+  key: z.string().min(1).max(512).describe("The key of a session, as search_sessions and list_sessions give it."),
+  agent: z.string().min(1).max(64).optional().describe("Its agent, where a result names one beside the key."),
+};
+
+const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** UTC milliseconds of an argument: a date, a date and time, or an age such as `12h`, `30d`, `2w`. */
+export function timeOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const [, count, unit] = /^(\d{1,6})([hdw])$/.exec(text) ?? [];
+  if (count !== undefined) return systemClock.nowMs() - Number(count) * (unitMs[unit ?? ""] ?? 0);
+  const atMs = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isFinite(atMs)) return atMs;
+  throw new CallRefusal(
+    `${name} must be a date such as 2026-03-01, a time such as 2026-03-01T12:00Z, or an age: 12h, 30d, 2w.`,
+  );
+}

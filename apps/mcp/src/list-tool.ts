@@ -1,0 +1,120 @@
+import type { SessionState } from "@throughline/core";
+import { sessionRow } from "@throughline/queries";
+import { z } from "zod";
+import { argumentsOf, wholeNumber } from "./call-arguments.ts";
+import type { CallResult, MemoryCall } from "./memory-call.ts";
+import { notice, plainName, quotedName, timeText, timeValue, tokensOf } from "./result-text.ts";
+import { agentBeside, placeOf } from "./session-place.ts";
+import { CallRefusal } from "./tool-failure.ts";
+
+const usualSessions = 20;
+const mostSessions = 50;
+const mostNameCharacters = 80;
+
+interface ListArguments {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+  readonly prefix?: string | undefined;
+}
+
+export const listInput: z.ZodType<ListArguments> = argumentsOf({
+  limit: wholeNumber(1, mostSessions).optional().describe(`How many. Default: ${usualSessions}.`),
+  cursor: z.string().max(4000).optional().describe("nextCursor of the list before."),
+  prefix: z.string().max(512).optional().describe("Only keys that begin with this."),
+});
+
+const sessionShape = z.object({
+  key: z.string(),
+  agent: z.string().optional(),
+  label: z.string().nullable(),
+  messages: z.number(),
+  lastActivity: z.string().nullable(),
+});
+
+export const listOutput: z.ZodObject = z.object({
+  notice: z.string(),
+  sessions: z.array(sessionShape),
+  nextCursor: z.string().nullable(),
+});
+
+type ShownSession = z.infer<typeof sessionShape>;
+
+/** Sessions that a call may see, the newest first within each agent and allowed beginning of keys. */
+export async function listSessions(call: MemoryCall, args: ListArguments): Promise<CallResult> {
+  const { prefix = "", cursor } = args;
+  for (let limit = args.limit ?? usualSessions; ; limit = Math.max(1, Math.floor(limit / 2))) {
+    const page = await listPage(call, { prefix: prefix.toWellFormed(), cursor, limit });
+    const result = resultOf(
+      page.sessions.map((state) => shownSession(state, call.scope.agentId)),
+      page.nextCursor,
+    );
+    const tokens = tokensOf(result.text) + tokensOf(JSON.stringify(result.structured));
+    // Fewer are asked for anew: a cursor names the end of a page.
+    if (limit === 1 || tokens <= call.options.resultTokens) return result;
+  }
+}
+
+/** A page of sessions over all parts of the view. */
+export async function listPage(
+  { view, signal }: MemoryCall,
+  { prefix, cursor, limit }: { readonly prefix: string; readonly cursor: string | undefined; readonly limit: number },
+): Promise<{ readonly sessions: readonly SessionState[]; readonly nextCursor: string | null }> {
+  const parts = view.parts(prefix);
+  let at = cursor === undefined ? { part: 0, inPart: null as string | null } : placeOfCursor(cursor);
+  const sessions: SessionState[] = [];
+  for (;;) {
+    const part = parts[at.part];
+    if (part === undefined) return { sessions, nextCursor: null };
+    const page = await view.list(part, {
+      limit: limit - sessions.length,
+      signal,
+      ...(at.inPart === null ? {} : { cursor: at.inPart }),
+    });
+    sessions.push(...page.sessions);
+    at = page.nextCursor === null ? { part: at.part + 1, inPart: null } : { ...at, inPart: page.nextCursor };
+    if (at.part === parts.length) return { sessions, nextCursor: null };
+    if (sessions.length >= limit) return { sessions, nextCursor: cursorOf(at) };
+  }
+}
+
+/** The part of the view, and the store's own cursor in it: a place of a part that is not seen cannot be named. */
+function cursorOf(place: { readonly part: number; readonly inPart: string | null }): string {
+  return Buffer.from(JSON.stringify([place.part, place.inPart])).toString("base64url");
+}
+
+const cursorShape = z.tuple([z.int().min(0), z.string().nullable()]);
+
+function placeOfCursor(cursor: string): { part: number; inPart: string | null } {
+  try {
+    const [part, inPart] = cursorShape.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
+    return { part, inPart };
+  } catch (cause) {
+    throw new CallRefusal("The cursor cannot be read. Start the list again without one.", { cause });
+  }
+}
+
+function shownSession(state: SessionState, ownAgent: string): ShownSession {
+  const { key, label, messageCount, updatedAtMs } = sessionRow(state);
+  const title = state.entry["title"];
+  const name = label ?? (typeof title === "string" && title !== "" ? title : null);
+  const agent = agentBeside(state.ref, ownAgent);
+  return {
+    key,
+    ...(agent === null ? {} : { agent }),
+    label: name === null ? null : plainName(name, mostNameCharacters),
+    messages: messageCount,
+    lastActivity: timeValue(updatedAtMs),
+  };
+}
+
+function resultOf(sessions: readonly ShownSession[], nextCursor: string | null): CallResult {
+  const structured = { notice, sessions: [...sessions], nextCursor };
+  if (sessions.length === 0) return { text: "[No sessions.]", structured };
+  const lines = sessions.map(({ label, messages, lastActivity, ...ref }) => {
+    const name = label === null ? "" : ` ${quotedName(label, mostNameCharacters)}`;
+    const time = timeText(lastActivity === null ? null : Date.parse(lastActivity));
+    return `${placeOf(ref)}${name}, ${messages} messages, ${time}`;
+  });
+  const more = nextCursor === null ? [] : [`[There are more: ask with cursor ${nextCursor}.]`];
+  return { text: [`[${notice}]`, ...lines, ...more].join("\n"), structured };
+}

@@ -1,0 +1,148 @@
+import { createAgentScope, parseSessionKey, ThroughlineError } from "@throughline/core";
+import type {
+  ListQuery,
+  ReadOptions,
+  RecordPage,
+  SearchHit,
+  SessionRef,
+  SessionState,
+  SessionStore,
+} from "@throughline/core";
+import { sessionKeyAliases } from "@throughline/core/internal";
+import { refused } from "@throughline/core/store";
+import { mostIndexedHits } from "@throughline/queries/internal";
+import { searchHits } from "@throughline/queries";
+import type { MemoryScope } from "./memory-scope.ts";
+import { readOnlyStore } from "./read-only-store.ts";
+
+/** What is searched for. */
+export interface ViewSearch {
+  readonly text: string;
+  readonly role?: string;
+  readonly tool?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+  /** The only session that is searched. */
+  readonly session: SessionState | null;
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+/** A part of the view that the store can list by itself: the sessions of an agent whose keys begin alike. */
+export interface ViewPart {
+  /** Null: of every agent of the namespace. */
+  readonly agentId: string | null;
+  readonly keyPrefix: string;
+}
+
+/** The sessions that a scope sees of a store, for reading. What it does not see is answered as what is not there. */
+export interface MemoryView {
+  /** @throws {ThroughlineError} SESSION_NOT_FOUND */
+  find(key: string, agentId: string | undefined, signal: AbortSignal): Promise<SessionState>;
+  /** Hits in sessions that are seen. With an index the best come first, without one they come as they are found. */
+  search(query: ViewSearch): AsyncIterable<SearchHit>;
+  /** What lists of keys with this beginning are made of. Every part is seen whole. */
+  parts(prefix: string): readonly ViewPart[];
+  /** A page of the sessions of a part. */
+  list(part: ViewPart, query: Pick<ListQuery, "limit" | "cursor" | "signal">): ReturnType<SessionStore["list"]>;
+  read(ref: SessionRef, options: ReadOptions): AsyncIterable<RecordPage>;
+}
+
+export function createMemoryView(opened: SessionStore, scope: MemoryScope): MemoryView {
+  const { namespace, agents } = scope;
+  const keyPrefixes = shortest(scope.keyPrefixes);
+  const store = readOnlyStore(opened);
+  const scopes = new Map<string, SessionStore>();
+  const storeOf = (agentId: string | null): SessionStore => {
+    if (agents === "*" || agentId === null) return store;
+    const scoped = scopes.get(agentId) ?? createAgentScope(store, { agentId, namespace });
+    scopes.set(agentId, scoped);
+    return scoped;
+  };
+  const hasPrefix = (key: string): boolean =>
+    keyPrefixes.length === 0 || keyPrefixes.some((prefix) => key.startsWith(prefix));
+  const seesAgent = (agentId: string): boolean => agents === "*" || agents.includes(agentId);
+  const sees = (ref: SessionRef): boolean => {
+    const named = agentOfKey(ref.key);
+    const isItsOwn = named === null || named === ref.agentId;
+    return ref.namespace === namespace && seesAgent(ref.agentId) && isItsOwn && hasPrefix(ref.key);
+  };
+  const searched: readonly (string | null)[] = agents === "*" ? [null] : agents;
+  return {
+    async find(key, agentId, signal) {
+      for (const ref of refsOf(key, agentId, scope)) {
+        if (!sees(ref)) continue;
+        const state = await storeOf(ref.agentId).load(ref, { signal });
+        if (state !== null && !state.archived) return state;
+      }
+      throw refused("SESSION_NOT_FOUND", "There is no such session.");
+    },
+    async *search({ session, limit, ...query }) {
+      const asked = { ...query, namespace, state: "active" as const, session, isScan: false };
+      const most = keyPrefixes.length === 0 ? limit : mostIndexedHits;
+      const found: SearchHit[] = [];
+      for (const agentId of session === null ? searched : [session.ref.agentId]) {
+        const { index, hits } = searchHits(storeOf(agentId), { ...asked, agentId, limit: most });
+        for await (const hit of hits) {
+          if (!sees(hit.ref)) continue;
+          // Hits of one agent are in order; those of several are put in order at the end.
+          if (index === null || searched.length === 1) yield hit;
+          else found.push(hit);
+        }
+      }
+      yield* found.toSorted((one, other) => other.score - one.score);
+    },
+    parts(prefix) {
+      const prefixes = keyPrefixes.length === 0 ? [prefix] : narrowed(keyPrefixes, prefix);
+      return searched.flatMap((agentId) => prefixes.map((keyPrefix) => ({ agentId, keyPrefix })));
+    },
+    list({ agentId, keyPrefix }, query) {
+      const page = {
+        ...query,
+        namespace,
+        ...(agentId === null ? {} : { agentId }),
+        ...(keyPrefix === "" ? {} : { keyPrefix }),
+      };
+      return storeOf(agentId).list(page);
+    },
+    read(ref, options) {
+      if (!sees(ref)) throw refused("SESSION_NOT_FOUND", "There is no such session.");
+      return storeOf(ref.agentId).read(ref, options);
+    },
+  };
+}
+
+/** Prefixes without those that begin with another one: no session is listed twice. */
+function shortest(prefixes: readonly string[]): readonly string[] {
+  const all = [...new Set(prefixes)];
+  return all.filter((prefix) => !all.some((other) => other !== prefix && prefix.startsWith(other)));
+}
+
+/** The beginnings that fit one of `prefixes` and `asked`. */
+function narrowed(prefixes: readonly string[], asked: string): readonly string[] {
+  if (prefixes.some((prefix) => asked.startsWith(prefix))) return [asked];
+  return prefixes.filter((prefix) => prefix.startsWith(asked));
+}
+
+/** The addresses that a key may have; none for a text that cannot be a key, or names another agent than the call. */
+function refsOf(key: string, agentId: string | undefined, scope: MemoryScope): readonly SessionRef[] {
+  const named = agentOfKey(key);
+  if (named !== null && agentId !== undefined && named !== agentId) return [];
+  const owner = named ?? agentId ?? scope.agentId;
+  try {
+    return sessionKeyAliases(key).map((alias) => ({ namespace: scope.namespace, agentId: owner, key: alias }));
+  } catch (error) {
+    if (ThroughlineError.isInstance(error)) return [];
+    throw error;
+  }
+}
+
+/** The agent that a key names; null for one that names none, and for one that no session has. */
+function agentOfKey(key: string): string | null {
+  try {
+    return parseSessionKey(key).agentId;
+  } catch (error) {
+    if (ThroughlineError.isInstance(error)) return null;
+    throw error;
+  }
+}
