@@ -1,11 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server as HttpServer,
+  type ServerResponse,
+} from "node:http";
 import { systemClock, monotonicMs } from "@throughline/core/node";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { apiDocument, apiRoutes } from "./api-routes.ts";
 import { createHub } from "./events/hub.ts";
 import { createOpenStreams } from "./events/open-streams.ts";
-import { answerClientError } from "./http/client-errors.ts";
+import { answerClientErrors } from "./http/client-errors.ts";
 import { trackConnections } from "./http/connections.ts";
 import { answerRequest } from "./http/answer-request.ts";
 import { createRouteTable } from "./http/match-route.ts";
@@ -117,19 +122,22 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     sites: sitesOf(options),
     trustedProxies: options.trustedProxies ?? [],
   };
-  const http = createHttpServer(
-    {
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: 10_000,
-      requestTimeout: Math.max(limits.bodyMs, uploadMs),
-      connectionsCheckingInterval: 4000,
-      keepAliveTimeout: 65_000,
-    },
-    (request, response) => void answerRequest(parts, request, response),
-  );
+  const http = createHttpServer({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: 10_000,
+    requestTimeout: Math.max(limits.bodyMs, uploadMs),
+    connectionsCheckingInterval: 4000,
+    keepAliveTimeout: 65_000,
+  });
+  const clientErrors = answerClientErrors(http);
+  // A client that waits to be asked for its body is asked once the request may pass.
+  for (const event of ["request", "checkContinue"] as const)
+    http.on(event, (request: IncomingMessage, response: ServerResponse) => {
+      clientErrors.began(response);
+      void answerRequest(parts, request, response);
+    });
   // At its default Node drops the lines behind the 2,000th without a word.
   http.maxHeadersCount = 0;
-  http.on("clientError", answerClientError);
   const connections = trackConnections(http);
   try {
     // First the tokens: a node that has just started must not refuse one that is valid.

@@ -8,12 +8,13 @@ import type { TokenStore } from "./security/token-store.ts";
 export interface ServerLimits {
   /** Largest body of a request: a batch of the largest size and its frame. */
   readonly bodyBytes: number;
-  /** How long the body of a request to the own API may take to arrive. */
+  /** How long the body of a request to the own API may take to arrive, and an answer may wait to be read on. */
   readonly bodyMs: number;
   readonly headerBytes: number;
   readonly headerLines: number;
   readonly urlBytes: number;
   readonly jsonLevels: number;
+  readonly jsonValues: number;
   readonly streamsPerToken: number;
   readonly streams: number;
   readonly requestsPerMinute: number;
@@ -31,6 +32,7 @@ export const defaultLimits: ServerLimits = Object.freeze({
   urlBytes: 8 * 1024,
   // A record may have 200, and lies in a draft, the list of them and the body.
   jsonLevels: 204,
+  jsonValues: 1_000_000,
   streamsPerToken: 200,
   streams: 20_000,
   requestsPerMinute: 600,

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 
 const folder = import.meta.dirname;
 const server = "abuse.test.ts";
+const variants = "abuse-variants.test.ts";
 const connections = "abuse-connections.test.ts";
 const load = "abuse-load.test.ts";
 const gateway = "abuse-gateway.test.ts";
@@ -12,32 +13,32 @@ const command = "../../cli/test/serve.test.ts";
 
 /** Requests that the server must answer in one way only, each with the files whose tests show it. */
 const rows: ReadonlyMap<number, readonly [request: string, ...files: string[]]> = new Map([
-  [1, ["no, malformed, unknown, expired or revoked token", server]],
+  [1, ["no, malformed, unknown, expired or revoked token", server, variants]],
   [2, ["a token in the query", server]],
   [3, ["a wrong secret 11 times a minute; unknown ids and wrong secrets by time", server, load]],
   [4, ["another address without a token", command]],
   [5, ["a token file or home that others can read", command]],
-  [6, ["names of other hosts, an absolute target, two Host lines", server]],
-  [7, ["a foreign origin with a valid token", server]],
+  [6, ["names of other hosts, an absolute target, two Host lines", server, variants]],
+  [7, ["a foreign origin with a valid token", server, variants]],
   [8, ["a preflight from elsewhere", server]],
-  [9, ["a cross-site request without an origin", server]],
+  [9, ["a cross-site request without an origin", server, variants]],
   [10, ["JSON as text or as a form", server]],
   [11, ["a write with a token that reads", server]],
-  [12, ["another agent's or tenant's session", server]],
+  [12, ["another agent's or tenant's session", server, variants]],
   [13, ["another tenant's namespace", server]],
-  [14, ["keys that are paths, NUL, or no UTF-8", server]],
+  [14, ["keys that are paths, NUL, or no UTF-8", server, variants]],
   [15, ["paths out of the page's folder", server]],
-  [16, ["a length over the limit", connections]],
+  [16, ["a length over the limit", connections, variants]],
   [17, ["an endless body", connections, load]],
   [18, ["requests that arrive byte by byte, 1,000 of them", connections, load]],
   [19, ["headers too large or too many", connections]],
-  [20, ["two ways to frame a body, and what follows it", connections]],
-  [21, ["JSON 100,000 deep; 36 MiB of brackets", server]],
+  [20, ["two ways to frame a body, and what follows it", connections, variants]],
+  [21, ["JSON 100,000 deep; 36 MiB of brackets", server, variants]],
   [22, ["names of prototypes", server]],
-  [23, ["a packed body", server]],
-  [24, ["a stream that nobody reads", connections, load]],
+  [23, ["a packed body", server, variants]],
+  [24, ["a stream that nobody reads", connections, variants, load]],
   [25, ["the 201st stream of a token", connections]],
-  [26, ["a forged cursor, or another's", server]],
+  [26, ["a forged cursor, or another's", server, variants]],
   [27, ["an idempotency key with another body", server]],
   [28, ["an old fence, an old revision, none", server]],
   [29, ["paths that an upstream may read as others", upstreams]],

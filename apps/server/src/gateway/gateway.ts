@@ -120,7 +120,7 @@ export async function createGateway(
     const mayWrite = token.scopes.includes("write");
     const mode = rule.does === "record" ? modeOf(upstream, token, request) : "record";
     sessionOfHeader(request.headers["throughline-session"], scope, mayWrite);
-    const body = await readBody(request, { bodyBytes, bodyMs: uploadMs, jsonLevels: 0 }, false);
+    const body = await readBody(request, { bodyBytes, bodyMs: uploadMs, jsonLevels: 0, jsonValues: 0 }, false);
     const beganMs = monotonicMs();
     const startedMs = clock.nowMs();
     const api = rule.does === "record" ? rule.api : null;

@@ -12,7 +12,7 @@ import type { Authenticator } from "../security/authenticate.ts";
 import { assertHost, assertOrigin, corsHeaders, preflightHeaders, type SameSite } from "../security/host-check.ts";
 import type { RateLimits } from "../security/rate-limits.ts";
 import type { ServerContext } from "../server-context.ts";
-import { handleApi } from "./api-handler.ts";
+import { continueBody, handleApi } from "./api-handler.ts";
 import { clientAddress } from "./client-address.ts";
 import type { HeaderMap } from "./answer.ts";
 import type { RouteTable } from "./match-route.ts";
@@ -104,6 +104,7 @@ async function answerChecked(
       assertNotDraining(readiness);
       return token;
     };
+    continueBody(request, response);
     return parts.gateway?.answer({ upstream, request, response, authenticate: authenticated });
   }
   // A request that asks to speak another protocol: this server has none.
@@ -133,11 +134,17 @@ function assertNotDraining({ isDraining, servesWhileDraining }: ReadinessCheck):
     throw refused("SERVER_DRAINING", "The server is stopping.", { retryAfterMs: 1000 });
 }
 
+/** The header with the token. Two of them are none: what stands before the server may have read the other. */
+function authorizationOf({ headersDistinct }: IncomingMessage): string | undefined {
+  const values = headersDistinct["authorization"];
+  return values === undefined || values.length > 1 ? values?.join() : values[0];
+}
+
 /** @param authorization the header with the token; the request's own where no other is meant */
 async function authenticate(
   parts: RequestHandlers,
   request: IncomingMessage,
-  authorization: string | undefined = request.headers.authorization,
+  authorization: string | undefined = authorizationOf(request),
 ): Promise<TokenOf> {
   const { authenticator, rates, metrics, trustedProxies } = parts;
   try {
@@ -220,7 +227,9 @@ function refuse(
 ): void {
   if (request.destroyed && !request.complete) return void response.destroy();
   const declared = Number(request.headers["content-length"] ?? 0);
-  const isUnread = !request.complete && (request.headers["transfer-encoding"] !== undefined || declared > readOnBytes);
+  const { expect, "transfer-encoding": chunked } = request.headers;
+  // A client that waits to be asked for its body may send it after all, or its next request in its place.
+  const isUnread = !request.complete && (chunked !== undefined || expect !== undefined || declared > readOnBytes);
   const problem = problemOf(error, id, maskDeep);
   writeProblem(response, problem, { ...headers, ...(isUnread ? { connection: "close" } : {}) });
   if (!isUnread) {

@@ -7,8 +7,8 @@ import type { TokenInfo } from "../security/token-store.ts";
 import type { ServerContext } from "../server-context.ts";
 import type { HeaderMap } from "./answer.ts";
 import type { RouteMatch } from "./match-route.ts";
-import { parseQuery, parseWith } from "./parse-request.ts";
-import { parseJson, readBody } from "./read-body.ts";
+import { assertShortLists, parseQuery, parseWith } from "./parse-request.ts";
+import { assertDeclared, parseJson, readBody } from "./read-body.ts";
 import type { ApiRequest, RouteDefinition } from "./route.ts";
 import { decodeSegment, keyOfSegment } from "./session-segment.ts";
 import { writeAnswer } from "./write-answer.ts";
@@ -23,7 +23,7 @@ export interface Exchange {
   readonly query: string;
   /** Sent with every answer. */
   readonly headers: HeaderMap;
-  /** Asked once the token may do this, before the body is read. @throws {ThroughlineError} RATE_LIMITED */
+  /** Asked once the token may do this, before the body is read and anything is kept. @throws {ThroughlineError} RATE_LIMITED */
   readonly onAllowed: () => void;
 }
 
@@ -36,9 +36,9 @@ export async function handleApi(
 ): Promise<void> {
   const { request, response, id } = exchange;
   const view = createView(context.store, token, namespaceOf(request));
-  await requireScope(context, view, route, id);
+  await requireScope(context, view, route, exchange);
   exchange.onAllowed();
-  const { body, type } = await bodyOf(route, request, context);
+  const { body, type } = await bodyOf(route, exchange, context);
   const query = parseQuery(route.query ?? noQuery, exchange.query) as Readonly<Record<string, unknown>>;
   const gone = new AbortController();
   response.once("close", () => gone.abort());
@@ -66,6 +66,8 @@ export async function handleApi(
     }
     if (answer === null) return;
     const headers = { ...exchange.headers, ...answer.headers };
+    // A client that does not read its answer holds it in memory.
+    response.setTimeout(context.limits.bodyMs);
     await writeAnswer(response, { ...answer, headers }, { requestId: id, accept: request.headers.accept });
   } catch (error) {
     // To a token of some agents another's key is one that is not there.
@@ -76,11 +78,18 @@ export async function handleApi(
 }
 
 /** A refused call of /admin is somebody who tries doors. */
-async function requireScope(context: ServerContext, view: View, route: RouteDefinition, id: string): Promise<void> {
+async function requireScope(
+  context: ServerContext,
+  view: View,
+  route: RouteDefinition,
+  { id, onAllowed }: Pick<Exchange, "id" | "onAllowed">,
+): Promise<void> {
   try {
     view.require(scopeIn(view, route));
   } catch (error) {
     if (route.scope === "admin") {
+      // Each is written down: a token must not fill the audit log.
+      onAllowed();
       const { token, namespace } = view;
       const about = { by: token.id, namespace, agentId: view.onlyAgent, requestId: id };
       await context.audit.write({ ...about, action: "refused", details: { operation: route.id } });
@@ -91,7 +100,7 @@ async function requireScope(context: ServerContext, view: View, route: RouteDefi
 
 async function bodyOf(
   route: RouteDefinition,
-  request: IncomingMessage,
+  { request, response }: Pick<Exchange, "request" | "response">,
   { limits }: ServerContext,
 ): Promise<{ readonly body: unknown; readonly type: string }> {
   const { headers } = request;
@@ -107,9 +116,19 @@ async function bodyOf(
     throw refused("MEDIA_TYPE_UNSUPPORTED", `The body must be ${types.join(" or ")}.`, { types });
   if ((headers["content-encoding"] ?? "identity") !== "identity")
     throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { contentEncoding: "identity" });
-  const bytes = await readBody(request, limits, type === "application/json");
+  if ((headers["transfer-encoding"] ?? "chunked").toLowerCase() !== "chunked")
+    throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { transferEncoding: "chunked" });
+  assertDeclared(request, limits.bodyBytes);
+  continueBody(request, response);
+  const bytes = await readBody(request, limits, type !== "application/x-ndjson");
   const value = rule.read === undefined ? parseJson(bytes) : rule.read(bytes, type, limits);
+  assertShortLists(value);
   return { body: parseWith(rule.schema, value, "body"), type };
+}
+
+/** Asks for the body of a client that waits to be asked. */
+export function continueBody({ headers }: IncomingMessage, response: ServerResponse): void {
+  if (headers.expect !== undefined) response.writeContinue();
 }
 
 function namespaceOf(request: IncomingMessage): string | undefined {

@@ -1,12 +1,30 @@
 import type { Duplex } from "node:stream";
-import { STATUS_CODES } from "node:http";
+import { STATUS_CODES, type Server, type ServerResponse } from "node:http";
 import { randomBytes } from "node:crypto";
 import type { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { problemOf } from "./problem.ts";
 
-/** Answers bytes that Node could not read as a request: too many, too late, or not HTTP. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+/** Lets a server answer what Node could not read as a request: too many bytes, too late, or not HTTP. */
+export function answerClientErrors(http: Server): { readonly began: (response: ServerResponse) => void } {
+  const running = new WeakMap<Duplex, Set<ServerResponse>>();
+  http.on("clientError", (error, socket) => {
+    // Behind a request that still runs, the client would take the refusal for the answer to that one.
+    const others = Array.from(running.get(socket) ?? []).filter(({ req, headersSent }) => headersSent || req.complete);
+    if (others.length === 0) answerClientError(error, socket);
+    else socket.destroy();
+  });
+  return {
+    began(response) {
+      const { socket } = response.req;
+      const responses = running.get(socket) ?? new Set();
+      running.set(socket, responses.add(response));
+      response.once("close", () => responses.delete(response));
+    },
+  };
+}
+
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
   const { status, body } = problemOf(refusalOf(error), randomBytes(9).toString("base64url"), (value) => value);
   const text = JSON.stringify(body);

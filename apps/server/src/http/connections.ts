@@ -1,4 +1,4 @@
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 
 /** How long requests that run may take once the server is closing. */
@@ -23,7 +23,8 @@ export function trackConnections(http: Server): Connections {
     unused.add(socket);
     socket.once("close", () => unused.delete(socket));
   });
-  http.on("request", ({ socket }) => void unused.delete(socket));
+  for (const event of ["request", "checkContinue"] as const)
+    http.on(event, ({ socket }: IncomingMessage) => void unused.delete(socket));
   return {
     async end() {
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));

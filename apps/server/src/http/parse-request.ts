@@ -19,6 +19,18 @@ export function parseQuery(schema: z.ZodObject, text: string): unknown {
   return parseWith(schema, given, "query");
 }
 
+/** The longest list that a route takes. A schema looks at every item, and notes each that is wrong, before it counts them. */
+const mostItems = 100_000;
+
+/** @throws {ThroughlineError} REQUEST_TOO_LARGE for a list in the body that no route takes */
+export function assertShortLists(body: unknown): void {
+  const members = typeof body === "object" && body !== null ? Object.entries(body) : [];
+  const long = members.find(([, value]) => Array.isArray(value) && value.length > mostItems);
+  if (long === undefined) return;
+  const message = `${shown(long[0])} of the body has more than ${mostItems} items.`;
+  throw refused("REQUEST_TOO_LARGE", message, { path: long[0], limit: mostItems });
+}
+
 /** @throws {ThroughlineError} INPUT_INVALID */
 export function parseWith(schema: z.ZodType, value: unknown, place: Place): unknown {
   const parsed = schema.safeParse(value);

@@ -8,21 +8,19 @@ export interface BodyLimits {
   readonly bodyMs: number;
   /** Levels of JSON, counted in the bytes before anything is parsed. */
   readonly jsonLevels: number;
+  /** Values of JSON, counted as well: in memory a value takes many times its bytes. */
+  readonly jsonValues: number;
 }
 
 /**
- * The body of a request, whole. With `isJson` it is refused as soon as what has come is nested too deep.
+ * The body of a request, whole. With `isJson` it is refused as soon as what has come is nested too deep, or has too many values.
  * @throws {ThroughlineError} REQUEST_TOO_LARGE, REQUEST_TIMEOUT, INPUT_INVALID, ABORTED when the client goes away
  */
-export async function readBody(
-  request: IncomingMessage,
-  { bodyBytes, bodyMs, jsonLevels }: BodyLimits,
-  isJson: boolean,
-): Promise<Buffer> {
-  const declared = Number(request.headers["content-length"] ?? 0);
-  if (declared > bodyBytes) throw tooLarge(bodyBytes);
+export async function readBody(request: IncomingMessage, limits: BodyLimits, isJson: boolean): Promise<Buffer> {
+  const { bodyBytes, bodyMs } = limits;
+  assertDeclared(request, bodyBytes);
   const chunks = new Chunks();
-  const nesting = new Nesting(jsonLevels);
+  const shape = new JsonShape(limits);
   let bytes = 0;
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => refuse(tooLate(bodyMs)), bodyMs);
@@ -38,7 +36,8 @@ export async function readBody(
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes > bodyBytes) return refuse(tooLarge(bodyBytes));
-      if (isJson && nesting.isTooDeep(chunk)) return refuse(tooDeep(jsonLevels));
+      const excess = isJson ? shape.take(chunk) : null;
+      if (excess !== null) return refuse(excess);
       chunks.add(chunk);
     };
     const done = (): void => end(() => resolve(chunks.whole()));
@@ -46,6 +45,11 @@ export async function readBody(
     const gone = (): void => end(() => reject(broken(null)));
     request.on("data", take).on("end", done).on("error", fail).on("close", gone);
   });
+}
+
+/** @throws {ThroughlineError} REQUEST_TOO_LARGE before a byte of the body was sent */
+export function assertDeclared({ headers }: IncomingMessage, bodyBytes: number): void {
+  if (Number(headers["content-length"] ?? 0) > bodyBytes) throw tooLarge(bodyBytes);
 }
 
 const gatherBytes = 64 * 1024;
@@ -107,6 +111,10 @@ function tooDeep(levels: number): ThroughlineError {
   return refused("INPUT_INVALID", message, { levels });
 }
 
+function tooMany(values: number): ThroughlineError {
+  return refused("REQUEST_TOO_LARGE", `The JSON of the request has more than ${values} values.`, { values });
+}
+
 /** @throws {ThroughlineError} INPUT_INVALID for what is not UTF-8 or no JSON */
 export function parseJson(bytes: Buffer): unknown {
   try {
@@ -126,18 +134,21 @@ function isBlank(byte: number): boolean {
 
 /**
  * The objects of NDJSON, one a line; empty lines are passed over.
- * @throws {ThroughlineError} INPUT_INVALID, with the number of the line
+ * @throws {ThroughlineError} INPUT_INVALID, with the number of the line; REQUEST_TOO_LARGE for too many lines and values
  */
-export function parseLines(bytes: Buffer, { jsonLevels }: Pick<BodyLimits, "jsonLevels">): readonly unknown[] {
+export function parseLines(bytes: Buffer, limits: Pick<BodyLimits, "jsonLevels" | "jsonValues">): readonly unknown[] {
   const values: unknown[] = [];
+  const shape = new JsonShape(limits);
   for (let from = 0, line = 1; from < bytes.length; line++) {
     const at = bytes.indexOf(lineFeed, from);
     const end = at === -1 ? bytes.length : at;
     const text = bytes.subarray(from, end);
     from = end + 1;
+    const excess = shape.takeLine(text);
+    if (excess !== null && !hasErrorCode(excess, "INPUT_INVALID")) throw excess;
     if (text.every(isBlank)) continue;
     try {
-      if (new Nesting(jsonLevels).isTooDeep(text)) throw tooDeep(jsonLevels);
+      if (excess !== null) throw excess;
       values.push(parseJson(text));
     } catch (error) {
       if (!hasErrorCode(error, "INPUT_INVALID")) throw error;
@@ -148,33 +159,45 @@ export function parseLines(bytes: Buffer, { jsonLevels }: Pick<BodyLimits, "json
 }
 
 const [quote, backslash, openArray, openObject, closeArray, closeObject] = [0x22, 0x5c, 0x5b, 0x7b, 0x5d, 0x7d];
+const comma = 0x2c;
 
-/** Counts the levels of JSON that comes in pieces: brackets outside of texts. */
-class Nesting {
-  readonly #levels: number;
+/** Counts the levels and values of JSON that comes in pieces, by the brackets and commas outside of texts. */
+class JsonShape {
+  readonly #limits: Pick<BodyLimits, "jsonLevels" | "jsonValues">;
   #depth = 0;
+  #values = 0;
   #isText = false;
   #isEscaped = false;
 
-  constructor(levels: number) {
-    this.#levels = levels;
+  constructor(limits: Pick<BodyLimits, "jsonLevels" | "jsonValues">) {
+    this.#limits = limits;
   }
 
-  /** Whether this piece goes deeper. Stops at the first bracket that does. */
-  isTooDeep(bytes: Uint8Array): boolean {
-    let [depth, isText, isEscaped] = [this.#depth, this.#isText, this.#isEscaped];
+  /** Why this piece is refused; null when it may pass. Stops at the first byte that goes too far. */
+  take(bytes: Uint8Array): ThroughlineError | null {
+    const { jsonLevels, jsonValues } = this.#limits;
+    let [depth, values, isText, isEscaped] = [this.#depth, this.#values, this.#isText, this.#isEscaped];
     for (const byte of bytes) {
       if (isEscaped) isEscaped = false;
       else if (isText) {
         if (byte === quote) isText = false;
         else if (byte === backslash) isEscaped = true;
       } else if (byte === quote) isText = true;
+      else if (byte === comma) values++;
       else if (byte === openArray || byte === openObject) {
         depth++;
-        if (depth > this.#levels) return true;
+        values++;
+        if (depth > jsonLevels) return tooDeep(jsonLevels);
       } else if (byte === closeArray || byte === closeObject) depth--;
     }
-    [this.#depth, this.#isText, this.#isEscaped] = [depth, isText, isEscaped];
-    return false;
+    [this.#depth, this.#values, this.#isText, this.#isEscaped] = [depth, values, isText, isEscaped];
+    return values > jsonValues ? tooMany(jsonValues) : null;
+  }
+
+  /** The same for a line that is JSON of its own. The line counts as well, whatever stands in it. */
+  takeLine(bytes: Uint8Array): ThroughlineError | null {
+    [this.#depth, this.#isText, this.#isEscaped] = [0, false, false];
+    this.#values++;
+    return this.take(bytes);
   }
 }

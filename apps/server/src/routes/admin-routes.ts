@@ -5,6 +5,7 @@ import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
 import { tokenJson } from "../json-shapes.ts";
 import { auditSchema, newTokenSchema, tokenSchema, type WireNewToken } from "../schemas/admin.ts";
 import { listOf, queryInteger } from "../schemas/values.ts";
+import type { Scope } from "../security/scopes.ts";
 import { reservedNamespaces, type TokenInfo, type TokenRights } from "../security/token-store.ts";
 import { mostPageRecords } from "./store-routes.ts";
 
@@ -27,7 +28,8 @@ export const adminRoutes: readonly RouteDefinition[] = [
     method: "POST",
     path: "/admin/tokens",
     summary: "Makes a token. Its secret is in this answer only.",
-    description: "A token reaches at most the namespace and the agents of the one that makes it; scopes may be others.",
+    description:
+      "A token reaches at most the namespace and the agents of the one that makes it. Its scopes may be others. `metrics` and `gateway:NAME` reach what all tenants share: a token of one namespace or of some agents gives only those that it has.",
     scope: "admin",
     body: { schema: newTokenSchema },
     answers: { 201: { description: "The token with its secret.", schema: tokenSchema } },
@@ -117,6 +119,11 @@ function isReached(
   return agents !== "*" && agents.every((agent) => own.agents.includes(agent));
 }
 
+/** Whether a scope reaches what all tenants share: the metrics of every namespace, the keys and models of the upstreams. */
+function isOfTheNode(scope: Scope): boolean {
+  return scope === "metrics" || scope.startsWith("gateway:");
+}
+
 /** @throws {ThroughlineError} FORBIDDEN for more than the asking token reaches, INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID */
 function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewToken): TokenRights {
   const { token } = request.view;
@@ -128,6 +135,12 @@ function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewTo
   if (agents !== "*") for (const agent of agents) assertAgentId(agent);
   if (expiresAtMs !== null && expiresAtMs <= request.context.clock.nowMs())
     throw refused("INPUT_INVALID", "expiresAtMs lies in the past.", { path: "expiresAtMs" });
+  const reachesAll = token.namespace === "*" && token.agents === "*";
+  const granted = scopes.find((scope) => isOfTheNode(scope) && !token.scopes.includes(scope));
+  if (granted !== undefined && !reachesAll)
+    throw refused("FORBIDDEN", `Only a token of all namespaces and agents, or with "${granted}", may grant it.`, {
+      needs: granted,
+    });
   if (!isReached(request, { namespace, agents }))
     throw refused("FORBIDDEN", "A token cannot reach more than the one that makes it.", { needs: "namespace" });
   return { namespace, agents, scopes, expiresAtMs };

@@ -32,6 +32,7 @@ const storeSchema = z
       headerLines: z.int(),
       urlBytes: z.int(),
       jsonLevels: z.int(),
+      jsonValues: z.int(),
       streamsPerToken: z.int(),
       streams: z.int(),
       requestsPerMinute: z.int(),

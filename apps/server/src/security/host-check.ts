@@ -35,7 +35,7 @@ function hostName(host: string): string | null {
 /** Whether a request comes from a page, and from which: null when no page sent it, or our own did. */
 function foreignOrigin(request: IncomingMessage): string | null {
   const { origin, host, "sec-fetch-site": site } = request.headers;
-  if (origin !== undefined) return isOwn(origin, host) ? null : origin;
+  if (origin !== undefined && !isOwn(origin, host)) return origin;
   return site === undefined || site === "same-origin" || site === "none" ? null : "null";
 }
 
