@@ -33,8 +33,8 @@ export const gatewaySettings: SettingTable = tableOf({
             {
               key: "mode",
               description:
-                "record passes calls on as they are; guard also sends a rebuilt request once where the provider refuses the size or the history.",
-              kind: { type: "choice", choices: ["record", "guard"] },
+                "record passes calls on. guard also sends a refused request once more, rebuilt. stateful keeps the history, so that clients send what is new.",
+              kind: { type: "choice", choices: ["record", "guard", "stateful"] },
               default: "record",
             },
             { key: "apiKeyEnv", description: "The variable with our key.", kind: text, default: null },

@@ -52,32 +52,31 @@ export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): 
   return { drafts, tip, nodes, added };
 }
 
+/** A message that the log has, as it was written where a request was made of it. */
+export interface KnownText {
+  readonly node: WireNode;
+  /** Null: it cannot be given any more. */
+  readonly text: string | null;
+}
+
 /**
- * Plans the frame of a request that was sent in place of another one, whose messages are those of a plan. A message that both
- * have is named, one that was shortened is a further form of it, and what stands in place of others is written out.
+ * Plans the frame of a request that was made of messages of the log. An unchanged message is named, and a shortened one is
+ * a further form of it. What stands in place of others is written out.
  */
-export function planRebuiltFrame(
-  log: WireLog,
-  split: SplitRequest,
-  { nodes }: CallPlan,
-  rebuilt: SplitRequest,
-): FramePlan {
+export function planRebuiltFrame(log: WireLog, known: readonly KnownText[], rebuilt: SplitRequest): FramePlan {
   // What stands in place of a redacted message may say what that said: nothing of the request is kept.
-  if (nodes.some((node) => node.isRedacted))
+  if (known.some(({ node }) => node.isRedacted))
     return { data: { knownSeq: log.lastSeq, frame: [] }, copies: [], hasRedacted: true };
-  const aligned = alignedUnits(split, rebuilt);
+  const aligned = alignedUnits(known, rebuilt);
   const { frame, forms } = new FrameWriter(
     rebuilt,
-    aligned.map((index) => (index === null ? null : (nodes[index] ?? null))),
+    aligned.map((index) => (index === null ? null : (known[index]?.node ?? null))),
   ).write();
   const unchanged = new Set(
-    aligned.flatMap((index, at) => {
-      const isSame = index !== null && split.units[index]?.text === rebuilt.units[at]?.text;
-      return isSame ? [index] : [];
-    }),
+    aligned.flatMap((index, at) => (index !== null && known[index]?.text === rebuilt.units[at]?.text ? [index] : [])),
   );
   // A summary may repeat anything of what it stands for.
-  const copied = nodes.flatMap((node, index) => (unchanged.has(index) ? [] : [node.id]));
+  const copied = known.flatMap(({ node }, index) => (unchanged.has(index) ? [] : [node.id]));
   const own = rebuilt.separator === "," ? {} : { separator: rebuilt.separator };
   const stated = forms.size === 0 ? {} : { forms: Object.fromEntries(forms) };
   return {
@@ -87,11 +86,12 @@ export function planRebuiltFrame(
   };
 }
 
-/** For each unit of a rebuilt request the unit that it was; null for one that stands for others. */
-function alignedUnits(split: SplitRequest, rebuilt: SplitRequest): readonly (number | null)[] {
+/** For each unit of a rebuilt request the message that it was; null for one that stands for others. */
+function alignedUnits(known: readonly KnownText[], rebuilt: SplitRequest): readonly (number | null)[] {
   const places = new Map<string, number[]>();
-  for (const [index, { text }] of split.units.entries()) places.set(text, [...(places.get(text) ?? []), index]);
-  const shift = split.units.length - rebuilt.units.length;
+  for (const [index, { text }] of known.entries())
+    if (text !== null) places.set(text, [...(places.get(text) ?? []), index]);
+  const shift = known.length - rebuilt.units.length;
   let next = 0;
   return rebuilt.units.map(({ text }, at) => {
     const same = places.get(text)?.find((index) => index >= next) ?? null;
@@ -103,7 +103,7 @@ function alignedUnits(split: SplitRequest, rebuilt: SplitRequest): readonly (num
 }
 
 /** Plans the frame of a request whose messages are those of a plan. Changes nothing of the log. */
-export function planFrame(log: WireLog, split: SplitRequest, { nodes }: CallPlan): FramePlan {
+export function planFrame(log: WireLog, split: SplitRequest, { nodes }: Pick<CallPlan, "nodes">): FramePlan {
   const { frame, forms } = new FrameWriter(split, nodes).write();
   const own = split.separator === "," ? {} : { separator: split.separator };
   const stated = forms.size === 0 ? {} : { forms: Object.fromEntries(forms) };

@@ -10,10 +10,12 @@ export interface RequestMessages {
   /** For each value the index of the unit that it stands in. */
   readonly unitOf: readonly number[];
   /**
-   * The text of the request with other messages in their place. A value that is one of `values` keeps the text that it came
-   * with; null where the request takes no list.
+   * The text of the request with other messages in their place; null where the request takes no list. A value that is one of
+   * `values` keeps the text that it came with.
+   *
+   * @param known texts of further values
    */
-  replaced(messages: readonly unknown[]): string | null;
+  replaced(messages: readonly unknown[], known?: ReadonlyMap<unknown, string>): string | null;
 }
 
 /** The messages of a request, to be replaced. */
@@ -33,8 +35,9 @@ export function requestMessages(split: SplitRequest): RequestMessages {
   return {
     values,
     unitOf,
-    replaced: (messages) => {
-      const list = messages.map((message) => texts.get(message) ?? JSON.stringify(message)).join(split.separator);
+    replaced: (messages, known = new Map()) => {
+      const written = messages.map((value) => texts.get(value) ?? known.get(value) ?? JSON.stringify(value));
+      const list = written.join(split.separator);
       const { pieces, isPlain } = split;
       const first = pieces.findIndex((piece) => "unit" in piece);
       const last = pieces.findLastIndex((piece) => "unit" in piece);
@@ -61,6 +64,15 @@ export function withMember(text: string, name: string, value: unknown): string {
   if (found !== undefined) return text.slice(0, found.from) + written + text.slice(found.to);
   const end = text.lastIndexOf("}");
   return `${text.slice(0, end)}${members.length === 0 ? "" : ","}${JSON.stringify(name)}:${written}${text.slice(end)}`;
+}
+
+/** The text of an object without the members that a test takes, each as often as it is there. */
+export function withoutMembers(text: string, isDropped: (name: string) => boolean): string {
+  const members = membersOf(text);
+  if (members === null) throw new RangeError("The text is not a JSON object.");
+  const kept = members.filter(({ name }) => !isDropped(name));
+  if (kept.length === members.length) return text;
+  return `{${kept.map(({ nameFrom, to }) => text.slice(nameFrom, to)).join(",")}}`;
 }
 
 /** The records that messages of an API are kept as. @throws {ThroughlineError} INPUT_INVALID */

@@ -7,6 +7,8 @@ export interface Span {
 /** A member of an object, with where its value stands. */
 export interface MemberSpan extends Span {
   readonly name: string;
+  /** Where its name begins. */
+  readonly nameFrom: number;
 }
 
 /** A record may have 200 levels, and a value of a message lies in a few of its own. */
@@ -21,6 +23,7 @@ export function membersOf(text: string): readonly MemberSpan[] | null {
   at = skipBlank(text, at + 1);
   if (text.charCodeAt(at) === closeObject) return isEnd(text, at + 1) ? members : null;
   for (;;) {
+    const nameFrom = at;
     const nameEnd = endOfString(text, at);
     if (nameEnd === -1) return null;
     const name = parsedText(text.slice(at, nameEnd));
@@ -29,7 +32,7 @@ export function membersOf(text: string): readonly MemberSpan[] | null {
     const from = skipBlank(text, at + 1);
     const to = endOfValue(text, from);
     if (to === -1) return null;
-    members.push({ name, from, to });
+    members.push({ name, nameFrom, from, to });
     at = skipBlank(text, to);
     if (text.charCodeAt(at) === closeObject) return isEnd(text, at + 1) ? members : null;
     if (text[at] !== ",") return null;

@@ -58,14 +58,19 @@ export class WireLog {
   }
 
   /** Takes the next record of the log. */
-  apply({ seq, record, parentId }: StoredRecord): void {
+  apply({ seq, record, parentId, side }: StoredRecord): void {
     if (seq <= this.lastSeq) return;
     this.lastSeq = seq;
     const kind = throughlineKind(record);
     if (kind === "exchange") return this.#applyExchange(record.id, record["data"] as ExchangeData);
     if (kind === "prompt") return this.parts.apply(record["data"] as PromptData);
     const [, hash, derived] = messageId.exec(record.id) ?? [];
-    if (hash === undefined) return;
+    if (hash === undefined) {
+      const before = side || parentId === null ? undefined : this.#byRecord.get(parentId);
+      // What follows a record of another program follows the message before that.
+      if (before !== undefined) this.#byRecord.set(record.id, before);
+      return;
+    }
     const content = contentOf(record);
     this.bytes += JSON.stringify(content).length;
     if (derived !== undefined) return this.#addDerived(record, content);
@@ -129,6 +134,11 @@ export class WireLog {
 
   node(id: string): WireNode | null {
     return this.#nodes.get(id) ?? null;
+  }
+
+  /** The message that a record belongs to, or that one of another program follows; null for none. */
+  nodeOf(recordId: string): WireNode | null {
+    return this.#byRecord.get(recordId) ?? null;
   }
 
   /** Whether a call is stored, by the id of its exchange. */

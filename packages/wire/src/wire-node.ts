@@ -30,6 +30,13 @@ export class WireNode {
     this.lastId = contents.length > 1 ? `${id}~d${contents.length - 1}` : id;
   }
 
+  /** The messages from the first one to this. */
+  get branch(): readonly WireNode[] {
+    const nodes: WireNode[] = [this];
+    for (let node = this.parent; node !== null; node = node.parent) nodes.push(node);
+    return nodes.reverse();
+  }
+
   get isReply(): boolean {
     return this.contents.some((content) => roleOf(content) === "assistant");
   }

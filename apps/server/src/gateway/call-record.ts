@@ -3,9 +3,12 @@ import type { GuardChange } from "@throughline/guard";
 import type { RecordDraft } from "@throughline/core";
 import { callDrafts } from "@throughline/session/internal";
 import {
+  bodyText,
   type CallPlan,
+  type KnownText,
   planFrame,
   planRebuiltFrame,
+  splitRequest,
   type SplitRequest,
   type WireApi,
   type WireLog,
@@ -64,18 +67,35 @@ export interface CallPlace {
 
 /** What the records of a call are made of. */
 export interface CallParts {
-  readonly plan: CallPlan;
+  readonly plan: Pick<CallPlan, "tip" | "nodes">;
   /** The client's request. */
   readonly split: SplitRequest;
   readonly log: WireLog;
   /** The request that was sent in its place. */
-  readonly rebuilt?: {
-    readonly split: SplitRequest;
-    /** The hash of the client's. */
-    readonly of: string;
-    readonly action: GuardAction;
-    readonly changes: readonly GuardChange[];
-  };
+  readonly rebuilt?: RebuiltParts;
+}
+
+/** A request that was made of messages of the log. */
+export interface RebuiltParts {
+  readonly split: SplitRequest;
+  readonly known: readonly KnownText[];
+  /** The hash of the client's. */
+  readonly of: string;
+  /** Null: it holds what the session has. */
+  readonly action: GuardAction | null;
+  readonly changes: readonly GuardChange[];
+}
+
+/** @param of the hash of the client's request */
+export function rebuiltParts(
+  of: string,
+  { call, body, action, changes }: RebuiltAttempt,
+  known: readonly KnownText[],
+): RebuiltParts {
+  const text = bodyText(body);
+  const split = text === null ? null : splitRequest(call.api, text);
+  if (split === null) throw new RangeError("The rebuilt request has no messages.");
+  return { split, known, of, action, changes };
 }
 
 /** The records of a call: what it was given, and what passed. */
@@ -88,9 +108,7 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
     data: frame,
     copies,
     hasRedacted,
-  } = rebuilt === undefined
-    ? planFrame(log, parts.split, plan)
-    : planRebuiltFrame(log, parts.split, plan, rebuilt.split);
+  } = rebuilt === undefined ? planFrame(log, parts.split, plan) : planRebuiltFrame(log, rebuilt.known, rebuilt.split);
   // Long tools are a part of the frame.
   const tools = parts.split.partHash("tools");
   const isInFrame = frame.frame.some((entry) => typeof entry === "object" && "part" in entry && entry.part === tools);
@@ -102,7 +120,8 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
     attempt,
     lane,
     ...facts,
-    ...(rebuilt === undefined ? {} : { rebuiltFrom: rebuilt.of, guard: rebuilt.action }),
+    ...(rebuilt === undefined ? {} : { rebuiltFrom: rebuilt.of }),
+    ...(rebuilt === undefined || rebuilt.action === null ? {} : { guard: rebuilt.action }),
     ...(query === "" ? {} : { query }),
     ...(requestEncoding === null ? {} : { requestEncoding }),
     ...(Object.keys(responseHeaders).length === 0 ? {} : { responseHeaders }),

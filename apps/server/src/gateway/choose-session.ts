@@ -81,7 +81,8 @@ function agentOf(key: string): string | null {
   }
 }
 
-function keyOf({ agentId, tokenId }: GatewayScope, part: string): string {
+/** The key of a session of the token. */
+export function keyOf({ agentId, tokenId }: GatewayScope, part: string): string {
   return `agent:${agentId}:gateway:direct:${tokenId}-${part}`;
 }
 

@@ -5,9 +5,9 @@ export type UpstreamApi = "anthropic" | "openai" | "ollama";
 
 /**
  * What is done with a call. `record`: the same bytes go to the provider. `guard`: they do, and where the provider refuses their
- * size or their history, one rebuilt request follows.
+ * size or their history, one rebuilt request follows. `stateful`: the session holds the history, and the client sends what is new.
  */
-export type GatewayMode = "record" | "guard";
+export type GatewayMode = "record" | "guard" | "stateful";
 
 /** A provider that requests are passed to. */
 export interface UpstreamOptions {

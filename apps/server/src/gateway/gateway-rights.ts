@@ -27,7 +27,7 @@ export function assertGatewayScope(upstream: Upstream, rule: PathRule, token: To
     throw refused("ROUTE_NOT_FOUND", "The gateway does not pass this path on with a key of its own.");
 }
 
-const modes: ReadonlySet<unknown> = new Set<GatewayMode>(["record", "guard"]);
+const modes: ReadonlySet<unknown> = new Set<GatewayMode>(["record", "guard", "stateful"]);
 
 /**
  * What is done with a call: what the upstream says, or the header `throughline-mode` of a token that may write.

@@ -8,6 +8,7 @@ import { readBody } from "../http/read-body.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { TokenInfo } from "../security/token-store.ts";
+import { writeHead } from "./answer-head.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import { type Came, copyOf, keptQuery, type SentCall } from "./call-facts.ts";
 import { sessionOfHeader } from "./choose-session.ts";
@@ -18,12 +19,14 @@ import { isUnsafePath, ruleOf } from "./gateway-path.ts";
 import { assertGatewayScope, assertOwnIds, modeOf, scopeOf, tokenText } from "./gateway-rights.ts";
 import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard.ts";
 import { writeProviderError } from "./provider-error.ts";
-import { keptHeaders, requestHeaders, responseHeaders, withoutHeader } from "./raw-headers.ts";
+import { keptHeaders, requestHeaders, withoutHeader } from "./raw-headers.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
-import { createCallKeeper } from "./keep-calls.ts";
+import { createCallKeeper, isStoreAway } from "./keep-calls.ts";
 import { endOf } from "./terminal-event.ts";
+import type { TurnRequest } from "./question-place.ts";
+import { type GatewayTurn, Turns } from "./turns.ts";
 import { within } from "../within.ts";
 
 /** Passes requests on to providers, and stores the calls among them. */
@@ -82,6 +85,7 @@ export async function createGateway(
   const connections = createUpstreamConnections(options.proxyVariables);
   const metrics = createGatewayMetrics(registry);
   const recorder = new Recorder({ store, clock });
+  const turns = new Turns({ store, clock, logs: recorder.logs, lookup: recorder.lookup });
   const guard = new Guard({ clock, log, metrics, estimator, summarizers });
   const keeper = await createCallKeeper({ clock, recorder, metrics, log, spool });
   const prune = (): void => {
@@ -128,23 +132,30 @@ export async function createGateway(
     const isPlain = encoding === undefined || encoding === "identity";
     // With a key of ours, an id that another token was given must not continue its conversation.
     const isOwnCredential = upstream.credentials === "server";
-    if (isOwnCredential) await assertOwnIds({ upstream, target, body, isPlain, api, scope }, recorder.lookup);
+    if (isOwnCredential && mode !== "stateful")
+      await assertOwnIds({ upstream, target, body, isPlain, api, scope }, recorder.lookup);
 
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const headers = requestHeaders(request, isOwnCredential);
     if (isOwnCredential) headers.push(...credentialOf(upstream));
-    const sentMs = monotonicMs();
+    let turn: GatewayTurn | null = null;
+    let sentMs = monotonicMs();
     const send = (own: Buffer | null = null): Promise<IncomingMessage> => {
-      const sending = own === null ? headers : withoutHeader(headers, "content-encoding");
-      const answered = connections.send(upstream, { method, target, headers: sending, body: own ?? body }, gone.signal);
+      const made = own ?? turn?.body ?? null;
+      const sending = made === null ? headers : withoutHeader(headers, "content-encoding");
+      const answered = connections.send(
+        upstream,
+        { method, target, headers: sending, body: made ?? body },
+        gone.signal,
+      );
       // It is awaited below; until then nobody hears of a failure.
       answered.catch(() => {});
       return answered;
     };
     // The upstream is not kept waiting for what is stored, unless nothing may pass without it, or the request may be cut there.
     const isLooked = mode === "guard" && upstream.api === "ollama";
-    const early = isRefusing || isLooked ? null : send();
+    const early = isRefusing || isLooked || mode === "stateful" ? null : send();
     const recordId = `call-${randomBytes(15).toString("base64url")}`;
     const copied = await copyOf(api, body, encoding);
     const sent: SentCall | null =
@@ -163,29 +174,37 @@ export async function createGateway(
             requestBytes: body.length,
             requestEncoding: isPlain ? null : String(encoding),
           };
-    const call =
+    if (mode === "stateful") {
+      if (sent === null)
+        throw refused("INPUT_INVALID", "The session holds the history of JSON requests with messages only.");
+      turn = await beginTurn(turns, clock, { ...sent, scope, headers: request.headers, mayWrite }, recordId);
+      sentMs = monotonicMs();
+    }
+    const call: RecordedCall | null =
       sent === null || copied === null
         ? null
         : {
-            sent,
+            sent: turn === null ? sent : { ...sent, ...asTurn(turn) },
+            turn,
             body: copied.plain,
             scope,
             mayWrite,
             headers: request.headers,
             // Behind calls that wait for the store, a call waits too.
-            open: keeper.isWaiting
-              ? null
-              : recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId),
+            open:
+              keeper.isWaiting || turn !== null
+                ? null
+                : recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId),
           };
     if (isRefusing && call?.open != null) await assertBegun(clock, call.open);
     if (api !== null && call === null) metrics.unrecorded("unreadable");
     let passed: PassedCall;
     try {
       passed =
-        mode === "guard" && sent !== null
+        mode !== "record" && call !== null
           ? await guard.pass({
               upstream,
-              sent,
+              sent: call.sent,
               send: (own) => (own === null ? (early ?? send()) : send(own)),
               ask: (asked, askedTarget, text) =>
                 connections.send(
@@ -205,7 +224,7 @@ export async function createGateway(
     const outgoing = peeked.answer;
     const firstByteMs = clock.nowMs();
     const headMs = monotonicMs();
-    const session = call?.open == null ? null : await nameOf(clock, call.open);
+    const session = turn?.key ?? (call?.open == null ? null : await nameOf(clock, call.open));
     const addedMs = monotonicMs() - headMs + sentMs - beganMs;
     writeHead(response, outgoing, {
       session,
@@ -223,7 +242,10 @@ export async function createGateway(
       onChunk: (chunk) => {
         if (call !== null) copy.take(chunk);
       },
-      hold: isRefusing && call !== null ? { isLast: endOf(outgoing), until: () => store("whole") } : null,
+      hold:
+        (isRefusing || turn !== null) && call !== null
+          ? { isLast: endOf(outgoing), until: () => store("whole") }
+          : null,
     });
     void store(end);
     if (call === null) metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: end });
@@ -231,7 +253,7 @@ export async function createGateway(
 
   /** Stores what came of a call, and counts it. */
   async function storeCall(
-    { sent, ...rest }: RecordedCall,
+    { sent, turn, ...rest }: RecordedCall,
     came: Came,
     rebuilt: RebuiltCall | null = null,
   ): Promise<boolean> {
@@ -244,7 +266,7 @@ export async function createGateway(
       const { input, output, cacheRead, cacheWrite } = usage;
       metrics.tokens(upstream, { input, output, cacheRead, cacheWrite });
     }
-    return keeper.keep({ ...rest, ...ended });
+    return turn === null ? keeper.keep({ ...rest, ...ended }) : turn.end(ended);
   }
 
   return {
@@ -300,9 +322,39 @@ async function nameOf(clock: Clock, { session }: OpenCall): Promise<string | nul
   }
 }
 
+/** @throws {ThroughlineError} STORE_UNREACHABLE where the question cannot be stored in time, and what `begin` throws */
+async function beginTurn(turns: Turns, clock: Clock, request: TurnRequest, recordId: string): Promise<GatewayTurn> {
+  const beginning = turns.begin(request, recordId);
+  let begun: GatewayTurn | null = null;
+  try {
+    begun = await within(clock, beginning, mostStoreWaitMs);
+  } catch (cause) {
+    if (!isStoreAway(cause) || hasErrorCode(cause, "SESSION_BUSY")) throw cause;
+    throw refused(
+      "STORE_UNREACHABLE",
+      "The question cannot be stored, so it is not asked.",
+      { retryAfterMs: 1000 },
+      cause,
+    );
+  }
+  if (begun !== null) return begun;
+  // It may still begin: then nobody asks.
+  beginning.then((late) => late.abandon()).catch(() => {});
+  throw refused("STORE_UNREACHABLE", "The question cannot be stored in time, so it is not asked.", {
+    retryAfterMs: 1000,
+  });
+}
+
+/** The request that the provider is sent in place of the client's. */
+function asTurn({ split, body, requestSha256 }: GatewayTurn): Partial<SentCall> {
+  return { split, requestSha256, requestBytes: body.length, requestEncoding: null };
+}
+
 /** A call that is recorded. */
 interface RecordedCall {
   readonly sent: SentCall;
+  /** Of a call whose history the session holds. */
+  readonly turn: GatewayTurn | null;
   /** Unpacked. */
   readonly body: Buffer;
   readonly scope: GatewayScope;
@@ -323,29 +375,4 @@ function pathOf({ name }: Upstream, { url = "" }: IncomingMessage): { readonly p
 function credentialOf({ api, apiKey }: Upstream): readonly string[] {
   if (apiKey === null) return [];
   return api === "anthropic" ? ["x-api-key", apiKey] : ["authorization", `Bearer ${apiKey}`];
-}
-
-/** What the answer to a call says of it. */
-interface AddedHeaders {
-  readonly session: string | null;
-  readonly call: string | null;
-  readonly guard: RebuiltCall | null;
-  readonly addedMs: number;
-}
-
-function writeHead(
-  response: ServerResponse,
-  answer: IncomingMessage,
-  { session, call, guard, addedMs }: AddedHeaders,
-): void {
-  const headers = responseHeaders(answer);
-  if (session !== null) headers.push("throughline-session", session);
-  if (call !== null) headers.push("throughline-call", call);
-  if (guard !== null)
-    headers.push("throughline-guard", `${guard.action}; call=${guard.recordId}${guard.isAnswer ? "" : "; refused"}`);
-  headers.push("server-timing", `throughline;dur=${addedMs.toFixed(2)}`);
-  // The provider's own date stands among the headers.
-  response.sendDate = false;
-  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
-  response.flushHeaders();
 }

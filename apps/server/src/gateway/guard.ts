@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, hasErrorCode, type Summarizer } from "@throughline/core";
 import { classifyOverflow, type GuardChange, ollamaRequestFields } from "@throughline/guard";
 import type { TokenEstimator } from "@throughline/tokens";
@@ -83,6 +84,8 @@ export class Guard {
     if (made === null) return { peeked: first.peeked, rebuilt: null };
     let second: Awaited<ReturnType<typeof readRefusal>>;
     try {
+      // Counting tokens takes a while: a connection that the provider closed meanwhile must be known as closed.
+      await nextTurn();
       second = await readRefusal(sent.api, upstream.api, await send(made.body));
     } catch (error) {
       this.#parts.metrics.guard("failed");

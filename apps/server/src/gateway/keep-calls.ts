@@ -38,7 +38,8 @@ const awayCodes: readonly ErrorCode[] = [
   "SESSION_BUSY",
 ];
 
-function isStoreAway(error: unknown): boolean {
+/** Whether an error says that the store cannot be reached or written just now. */
+export function isStoreAway(error: unknown): boolean {
   return awayCodes.some((code) => hasErrorCode(error, code));
 }
 

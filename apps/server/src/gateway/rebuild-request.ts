@@ -12,6 +12,7 @@ import { buildContext } from "@throughline/history";
 import type { TokenEstimator } from "@throughline/tokens";
 import { messageDrafts, requestMessages, type SplitRequest, withMember } from "@throughline/wire";
 import { apiTargets, historyTargetOf } from "./api-targets.ts";
+import { blockTypes, withOwnForms } from "./own-forms.ts";
 import type { Refusal } from "./refusal.ts";
 
 /** What was done to a request, the most that was done to it. */
@@ -107,12 +108,6 @@ function repair({ api, ...split }: SplitRequest, values: readonly unknown[]): re
   return withOwnForms(messages, values);
 }
 
-function blockTypes(message: unknown): readonly string[] {
-  const content = isFields(message) ? message["content"] : null;
-  const blocks = Array.isArray(content) ? (content as readonly unknown[]).filter(isFields) : [];
-  return blocks.flatMap(({ type }) => (typeof type === "string" ? [type] : []));
-}
-
 /** Drafts as a store would give them back, one after the other. */
 function storedDrafts(drafts: readonly RecordDraft[]): readonly StoredRecord[] {
   return drafts.map((draft, index) => {
@@ -131,44 +126,6 @@ function storedDrafts(drafts: readonly RecordDraft[]): readonly StoredRecord[] {
       record,
     };
   });
-}
-
-/** What the client wrote stays as it wrote it, with its marks of a cache, where it says the same. */
-function withOwnForms(messages: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
-  const own = values.map(plainForm);
-  let next = 0;
-  return messages.map((message) => {
-    const at = own.indexOf(plainForm(message), next);
-    if (at === -1) return message;
-    next = at + 1;
-    return values[at];
-  });
-}
-
-/** A message without what may be written in several ways. */
-function plainForm(message: unknown): string {
-  return JSON.stringify(plainValue(message));
-}
-
-function plainValue(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plainValue);
-  if (!isFields(value)) return value;
-  const entries = Object.entries(value).filter(
-    ([name, inner]) => name !== "cache_control" && inner !== null && inner !== undefined,
-  );
-  return entries
-    .map(([name, inner]) => [
-      name,
-      name === "content" && typeof inner === "string"
-        ? [
-            [
-              ["text", inner],
-              ["type", "text"],
-            ],
-          ]
-        : plainValue(inner),
-    ])
-    .toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1));
 }
 
 interface Fitted {

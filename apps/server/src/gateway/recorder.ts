@@ -3,17 +3,15 @@ import type { Clock, AssistantMessage } from "@throughline/core";
 import { KeyedQueues } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import {
-  bodyText,
   type CallPlan,
   type ChainMatch,
   planCall,
   planReply,
   type ReadReply,
   type ReplyPlan,
-  splitRequest,
   unitIds,
 } from "@throughline/wire";
-import { type CallParts, callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt } from "./call-record.ts";
+import { callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt, rebuiltParts } from "./call-record.ts";
 import { type ChosenSession, chooseSession, type SessionRequest } from "./choose-session.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
 import { createSessionLookup, type SessionLookup } from "./session-lookup.ts";
@@ -52,6 +50,10 @@ export class Recorder {
     this.#clock = clock;
     this.#logs = new SessionLogs(store);
     this.#lookup = createSessionLookup(store);
+  }
+
+  get logs(): SessionLogs {
+    return this.#logs;
   }
 
   get lookup(): SessionLookup {
@@ -118,7 +120,6 @@ export class Recorder {
     }
     const { chosen, callId, attempt, runningKey } = known;
     const { ref, lane, compactionOf } = chosen;
-    const sentAgain = rebuilt === null ? null : rebuiltParts(call, rebuilt);
     const running = this.#running.get(runningKey);
     try {
       await this.#queues.run(JSON.stringify([request.scope.namespace, ref.key]), async () => {
@@ -139,6 +140,8 @@ export class Recorder {
           };
           const said = planned?.draft ?? null;
           const parts = { plan, split: request.split, log };
+          const known = plan.nodes.map((node, index) => ({ node, text: request.split.units[index]?.text ?? null }));
+          const sentAgain = rebuilt === null ? null : rebuiltParts(call.requestSha256, rebuilt, known);
           return [
             ...(said === null ? [] : [said]),
             ...callRecords(call, sentAgain === null ? answered : unanswered, parts),
@@ -226,13 +229,6 @@ interface CallEnd {
   readonly call: EndedCall;
   readonly reply: ReadReply | null;
   readonly rebuilt: RebuiltAttempt | null;
-}
-
-function rebuiltParts(call: EndedCall, { body, action, changes }: RebuiltAttempt): NonNullable<CallParts["rebuilt"]> {
-  const text = bodyText(body);
-  const split = text === null ? null : splitRequest(call.api, text);
-  if (split === null) throw new RangeError("The rebuilt request has no messages.");
-  return { split, of: call.requestSha256, action, changes };
 }
 
 interface BegunCall {

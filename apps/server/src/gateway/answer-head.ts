@@ -1,0 +1,29 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { RebuiltCall } from "./guard.ts";
+import { responseHeaders } from "./raw-headers.ts";
+
+/** What the answer to a call says of it. */
+export interface AddedHeaders {
+  readonly session: string | null;
+  readonly call: string | null;
+  readonly guard: RebuiltCall | null;
+  readonly addedMs: number;
+}
+
+/** Writes the head of an answer: that of the provider, and the headers of ours. */
+export function writeHead(
+  response: ServerResponse,
+  answer: IncomingMessage,
+  { session, call, guard, addedMs }: AddedHeaders,
+): void {
+  const headers = responseHeaders(answer);
+  if (session !== null) headers.push("throughline-session", session);
+  if (call !== null) headers.push("throughline-call", call);
+  if (guard !== null)
+    headers.push("throughline-guard", `${guard.action}; call=${guard.recordId}${guard.isAnswer ? "" : "; refused"}`);
+  headers.push("server-timing", `throughline;dur=${addedMs.toFixed(2)}`);
+  // The provider's own date stands among the headers.
+  response.sendDate = false;
+  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
+  response.flushHeaders();
+}

@@ -1,0 +1,365 @@
+import { createHash } from "node:crypto";
+import {
+  type Clock,
+  hasErrorCode,
+  openSession,
+  readWindow,
+  type RecordDraft,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
+import { isFields, KeyedQueues, renewTurn } from "@throughline/core/internal";
+import { systemRandom } from "@throughline/core/node";
+import { refused } from "@throughline/core/store";
+import { buildContext } from "@throughline/history";
+import { closeLeasedTurn, leaseTurn, processOwners } from "@throughline/session/internal";
+import {
+  bodyText,
+  type CallPlan,
+  planCall,
+  planReply,
+  requestMessages,
+  splitRequest,
+  type SplitRequest,
+  type WireNode,
+  withoutMembers,
+} from "@throughline/wire";
+import { apiTargets, historyTargetOf } from "./api-targets.ts";
+import { callRecords, rebuiltParts } from "./call-record.ts";
+import { keyOf, sessionOfHeader } from "./choose-session.ts";
+import type { ReadCalls } from "./ended-call.ts";
+import { blockTypes, withOwnForms } from "./own-forms.ts";
+import { keyPart } from "./session-ids.ts";
+import { isOvertaken, type KnownSession, type SessionLogs } from "./session-logs.ts";
+import type { SessionLookup } from "./session-lookup.ts";
+import { questionPlace, type QuestionPlace, type TurnRequest } from "./question-place.ts";
+
+/** A turn of a session: its question is on the disk. */
+export interface GatewayTurn {
+  readonly key: string;
+  /** What the provider is asked: the session's history, and the question. */
+  readonly body: Buffer;
+  readonly split: SplitRequest;
+  readonly requestSha256: string;
+  /** Stores what came of it, and ends the turn. Resolves with whether the reply, where there is one, is on the disk. */
+  end(ended: ReadCalls): Promise<boolean>;
+  /** Ends the turn without a call. */
+  abandon(): Promise<void>;
+}
+
+export interface TurnsOptions {
+  readonly store: SessionStore;
+  readonly clock: Clock;
+  readonly logs: SessionLogs;
+  readonly lookup: SessionLookup;
+}
+
+/** A turn of a process that was killed is free after this time on other machines; on this one at once. */
+const leaseMs = 15_000;
+const mostTries = 8;
+/** What a client waits before it asks again. */
+const busyMs = 1000;
+/** How long the end of a turn is tried while the store is away. */
+const mostEndTries = 10;
+const endRetryMs = 500;
+
+const stateMembers: ReadonlySet<string> = new Set(["conversation", "previous_response_id", "thread"]);
+
+/** Holds the histories of clients that send only what is new. One call is one turn of its session. */
+export class Turns {
+  readonly #options: TurnsOptions;
+  readonly #queues = new KeyedQueues();
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Opens a turn with the question on the disk.
+   * @throws {ThroughlineError} SESSION_BUSY, FORBIDDEN, ROUTE_NOT_FOUND for an id that was not issued to the token, INPUT_INVALID,
+   *   and what the store throws
+   */
+  async begin(request: TurnRequest, callId: string): Promise<GatewayTurn> {
+    const { scope } = request;
+    const { key, replyId } = await this.#place(request);
+    const ref: SessionRef = { namespace: scope.namespace, agentId: scope.agentId, key };
+    return this.#queues.run(JSON.stringify([scope.namespace, key]), async () => {
+      for (let tries = 1; ; tries++)
+        try {
+          return await this.#open(request, { ref, replyId, callId });
+        } catch (error) {
+          if (hasErrorCode(error, "SESSION_BUSY"))
+            throw refused(
+              "SESSION_BUSY",
+              "Another call is being answered in this session.",
+              { retryAfterMs: busyMs },
+              error,
+            );
+          if ((!isOvertaken(error) && !hasErrorCode(error, "APPEND_CONFLICT")) || tries >= mostTries) throw error;
+          this.#options.logs.forget(ref);
+        }
+    });
+  }
+
+  /** The session that a request belongs to, and the reply that it follows; null: whatever its newest message is. */
+  async #place({
+    scope,
+    headers,
+    split,
+    mayWrite,
+  }: TurnRequest): Promise<{ readonly key: string; readonly replyId: string | null }> {
+    const { lookup } = this.#options;
+    const named = sessionOfHeader(headers["throughline-session"], scope, mayWrite);
+    const replyId = followedId(split);
+    const conversation = conversationId(split);
+    const inBody = conversation === null ? null : sessionOfHeader(conversation, scope, mayWrite);
+    if (replyId === null) return { key: named ?? inBody ?? keyOf(scope, keyPart(systemRandom.uuid())), replyId };
+    const keys = await lookup.find(scope, "response", replyId);
+    const key = keys.find((one) => (named ?? inBody ?? one) === one);
+    if (key === undefined) throw refused("ROUTE_NOT_FOUND", "There is no such response.");
+    return { key, replyId };
+  }
+
+  async #open(
+    request: TurnRequest,
+    { ref, replyId, callId }: { readonly ref: SessionRef; readonly replyId: string | null; readonly callId: string },
+  ): Promise<GatewayTurn> {
+    const { store, clock, logs } = this.#options;
+    const { split } = request;
+    let session = await logs.read(ref);
+    if (session === null) {
+      await openSession(store, ref, { random: systemRandom, entry: { channel: "gateway" } });
+      session = await logs.read(ref);
+    }
+    if (session === null) throw new RangeError("A session that was made is not there.");
+    const { log } = session;
+    if (replyId !== null && log.reply(replyId) === null) throw refused("ROUTE_NOT_FOUND", "There is no such response.");
+    const place = questionPlace(request, session, replyId);
+    const plan = planCall(log, split, { node: place.from, known: place.known, nodes: [] });
+    const lease = await leaseTurn(store, ref, {
+      owner: processOwners().self,
+      leaseMs,
+      drafts: placed(plan.drafts, place),
+      clock,
+      random: systemRandom,
+      turnId: callId,
+      expect: { head: session.headId },
+    });
+    const { fence } = lease;
+    if (fence === null) throw new RangeError("A turn that was opened has no fence.");
+    const renewal = renewTurn(store, ref, { fence, leaseMs, clock });
+    const turn = { ref, fence, callId, request, plan, renewal };
+    try {
+      return await this.#asked(turn);
+    } catch (error) {
+      await this.#close(turn, [], "failed").catch(() => {});
+      throw error;
+    }
+  }
+
+  /** The request as the session has it. */
+  async #asked(turn: OpenedTurn): Promise<GatewayTurn> {
+    const { store, logs } = this.#options;
+    const { ref, plan, request } = turn;
+    const { api } = request.split;
+    const session = await logs.read(ref);
+    if (session === null) throw refused("SESSION_NOT_FOUND", "The session was removed while the call began.");
+    const tip = plan.tip === null ? null : session.log.node(plan.tip.id);
+    const { records } = await readWindow(store, ref);
+    const model = request.split.member("model");
+    const context = buildContext(records, { headId: tip?.lastId ?? session.headId });
+    const types = records.flatMap(({ record }) => blockTypes(record["message"]));
+    const { messages } = historyTargetOf(api).render(context, {
+      target: { provider: apiTargets[api][0], modelId: typeof model === "string" ? model : "" },
+      carryBlocks: new Set(types),
+    });
+    const nodes = tip?.branch ?? [];
+    const { values, replaced } = requestMessages(request.split);
+    const own = ownValues(nodes);
+    const known = [...own.keys(), ...values.slice(values.length - plan.nodes.length)];
+    const text = replaced(withOwnForms(messages, known), own);
+    if (text === null)
+      throw refused("INPUT_INVALID", "A prompt that is one text has no history. Use a list of messages.");
+    const asked = withoutMembers(text, (name) => stateMembers.has(name.toLowerCase()));
+    const body = Buffer.from(asked);
+    const split = splitRequest(api, bodyText(body) ?? "");
+    if (split === null) throw new RangeError("The request of a session has no messages.");
+    return {
+      key: ref.key,
+      body,
+      split,
+      requestSha256: createHash("sha256").update(body).digest("hex"),
+      end: (ended) => this.#end(turn, split, ended),
+      abandon: () => this.#close(turn, [], "aborted"),
+    };
+  }
+
+  async #end(turn: OpenedTurn, split: SplitRequest, ended: ReadCalls): Promise<boolean> {
+    const { lookup } = this.#options;
+    const { ref, callId, request } = turn;
+    const { call, read, rebuilt } = ended;
+    const session = await this.#known(ref);
+    const { log } = session;
+    const tip = turn.plan.tip === null ? null : log.node(turn.plan.tip.id);
+    const nodes = tip?.branch ?? [];
+    const known = nodes.map((node) => ({ node, text: node.text }));
+    const draft = read?.draft ?? null;
+    const planned = draft === null ? null : planReply(log, call.api, tip, draft);
+    const message = draft?.message ?? null;
+    const { responseId = null } = message ?? {};
+    const unanswered = {
+      callId,
+      attempt: 0,
+      lane: "main",
+      compactionOf: null,
+      replyId: null,
+      responseId: null,
+      reply: null,
+    };
+    const answered = { ...unanswered, replyId: planned?.node.id ?? null, responseId, reply: message };
+    const parts = { plan: { tip, nodes }, split: request.split, log };
+    const of = request.requestSha256;
+    const first = { split, known, of, action: null, changes: [] };
+    const drafts = [
+      ...(planned?.draft == null ? [] : [planned.draft]),
+      ...callRecords(call, rebuilt === null ? answered : unanswered, { ...parts, rebuilt: first }),
+      ...(rebuilt === null
+        ? []
+        : callRecords(
+            rebuilt.call,
+            { ...answered, attempt: 1 },
+            { ...parts, rebuilt: rebuiltParts(of, rebuilt, known) },
+          )),
+    ];
+    const last = rebuilt?.call ?? call;
+    const isAnswered = last.outcome === "answered";
+    try {
+      await this.#close(turn, drafts, isAnswered ? "done" : last.outcome === "aborted" ? "aborted" : "failed");
+    } catch (error) {
+      // A reply that the store does not take must not keep the session busy.
+      if (!hasErrorCode(error, "TURN_FENCED")) await this.#close(turn, [], "failed", "without").catch(() => {});
+      throw error;
+    }
+    const isFollowed = call.api === "openai-responses" || request.split.member("thread") !== undefined;
+    if (isFollowed && responseId !== null) await lookup.note(request.scope, "response", responseId, ref.key);
+    // An answer that cannot be read is not on the disk.
+    return draft !== null || !isAnswered;
+  }
+
+  async #known(ref: SessionRef): Promise<KnownSession> {
+    for (let tries = 1; ; tries++)
+      try {
+        const session = await this.#options.logs.read(ref);
+        if (session !== null) return session;
+        throw refused("SESSION_NOT_FOUND", "The session was removed while the call was answered.");
+      } catch (error) {
+        if (tries >= mostEndTries || !isTransient(error)) throw error;
+        await this.#options.clock.sleep(endRetryMs);
+      }
+  }
+
+  /** Ends a turn with its last records in one commit. The same append again where it is unknown whether it was done. */
+  async #close(
+    { ref, fence, callId, renewal }: OpenedTurn,
+    drafts: readonly RecordDraft[],
+    outcome: "done" | "aborted" | "failed",
+    what = "end",
+  ): Promise<void> {
+    const { store, clock } = this.#options;
+    await renewal.stop();
+    for (let tries = 1; ; tries++)
+      try {
+        await closeLeasedTurn(store, ref, { fence, drafts, outcome, idempotencyKey: `gw:${what}:${callId}` });
+        return;
+      } catch (error) {
+        if (tries >= mostEndTries || !isTransient(error)) throw error;
+        await clock.sleep(endRetryMs);
+      }
+  }
+}
+
+interface OpenedTurn {
+  readonly ref: SessionRef;
+  readonly fence: number;
+  readonly callId: string;
+  readonly request: TurnRequest;
+  readonly plan: CallPlan;
+  readonly renewal: ReturnType<typeof renewTurn>;
+}
+
+function isTransient(error: unknown): boolean {
+  return hasErrorCode(error, "STORE_UNREACHABLE", "STORE_LOCKED", "STORE_OVERLOADED");
+}
+
+/** The first message follows the record that stands before it, and results name the tools of their calls. */
+function placed(drafts: readonly RecordDraft[], { from, parentId }: QuestionPlace): readonly RecordDraft[] {
+  const tools = toolsOf(from);
+  let isFirst = true;
+  return drafts.map((draft) => {
+    if (draft["parentId"] === undefined) return draft;
+    const message = isFields(draft["message"]) ? draft["message"] : {};
+    const tool = message["role"] === "toolResult" ? tools.get(message["toolCallId"]) : undefined;
+    const named = tool === undefined ? draft : { ...draft, message: { ...message, toolName: tool } };
+    if (!isFirst) return named;
+    isFirst = false;
+    return { ...named, parentId };
+  });
+}
+
+/** The tools that the newest reply calls, by the ids of its calls. */
+function toolsOf(from: WireNode | null): ReadonlyMap<unknown, unknown> {
+  let node = from;
+  while (node !== null && !node.isReply) node = node.parent;
+  const blocks = (node?.contents ?? []).flatMap((content) =>
+    isFields(content) && Array.isArray(content["content"]) ? (content["content"] as readonly unknown[]) : [],
+  );
+  return new Map(
+    blocks.flatMap((block) =>
+      isFields(block) && block["type"] === "toolCall" ? [[block["id"], block["name"]] as const] : [],
+    ),
+  );
+}
+
+/** What stands in the log as it was sent, by its value. Marks of a cache are of the request that had them. */
+function ownValues(nodes: readonly WireNode[]): ReadonlyMap<unknown, string> {
+  const values = new Map<unknown, string>();
+  for (const { text } of nodes) {
+    if (text === null || text.includes("cache_control")) continue;
+    const value = parsedMessage(text);
+    if (value !== null) values.set(value, text);
+  }
+  return values;
+}
+
+/** A reply of the Responses API is several items: these are written as they are rendered. */
+function parsedMessage(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isFields(value) ? value : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function conversationId(split: SplitRequest): string | null {
+  const value = split.member("conversation");
+  const id = isFields(value) ? value["id"] : value;
+  if (id === undefined || id === null) return null;
+  if (typeof id === "string" && id !== "") return id;
+  throw refused("INPUT_INVALID", "conversation must be a text, or an object with the text `id`.");
+}
+
+/** The reply that a request names as the one before it. */
+function followedId(split: SplitRequest): string | null {
+  const previous = split.member("previous_response_id");
+  const thread = split.member("thread");
+  const ids = [previous, isFields(thread) ? thread["previous_message_id"] : null].filter(
+    (id) => id !== undefined && id !== null,
+  );
+  const [id = null] = ids;
+  if (ids.length > 1) throw refused("INPUT_INVALID", "The request names what it continues in more than one way.");
+  if (id === null) return null;
+  if (typeof id === "string") return id;
+  throw refused("ROUTE_NOT_FOUND", "There is no such response.");
+}
