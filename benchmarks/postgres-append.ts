@@ -7,7 +7,12 @@ import process from "node:process";
 import { crc32 } from "node:zlib";
 import type { AppendOptions, SessionRef } from "../packages/core/src/index.ts";
 import { createPostgresStore } from "../packages/store-postgres/src/index.ts";
-import type { PostgresConnection, PostgresPool, PostgresStore } from "../packages/store-postgres/src/index.ts";
+import type {
+  PostgresConnection,
+  PostgresPool,
+  PostgresStore,
+  PostgresStoreOptions,
+} from "../packages/store-postgres/src/index.ts";
 import { startPostgres } from "../packages/store-postgres/test/postgres-server.ts";
 
 interface RawClient {
@@ -214,12 +219,20 @@ async function compare(url: string, connections: number): Promise<void> {
   };
   const storeTurns = async (
     name: string,
-    prepare: boolean,
+    { prepare = true, layout = "plain" }: Pick<PostgresStoreOptions, "prepare" | "layout"> = {},
     options: () => AppendOptions = () => ({}),
   ): Promise<Contestant> => {
     const { pool, backends } = await open();
-    const store = createPostgresStore({ pool, schema: "bench", prepare, notify: false });
+    const schema = layout === "plain" ? "bench" : "bench_tenant";
+    const store = createPostgresStore({ pool, schema, layout, prepare, notify: false });
     stores.push(store);
+    for (let index = 0; index < connections; index++)
+      if ((await store.load(refOf(index))) === null)
+        await store.save(
+          refOf(index),
+          { sessionId: `bench-${index}`, label: "bench", model: "none" },
+          { ifRevision: null },
+        );
     const run = async (connection: number): Promise<void> => {
       const drafts = messages.map((message) => ({ type: "message", message }));
       await store.append(refOf(connection), drafts, options());
@@ -241,15 +254,7 @@ async function compare(url: string, connections: number): Promise<void> {
   };
   const clientsOf: RawClient[] = [];
   const { pool: admin } = await open();
-  const first = await storeTurns("the store", true);
-  const store = stores[0] as PostgresStore;
-  for (let index = 0; index < connections; index++)
-    if ((await store.load(refOf(index))) === null)
-      await store.save(
-        refOf(index),
-        { sessionId: `bench-${index}`, label: "bench", model: "none" },
-        { ifRevision: null },
-      );
+  const first = await storeTurns("the store");
   await admin.query(`${tablesLike("same")} ${tablesLike("control")}`);
   const found = await admin.query("SELECT session_no, key FROM bench.control_sessions");
   const numbers = new Map(found.rows.map((row) => [row["key"], Number(row["session_no"])]));
@@ -263,8 +268,9 @@ async function compare(url: string, connections: number): Promise<void> {
     await byHand("the same rows by hand", sameRowsSql, (connection) => sameRowsValues(refOf(connection).key)),
     await byHand("fewer columns by hand", controlSql, fewerValues),
     first,
-    await storeTurns("the store, no names", false),
-    await storeTurns("the store, key and entry", true, () => ({
+    await storeTurns("the store, tenant layout", { layout: "tenant" }),
+    await storeTurns("the store, no names", { prepare: false }),
+    await storeTurns("the store, key and entry", {}, () => ({
       idempotencyKey: `k${++ids}`,
       entry: { totalTokens: ids },
     })),

@@ -233,6 +233,15 @@ export const longSuites: readonly LongSuite[] = [
     { env: { THROUGHLINE_POSTGRES_BIN: postgres15 }, missing: missingPostgres15 },
   ),
   tests(
+    "postgres-citus",
+    "the kit, and eight writers while a shard moves, on a cluster",
+    { project: "packages/store-postgres", full: files(["citus"]), quick: files(["citus"]) },
+    {
+      missing: () =>
+        (process.env["THROUGHLINE_CITUS_URL"] ?? "") === "" ? "THROUGHLINE_CITUS_URL names no cluster" : null,
+    },
+  ),
+  tests(
     "postgres-pooler",
     "the kit behind a pooler",
     { project: "packages/store-postgres", full: kit, quick: kit },

@@ -6,7 +6,8 @@ import {
   requestOrder,
   type RequestField,
 } from "./append-request.ts";
-import { setFlush, type FunctionForm } from "./function-form.ts";
+import { rowClock, setFlush, type FunctionForm } from "./function-form.ts";
+import type { Layout } from "./layout.ts";
 import { flush } from "./statement-settings.ts";
 
 const firstFlush = `  -- Never weaker than what the server's owner has set: remote_apply stays remote_apply.
@@ -39,7 +40,7 @@ const giveState = `RETURN ${joined(stateNames.map((name) => (name === "verdict" 
 export function appendFunction(schema: string, form: FunctionForm): string {
   const parameters = Object.entries(batchFields).map(([name, type]) => `p_${name} ${type}`);
   return `
-${form.create} ${schema}.append_1(p_path integer, p_request text[], ${parameters.join(", ")})
+${form.create} ${schema}.append_1(${form.layout.first("p_tenant bigint")}p_path integer, p_request text[], ${parameters.join(", ")})
 RETURNS text LANGUAGE plpgsql VOLATILE${form.options} AS $append$
 #variable_conflict use_column
 DECLARE
@@ -50,9 +51,9 @@ BEGIN
   v_set := set_config('lock_timeout', ${asked("lock_timeout")}, true);
 ${form.isFlushing ? setFlush(asked("is_flushed")) : firstFlush}
   IF p_path = 1 THEN
-    ${directPart(schema, false)}
+    ${directPart(schema, form, false)}
   ELSIF p_path = 2 THEN
-    ${directPart(schema, true)}
+    ${directPart(schema, form, true)}
   END IF;
   IF v_text IS NOT NULL THEN RETURN v_text; END IF;
   ${otherwise(schema, form)}
@@ -89,18 +90,18 @@ BEGIN
     END IF;
     IF p_archive_id = '' AND NOT p_is_refused THEN
       IF p_has_entry THEN
-        ${updatePart(schema, true)}
+        ${updatePart(schema, form, true)}
       ELSE
-        ${updatePart(schema, false)}
+        ${updatePart(schema, form, false)}
       END IF;
       IF FOUND THEN
-        ${writePart(schema)}
+        ${writePart(schema, form)}
         v_verdict := 'APPLIED';
         v_now_ms := s.appended_at_ms;
         ${giveState}
       END IF;
     END IF;
-    ${refusalPart(schema)}
+    ${refusalPart(schema, form)}
   END LOOP;
   RAISE EXCEPTION 'the session kept changing' USING ERRCODE = '55P03';
 END;
@@ -111,10 +112,10 @@ END;
  * The rows of a batch of our own, behind the row that the UPDATE gave back as `u`. The parent and the length of a
  * record that hangs on the head are known only now.
  */
-function ownRecords(schema: string): string {
-  return `INSERT INTO ${schema}.records (session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, id, parent_id,
+function ownRecords(schema: string, { layout }: FunctionForm): string {
+  return `INSERT INTO ${schema}.records (${layout.first("tenant")}session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, id, parent_id,
         type, role, tool_name, rest)
-      SELECT u.session_no, u.before_seq + r.place, r.ts_ms, u.appended_at_ms, r.crc,
+      SELECT ${layout.first("p_tenant")}u.session_no, u.before_seq + r.place, r.ts_ms, u.appended_at_ms, r.crc,
         CASE WHEN r.parent_id = E'\\x01' THEN r.bytes + u.prev_head_bytes ELSE r.bytes END,
         u.messages_before + r.message_number, r.side, r.id,
         CASE WHEN r.parent_id = E'\\x01' THEN u.prev_head_id ELSE r.parent_id END, r.type, r.role, r.tool_name, r.rest
@@ -124,15 +125,15 @@ function ownRecords(schema: string): string {
 }
 
 /** Most appends: one statement, which is as much as an UPDATE and an INSERT by hand would be. */
-function directPart(schema: string, isTurned: boolean): string {
-  const now = `${schema}.store_now_ms()`;
+function directPart(schema: string, form: FunctionForm, isTurned: boolean): string {
+  const now = rowClock(schema, form, "t");
   const given = ["session_no", "last_seq", "prev_head_id", "prev_head_bytes", "appended_at_ms"];
   const told = stateNames.slice(2).filter((name) => !given.includes(name));
   const [head, turn, rules] = isTurned
     ? [
         `head_id = CASE WHEN ${asked("is_head_set")} THEN ${asked("new_head")} ELSE t.head_id END,
           head_bytes = CASE WHEN ${asked("is_head_set")} THEN ${asked("new_head_bytes")} ELSE t.head_bytes END`,
-        `\n          ${turnColumns(asked)},`,
+        `\n          ${turnColumns(form, asked)},`,
         turnConditions("t", now, asked),
       ]
     : [
@@ -152,31 +153,31 @@ function directPart(schema: string, isTurned: boolean): string {
           appended_at_ms = ${now},
           updated_at_ms = greatest(t.updated_at_ms, ${now})
         WHERE t.namespace = ${asked("namespace")} AND t.agent_id = ${asked("agent_id")} AND t.key = ${asked("key")}
-          AND t.archive_id = '' AND ${rules}
+          AND t.archive_id = ''${form.layout.and("t", "p_tenant")} AND ${rules}
         RETURNING ${[...given, ...told].map((name) => `t.${name}`).join(", ")},
           t.last_seq - cardinality(p_ids) AS before_seq, t.messages_ever - ${asked("message_count")} AS messages_before
       ), i AS (
-      ${ownRecords(schema)}
+      ${ownRecords(schema, form)}
       )
       SELECT ${joined(["'APPLIED'", "u.appended_at_ms", ...stateNames.slice(2).map((name) => `u.${name}`)])} INTO v_text FROM u;`;
 }
 
-function refusalPart(schema: string): string {
+function refusalPart(schema: string, { layout }: FunctionForm): string {
   return `-- Why not? The lock keeps the answer true while it is given, and tells whether it was only a matter of time.
     SELECT t.*, ${schema}.store_now_ms() AS now_ms INTO s FROM ${schema}.sessions t
-      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id
+      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")}
       FOR NO KEY UPDATE;
     v_found := FOUND;
     IF NOT v_found THEN
       -- A reset may have put another row in the place of the one that was waited for.
       PERFORM FROM ${schema}.sessions t
-        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id;
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")};
       CONTINUE WHEN FOUND;
       RETURN NULL;
     END IF;
     IF p_idem_key IS NOT NULL AND p_archive_id = '' THEN
       -- The twin may have been committed since the key was looked at; then what it changed is no reason to refuse.
-      PERFORM FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no AND a.key = p_idem_key
+      PERFORM FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no AND a.key = p_idem_key${layout.and("a", "p_tenant")}
         AND NOT (s.keyed_next - a.number > 4096 AND a.at_ms < s.now_ms - 86400000);
       CONTINUE WHEN FOUND;
     END IF;
@@ -224,14 +225,14 @@ function conditions(row: string, now: string): string {
  * The result of the first append with this key, or that the key is too old. The numbers are those of core's
  * \`defaultIdempotency\`.
  */
-function keyedPart(schema: string, { isFlushing }: FunctionForm): string {
+function keyedPart(schema: string, { isFlushing, layout }: FunctionForm): string {
   return `SELECT t.session_no, t.session_id, t.keyed_next, t.keyed_horizon_ms INTO s FROM ${schema}.sessions t
-        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = '';
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = ''${layout.and("t", "p_tenant")};
       IF FOUND THEN
         v_now_ms := ${schema}.store_now_ms();
         SELECT a.digest, a.number, a.at_ms, a.first_seq, a.last_seq, a.durability, a.revision, a.head_id, a.window_seq,
           a.fence, a.turn_id, a.turn_owner, a.lease_until_ms INTO k
-          FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no AND a.key = p_idem_key;
+          FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no AND a.key = p_idem_key${layout.and("a", "p_tenant")};
         IF k.digest IS NOT NULL AND NOT (s.keyed_next - k.number > 4096 AND k.at_ms < v_now_ms - 86400000) THEN
           v_session_id := s.session_id;
           IF k.digest <> p_digest THEN
@@ -246,8 +247,8 @@ function keyedPart(schema: string, { isFlushing }: FunctionForm): string {
             json_agg(r.ts_ms ORDER BY r.seq), min(r.stored_at_ms)
             INTO v_first_ids, v_first_parents, v_first_sides, v_first_ts, v_first_at
             FROM ${schema}.records r
-            WHERE r.session_no = s.session_no AND r.seq >= k.first_seq AND r.seq <= k.last_seq;
-${isFlushing ? replayFlush(schema) : firstReplayFlush}
+            WHERE r.session_no = s.session_no AND r.seq >= k.first_seq AND r.seq <= k.last_seq${layout.and("r", "p_tenant")};
+${isFlushing ? replayFlush(schema, layout) : firstReplayFlush}
           ${giveAnswer}
         END IF;
         IF p_made_at_ms <= greatest(s.keyed_horizon_ms, k.at_ms) THEN
@@ -256,7 +257,7 @@ ${isFlushing ? replayFlush(schema) : firstReplayFlush}
         END IF;
         IF k.digest IS NOT NULL THEN
           DELETE FROM ${schema}.keyed_appends a
-            WHERE a.session_no = s.session_no AND a.key = p_idem_key AND a.number = k.number;
+            WHERE a.session_no = s.session_no AND a.key = p_idem_key AND a.number = k.number${layout.and("a", "p_tenant")};
         END IF;
       END IF;`;
 }
@@ -269,30 +270,36 @@ const firstReplayFlush = `          -- Its commit may have been cut off between 
  * commit waits for both, and for that it has to write something itself: PostgreSQL flushes no commit that wrote nothing.
  * A lock on the key's row is written to the log.
  */
-function replayFlush(schema: string): string {
+function replayFlush(schema: string, layout: Layout): string {
   return `          IF p_is_flushed OR k.durability = 'disk' THEN
             ${flush}
             PERFORM FROM ${schema}.keyed_appends a
-              WHERE a.session_no = s.session_no AND a.key = p_idem_key FOR NO KEY UPDATE;
+              WHERE a.session_no = s.session_no AND a.key = p_idem_key${layout.and("a", "p_tenant")} FOR NO KEY UPDATE;
           END IF;`;
 }
 
 /** What a turn that is opened, renewed or closed makes of the session's row. */
-function turnColumns(of: Naming): string {
+function turnColumns({ isPortable }: FunctionForm, of: Naming): string {
+  // A server that words the statement anew takes a parameter behind CASE for a truth value.
+  const named = (column: "turn_id" | "turn_owner"): string =>
+    isPortable
+      ? `CASE WHEN ${of("turn")} = 'open' THEN ${of(column)} WHEN ${of("turn")} = 'close' THEN NULL ELSE t.${column} END`
+      : `CASE ${of("turn")} WHEN 'open' THEN ${of(column)} WHEN 'close' THEN NULL ELSE t.${column} END`;
   return `fence = CASE WHEN ${of("turn")} = 'open' THEN ${of("turn_fence")}::bigint ELSE t.fence END,
-          turn_id = CASE ${of("turn")} WHEN 'open' THEN ${of("turn_id")} WHEN 'close' THEN NULL ELSE t.turn_id END,
-          turn_owner = CASE ${of("turn")} WHEN 'open' THEN ${of("turn_owner")} WHEN 'close' THEN NULL ELSE t.turn_owner END,
+          turn_id = ${named("turn_id")},
+          turn_owner = ${named("turn_owner")},
           lease_until_ms = CASE WHEN ${of("turn")} IN ('open', 'renew') THEN ${of("turn_until")}
             WHEN ${of("turn")} = 'close' THEN NULL ELSE t.lease_until_ms END`;
 }
 
-function updatePart(schema: string, hasEntry: boolean): string {
+function updatePart(schema: string, form: FunctionForm, hasEntry: boolean): string {
+  const now = rowClock(schema, form, "t");
   const entry = `,
           revision = t.revision + 1,
           entry_names = ${schema}.patched_names(t.entry_names, t.entry_values, p_names, p_vals),
           entry_values = ${schema}.patched_values(t.entry_names, t.entry_values, p_names, CASE
-            WHEN p_claimed_ms > ${schema}.store_now_ms() + 300000
-            THEN p_vals[:v_claim_at - 1] || greatest(t.updated_at_ms, ${schema}.store_now_ms())::text || p_vals[v_claim_at + 1:]
+            WHEN p_claimed_ms > ${now} + 300000
+            THEN p_vals[:v_claim_at - 1] || greatest(t.updated_at_ms, ${now})::text || p_vals[v_claim_at + 1:]
             ELSE p_vals END),
           entry_coded = p_coded_entry`;
   return `UPDATE ${schema}.sessions AS t SET
@@ -302,34 +309,34 @@ function updatePart(schema: string, hasEntry: boolean): string {
           head_id = CASE WHEN p_is_head_set THEN p_new_head ELSE t.head_id END,
           head_bytes = CASE WHEN p_is_head_set THEN p_new_head_bytes ELSE t.head_bytes END,
           window_seq = coalesce(p_window_from, t.window_seq),
-          ${turnColumns(variable)},
+          ${turnColumns(form, variable)},
           message_count = t.message_count + p_message_count,
           messages_ever = t.messages_ever + p_message_count,
           keyed_next = t.keyed_next + CASE WHEN p_idem_key IS NULL THEN 0 ELSE 1 END,
           keyed_rows = t.keyed_rows + CASE WHEN p_idem_key IS NULL THEN 0 ELSE 1 END,
           -- Before the next one in the table, so that the time of an append is never after that of the activity.
-          appended_at_ms = ${schema}.store_now_ms(),
-          updated_at_ms = greatest(t.updated_at_ms, CASE WHEN p_is_active THEN ${schema}.store_now_ms() END,
-            CASE WHEN p_claimed_ms > ${schema}.store_now_ms() + 300000 THEN ${schema}.store_now_ms()
+          appended_at_ms = ${now},
+          updated_at_ms = greatest(t.updated_at_ms, CASE WHEN p_is_active THEN ${now} END,
+            CASE WHEN p_claimed_ms > ${now} + 300000 THEN ${now}
             ELSE p_claimed_ms::bigint END)${hasEntry ? entry : ""}
-        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = ''
-        AND ${conditions("t", `${schema}.store_now_ms()`)}
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = ''${form.layout.and("t", "p_tenant")}
+        AND ${conditions("t", now)}
         RETURNING t.session_no, t.session_id, t.revision, t.last_seq, t.head_id, t.prev_head_id, t.prev_head_bytes, t.window_seq,
           t.fence, t.turn_id, t.turn_owner, t.lease_until_ms, t.messages_ever, t.keyed_next, t.keyed_rows, t.keyed_sweep_at,
           t.appended_at_ms, t.updated_at_ms, t.base_nos, t.base_to_seqs INTO s;`;
 }
 
-function writePart(schema: string): string {
+function writePart(schema: string, { layout }: FunctionForm): string {
   return `IF p_given_ids IS NOT NULL AND s.base_nos IS NOT NULL THEN
           -- Ids are taken in what a fork shares, too; its own are told by the unique index.
           PERFORM FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
-            JOIN ${schema}.records r ON r.session_no = b.no AND r.id = ANY (p_given_ids) AND r.seq <= b.to_seq;
+            JOIN ${schema}.records r ON r.session_no = b.no AND r.id = ANY (p_given_ids) AND r.seq <= b.to_seq${layout.and("r", "p_tenant")};
           IF FOUND THEN RAISE EXCEPTION 'a record id is taken' USING ERRCODE = 'TL002'; END IF;
         END IF;
         IF p_record_count > 0 THEN
-          INSERT INTO ${schema}.records (session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, form, id,
+          INSERT INTO ${schema}.records (${layout.first("tenant")}session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, form, id,
             parent_id, type, role, tool_name, rest, coded, source, rest_hash, source_hash)
-          SELECT s.session_no, s.last_seq - p_record_count + r.place, r.ts_ms, s.appended_at_ms, r.crc,
+          SELECT ${layout.first("p_tenant")}s.session_no, s.last_seq - p_record_count + r.place, r.ts_ms, s.appended_at_ms, r.crc,
             CASE WHEN r.parent_id = E'\\x01' THEN r.bytes + s.prev_head_bytes ELSE r.bytes END,
             s.messages_ever - p_message_count + r.message_number, r.side, r.form, r.id,
             CASE WHEN r.parent_id = E'\\x01' THEN s.prev_head_id ELSE r.parent_id END,
@@ -339,61 +346,28 @@ function writePart(schema: string): string {
             AS r (id, parent_id, type, side, message_number, ts_ms, bytes, crc, role, tool_name, rest, coded, form, source,
               rest_hash, source_hash, place);
           IF p_payloads IS NOT NULL THEN
-            INSERT INTO ${schema}.payloads (session_no, hash, content)
-            SELECT s.session_no, b.hash, b.content FROM unnest(p_payload_hashes, p_payloads) AS b (hash, content)
+            INSERT INTO ${schema}.payloads (${layout.first("tenant")}session_no, hash, content)
+            SELECT ${layout.first("p_tenant")}s.session_no, b.hash, b.content FROM unnest(p_payload_hashes, p_payloads) AS b (hash, content)
             ON CONFLICT DO NOTHING;
           END IF;
         END IF;
         IF p_idem_key IS NOT NULL THEN
-          INSERT INTO ${schema}.keyed_appends (session_no, key, digest, number, at_ms, first_seq, last_seq, durability, revision,
+          INSERT INTO ${schema}.keyed_appends (${layout.first("tenant")}session_no, key, digest, number, at_ms, first_seq, last_seq, durability, revision,
             head_id, window_seq, fence, turn_id, turn_owner, lease_until_ms)
-          VALUES (s.session_no, p_idem_key, p_digest, s.keyed_next - 1, s.appended_at_ms, s.last_seq - p_record_count + 1,
+          VALUES (${layout.first("p_tenant")}s.session_no, p_idem_key, p_digest, s.keyed_next - 1, s.appended_at_ms, s.last_seq - p_record_count + 1,
             s.last_seq, p_durability, s.revision, s.head_id, s.window_seq, s.fence, s.turn_id, s.turn_owner, s.lease_until_ms)
           ON CONFLICT DO NOTHING;
           IF NOT FOUND THEN RAISE EXCEPTION 'the key was used meanwhile' USING ERRCODE = 'TL001'; END IF;
           IF s.keyed_rows >= s.keyed_sweep_at THEN
             -- The next sweep comes when a quarter has been added, so that the work stays in proportion.
             WITH swept AS (
-              DELETE FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no
+              DELETE FROM ${schema}.keyed_appends a WHERE a.session_no = s.session_no${layout.and("a", "p_tenant")}
                 AND a.number < s.keyed_next - 4096 AND a.at_ms < s.appended_at_ms - 86400000 RETURNING a.at_ms
             ), counted AS (SELECT count(*)::integer AS rows, max(at_ms) AS newest FROM swept)
             UPDATE ${schema}.sessions AS t SET keyed_rows = t.keyed_rows - c.rows,
               keyed_sweep_at = greatest(t.keyed_rows - c.rows, 4096) * 5 / 4,
               keyed_horizon_ms = greatest(t.keyed_horizon_ms, c.newest)
-            FROM counted c WHERE t.session_no = s.session_no;
+            FROM counted c WHERE t.session_no = s.session_no${layout.and("t", "p_tenant")};
           END IF;
         END IF;`;
-}
-
-/**
- * An entry's fields after a patch: a value of null removes. Two functions, because a statement sets two columns, and loops,
- * because a patch is short and setting up a query costs more than going through it.
- */
-export function patchFunctions(schema: string): string {
-  return ["names", "values"]
-    .map(
-      (column) => `
-CREATE FUNCTION ${schema}.patched_${column}(old_names text[], old_values text[], new_names text[], new_values text[])
-RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $patch$
-DECLARE
-  v_at integer;
-BEGIN
-  FOR i IN 1..coalesce(cardinality(new_names), 0) LOOP
-    v_at := array_position(old_names, new_names[i]);
-    IF new_values[i] IS NULL THEN
-      IF v_at IS NOT NULL THEN
-        old_names := old_names[:v_at - 1] || old_names[v_at + 1:];
-        old_values := old_values[:v_at - 1] || old_values[v_at + 1:];
-      END IF;
-    ELSIF v_at IS NULL THEN
-      old_names := old_names || new_names[i];
-      old_values := old_values || new_values[i];
-    ELSE
-      old_values[v_at] := new_values[i];
-    END IF;
-  END LOOP;
-  RETURN old_${column};
-END $patch$;`,
-    )
-    .join("");
 }

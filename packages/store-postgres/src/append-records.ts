@@ -117,7 +117,7 @@ async function callAppend(
   signal: AbortSignal | undefined,
 ): Promise<DatabaseRow | undefined> {
   try {
-    const [row] = await context.pool.run(context.sql.append, values, { isFrequent: true, signal });
+    const [row] = await context.pool.run(appendSql(context), values, { isFrequent: true, signal });
     const answer = row?.["answer"];
     return typeof answer === "string" ? readAnswer(answer) : undefined;
   } catch (error) {
@@ -268,7 +268,8 @@ function appendValues(context: StoreContext, call: AppendCall): readonly unknown
     const value = columns[name as keyof BatchColumns] ?? others[name] ?? null;
     return Array.isArray(value) ? arrayLiteral(value) : value;
   });
-  return [pathOf(call, fields), arrayLiteral(asked.slice(0, last + 1)), ...batch];
+  const path = context.found.isDistributed ? 0 : pathOf(call, fields);
+  return [...context.found.layout.values(call.ref), path, arrayLiteral(asked.slice(0, last + 1)), ...batch];
 }
 
 /** See `AppendPath`. What the client chooses its ids for may be taken in what a fork shares, which takes another look. */
@@ -322,8 +323,9 @@ export function wholeTime(claimedMs: unknown): number | null {
   return Math.max(Math.trunc(claimedMs), -Number.MAX_SAFE_INTEGER);
 }
 
-/** The call of the function, for a schema. */
-export function appendSql(schema: string): string {
-  const batch = batchOrder.map((_name, index) => `$${index + 3}`);
-  return `SELECT ${schema}.append_1($1, $2, ${batch.join(", ")}) AS answer`;
+function appendSql({ schema, found }: StoreContext): string {
+  const parameters = [...found.layout.first("tenant").split(", "), ...batchOrder, "request"].map(
+    (_, index) => `$${index + 1}`,
+  );
+  return `SELECT ${schema}.append_1(${parameters.join(", ")}) AS answer`;
 }

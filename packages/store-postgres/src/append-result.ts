@@ -27,7 +27,7 @@ export function applied(
     context.announce({ name: "updated-at-clamped", ref, claimedMs, storedMs: Number(row["updated_at_ms"]) });
   if (records.length > 0) {
     context.announce({ name: "records-appended", ref, fromSeq: firstSeq, toSeq: head.lastSeq });
-    context.notify(String(row["session_no"]));
+    context.notify(ref, String(row["session_no"]));
   }
   const result = { records, head, revision: Number(row["revision"]), durability, replayed: false };
   if (options.return === undefined) return result;

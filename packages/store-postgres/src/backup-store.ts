@@ -24,7 +24,7 @@ const tables: readonly (readonly [name: string, rows: number])[] = [
  * The store as a script of SQL, of one moment, while others write: `psql -v ON_ERROR_STOP=1 -f` makes it again in an
  * empty database, under the same schema. The search index is not in it; it is made by the next search. No existing file
  * is overwritten, and a failed backup leaves no file. A killed process leaves one, which the next backup reports.
- * @throws {ThroughlineError} EXPORT_EXISTS, STORE_IO, STORE_FULL, STORE_READ_ONLY for a role that row security limits,
+ * @throws {ThroughlineError} EXPORT_EXISTS, STORE_UNSUPPORTED, STORE_IO, STORE_FULL, STORE_READ_ONLY for a role that row security limits,
  * ABORTED
  */
 export async function backupStore(
@@ -32,6 +32,12 @@ export async function backupStore(
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<{ readonly sizeBytes: number }> {
+  if (context.found.isDistributed)
+    throw new ThroughlineError("STORE_UNSUPPORTED", "Citus gives no snapshot over all of its nodes.", {
+      outcome: "not-applied",
+      details: { path },
+      remedy: "Take base backups of every node with one restore point, as docs/guides/scale-postgres.md says.",
+    });
   if (existsSync(path)) throw refused("EXPORT_EXISTS", `${path} exists already.`, { path });
   const part = openPart(path);
   try {
@@ -46,7 +52,7 @@ export async function backupStore(
       const secured = isSecured ? [["agent_roles", 1000] as const] : [];
       for (const [table, rows] of [...tables, ...secured]) await writeTable(context, run, write, table, rows);
       const [number] = await run(`SELECT last_value AS value FROM ${context.schema}.session_numbers`);
-      write(`SELECT setval('${context.schema}.session_numbers', ${Number(number?.["value"])});\nCOMMIT;\n`);
+      write(`SELECT setval('${context.schema}.session_numbers', ${String(number?.["value"])});\nCOMMIT;\n`);
     }, signal);
     return { sizeBytes: part.finish() };
   } catch (error) {
@@ -110,7 +116,7 @@ function onDisk<Result>(path: string, work: () => Result): Result {
 
 /** Gives whether rows are secured by role: a copy keeps that, or it would show everything to everyone. */
 async function writeSchema(
-  { schema }: StoreContext,
+  { schema, found }: StoreContext,
   run: RunStatement,
   write: (text: string) => void,
 ): Promise<boolean> {
@@ -125,7 +131,7 @@ async function writeSchema(
       `SET client_encoding = 'UTF8';\nSET standard_conforming_strings = on;\nSET check_function_bodies = off;\nBEGIN;\n${ownNamesOnly};\n` +
       `CREATE SCHEMA IF NOT EXISTS ${schema};\nCREATE TABLE ${schema}.store_info (name text PRIMARY KEY, value text NOT NULL);\n`,
   );
-  for (const step of schemaSteps.filter((each) => each.version <= version))
+  for (const step of schemaSteps(found.layout.name).filter((each) => each.version <= version))
     write(`${step.sql(schema, { partitions: Number(counted?.["partitions"]) })}\n`);
   const { isSecured } = await readSecurity({ schema }, run);
   if (isSecured) write(`${rowSecurity(schema)}\n`);

@@ -45,6 +45,7 @@ export const postgresStoreTable: OptionTable<PostgresStoreOptions> = {
   notify: flag,
   pollMs: milliseconds,
   rowSecurity: flag,
+  layout: oneOf(["plain", "tenant"]),
 };
 
 /** The kinds of the options of `append`. */

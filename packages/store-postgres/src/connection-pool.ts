@@ -38,6 +38,8 @@ export interface PoolOptions {
   readonly random: RandomSource;
   /** Host and database, for messages. */
   readonly place: string;
+  /** Statements, each with its semicolon, that come before the others in a transaction. @default none */
+  settings?(): string;
 }
 
 export interface RunOptions {
@@ -150,7 +152,7 @@ export class ConnectionPool {
       const lockMs = Math.max(1, Math.trunc(this.#options.timeoutMs / 2));
       // One message, and one round trip: without parameters the driver sends all statements together.
       await run(
-        `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${lockMs}; ${ownNamesOnly}; SELECT ${flushed}`,
+        `BEGIN ISOLATION LEVEL READ COMMITTED; ${this.#options.settings?.() ?? ""}SET LOCAL lock_timeout = ${lockMs}; ${ownNamesOnly}; SELECT ${flushed}`,
       );
       const result = await work(run);
       step = "commit";

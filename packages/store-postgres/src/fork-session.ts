@@ -54,15 +54,18 @@ async function assertFree(
   sessionId: string,
 ): Promise<void> {
   assertIdsFree({ ref: target, sessionId }, { agentId: undefined, sessionId: undefined });
+  const { layout } = context.found;
   const [atKey] = await run(
-    `SELECT FROM ${context.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
-    newAddressOf(target),
+    `SELECT FROM ${context.schema}.sessions
+     WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4${layout.and("", "$5")}`,
+    [...newAddressOf(target), ...layout.values(target)],
   );
   if (atKey !== undefined)
     throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target });
   const [holder] = await run(
-    `SELECT session_id FROM ${context.schema}.sessions WHERE lower(session_id) = lower($1) AND agent_id = $2 AND namespace = $3`,
-    [sessionId, target.agentId, target.namespace],
+    `SELECT session_id FROM ${context.schema}.sessions
+     WHERE lower(session_id) = lower($1) AND agent_id = $2 AND namespace = $3${layout.and("", "$4")}`,
+    [sessionId, target.agentId, target.namespace, ...layout.values(target)],
   );
   if (holder !== undefined)
     assertIdsFree({ ref: target, sessionId }, { agentId: undefined, sessionId: String(holder["session_id"]) });
@@ -99,14 +102,16 @@ async function sharedPart(
     toSeqs: all.toSeqs.slice(0, count).map((toSeq, index) => (index === count - 1 ? atSeq : toSeq)),
   };
   if (count === 0) return { atSeq, headId: null, messageCount: 0, messagesEver: 0, ...spans };
-  const [at] = await run(`SELECT message_number FROM ${context.schema}.records WHERE session_no = $1 AND seq = $2`, [
-    spans.nos.at(-1),
-    atSeq,
-  ]);
+  const { layout } = context.found;
+  const tenant = layout.values(refOf(origin));
+  const [at] = await run(
+    `SELECT message_number FROM ${context.schema}.records WHERE session_no = $1 AND seq = $2${layout.and("", "$3")}`,
+    [spans.nos.at(-1), atSeq, ...tenant],
+  );
   const messagesEver = Number(at?.["message_number"] ?? 0);
   const redacted = ((origin["redacted_messages"] ?? []) as readonly string[]).filter((seq) => Number(seq) <= atSeq);
   const headId =
-    atSeq === Number(origin["last_seq"]) ? textOrNull(origin["head_id"]) : await lastMain(context, run, spans);
+    atSeq === Number(origin["last_seq"]) ? textOrNull(origin["head_id"]) : await lastMain(context, run, spans, tenant);
   return { atSeq, headId, messagesEver, messageCount: messagesEver - redacted.length, ...spans };
 }
 
@@ -115,11 +120,13 @@ async function lastMain(
   context: StoreContext,
   run: RunStatement,
   { nos, toSeqs }: Pick<SharedPart, "nos" | "toSeqs">,
+  tenant: readonly string[],
 ): Promise<string | null> {
   for (const [index, no] of [...nos.entries()].toReversed()) {
     const [row] = await run(
-      `SELECT id FROM ${context.schema}.records WHERE session_no = $1 AND seq <= $2 AND NOT side ORDER BY seq DESC LIMIT 1`,
-      [no, toSeqs[index]],
+      `SELECT id FROM ${context.schema}.records
+       WHERE session_no = $1 AND seq <= $2${context.found.layout.and("", "$3")} AND NOT side ORDER BY seq DESC LIMIT 1`,
+      [no, toSeqs[index], ...tenant],
     );
     if (row !== undefined) return String(row["id"]);
   }
@@ -146,11 +153,12 @@ async function insertFork(
   // What a context needed at an earlier record nobody has kept: then it is everything.
   const window = atSeq === Number(origin["last_seq"]) ? origin["window_seq"] : null;
   const isShared = nos.length > 0;
+  const { layout } = context.found;
   const [row] = await run(
-    `INSERT INTO ${context.schema}.sessions AS t (session_no, namespace, agent_id, key, archive_id, session_id, revision, last_seq,
+    `INSERT INTO ${context.schema}.sessions AS t (${layout.first("tenant")}namespace, agent_id, key, archive_id, session_id, revision, last_seq,
        head_id, head_bytes, window_seq, message_count, messages_ever, created_at_ms, updated_at_ms, base_nos, base_to_seqs,
        base_ids, redacted_messages, entry_names, entry_values, entry_coded)
-     VALUES (nextval('${context.schema}.session_numbers'), $1, $2, $3, '', $4, 1, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14,
+     VALUES (${layout.first("$19")}$1, $2, $3, '', $4, 1, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14,
        $15, $16, $17, $18) RETURNING ${stateColumns.join(", ")}`,
     [
       target.namespace,
@@ -171,6 +179,7 @@ async function insertFork(
       names,
       values,
       coded,
+      ...layout.values(target),
     ],
   );
   if (row === undefined) throw refused("INTERNAL", "The row of a fork did not come back.", { sessionId });
@@ -186,13 +195,15 @@ export async function sharersOf(
 ): Promise<readonly SharedRecords[]> {
   const address = addressOf(ref);
   const { schema } = context;
+  const { layout } = context.found;
+  const tenant = layout.values(ref);
   const [own] =
     address === null
       ? []
       : await context.pool.run(
           `SELECT session_no, last_seq, base_nos, base_to_seqs FROM ${schema}.sessions
-           WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
-          address,
+           WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4${layout.and("", "$5")}`,
+          [...address, ...tenant],
         );
   if (own === undefined) throw sessionNotFound(ref);
   // Where each record lies: in the first span that reaches it.
@@ -206,10 +217,11 @@ export async function sharersOf(
     `SELECT s.namespace, s.agent_id, s.key, s.archive_id, s.session_id,
        pg_catalog.array_agg(w.seq ORDER BY w.seq) AS seqs
      FROM unnest($1::bigint[], $2::bigint[]) AS w (no, seq)
-     JOIN ${schema}.sessions s ON s.session_no = w.no AND s.last_seq >= w.seq OR s.base_nos OPERATOR(pg_catalog.@>) ARRAY[w.no]
+     JOIN ${schema}.sessions s ON s.session_no = w.no AND s.last_seq >= w.seq${layout.and("s", "$4")}
+       OR s.base_nos OPERATOR(pg_catalog.@>) ARRAY[w.no]${layout.and("s", "$4")}
        AND EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = w.no AND b.to_seq >= w.seq)
-     WHERE s.session_no <> $3 GROUP BY 1, 2, 3, 4, 5`,
-    [placed.map(({ no }) => no), placed.map(({ seq }) => seq), own["session_no"]],
+     WHERE s.session_no <> $3${layout.and("s", "$4")} GROUP BY 1, 2, 3, 4, 5`,
+    [placed.map(({ no }) => no), placed.map(({ seq }) => seq), own["session_no"], ...tenant],
   );
   return rows.map((row) => ({
     ref: refOf(row),

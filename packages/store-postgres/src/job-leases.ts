@@ -40,6 +40,7 @@ export interface JobLeases {
 export function createJobLeases(context: StoreContext, begin: () => Promise<void>): JobLeases {
   const table = `${context.schema}.leases`;
   const now = `${context.schema}.store_now_ms()`;
+  const rowNow = (row: string): string => `${context.schema}.row_now_ms(${row}.fence)`;
   return {
     async acquire(name, options) {
       assertKnownOptions<LeaseOptions>("acquire", options, leaseTable);
@@ -49,8 +50,8 @@ export function createJobLeases(context: StoreContext, begin: () => Promise<void
       await begin();
       const [row] = await context.pool.run(
         `INSERT INTO ${table} AS l (name, owner, fence, until_ms) VALUES ($1, $2, 1, ${now} + $3::bigint)
-         ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = l.fence + 1, until_ms = ${now} + $3::bigint
-         WHERE l.until_ms <= ${now} OR l.owner = excluded.owner
+         ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = l.fence + 1, until_ms = ${rowNow("l")} + $3::bigint
+         WHERE l.until_ms <= ${rowNow("l")} OR l.owner = excluded.owner
          RETURNING l.fence, l.until_ms, ${flushed}`,
         [name, owner, leaseMs],
       );
@@ -60,7 +61,7 @@ export function createJobLeases(context: StoreContext, begin: () => Promise<void
       assertDuration(leaseMs);
       await begin();
       const [row] = await context.pool.run(
-        `UPDATE ${table} SET until_ms = ${now} + $3::bigint WHERE name = $1 AND fence = $2 AND until_ms > 0
+        `UPDATE ${table} AS l SET until_ms = ${rowNow("l")} + $3::bigint WHERE name = $1 AND fence = $2 AND until_ms > 0
          RETURNING until_ms, ${flushed}`,
         [lease.name, lease.fence, leaseMs],
       );

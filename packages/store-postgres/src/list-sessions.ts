@@ -18,11 +18,11 @@ export async function listSessions(
   listed: ListedStates,
   query: ListQuery,
 ): Promise<SessionPage> {
-  const { pool, schema, rows: coder } = context;
+  const { pool, rows: coder } = context;
   const plan = planList(query);
   return listed.page(plan, {
     find: async (after, limit) => {
-      const statement = listStatement(schema, query, { ...plan, after, limit });
+      const statement = listStatement(context, query, { ...plan, after, limit });
       if (statement === null) return [];
       const rows = await pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
       return rows.map((row) => ({
@@ -39,7 +39,7 @@ export async function listSessions(
 
 /** The statement that finds at most `limit` sessions behind `after`; null when nothing can fit the query. */
 function listStatement(
-  schema: string,
+  { schema, found: { layout } }: StoreContext,
   query: ListQuery,
   plan: Pick<ListPlan, "sort" | "after" | "limit">,
 ): Statement | null {
@@ -50,7 +50,10 @@ function listStatement(
   if (!texts.every((text) => text.isWellFormed() && !text.includes("\0"))) return null;
   const conditions = [`t.namespace = ${bind(namespace)}`];
   if (state !== "any") conditions.push(state === "archived" ? "t.archived" : "NOT t.archived");
-  if (agentId !== undefined) conditions.push(`t.agent_id = ${bind(agentId)}`);
+  if (agentId !== undefined) {
+    conditions.push(`t.agent_id = ${bind(agentId)}`);
+    for (const tenant of layout.values({ namespace, agentId })) conditions.push(`t.tenant = ${bind(tenant)}`);
+  }
   if (keyPrefix !== "")
     conditions.push(`t.key >= ${bind(keyPrefix)} AND t.key <= ${bind(keyPrefix + lastKey.slice(0, 64))}`);
   if (sinceMs !== undefined) conditions.push(since(bind(lowerBound(sinceMs))));

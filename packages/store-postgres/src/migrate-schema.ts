@@ -1,45 +1,57 @@
 import { createHash } from "node:crypto";
+import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
 import { secureNewTables } from "./row-security.ts";
-import type { SchemaOptions, SchemaStep } from "./schema.ts";
+import type { SchemaStep } from "./schema.ts";
+import type { SchemaOptions } from "./table-parts.ts";
 import { runStatements } from "./split-statements.ts";
+import { schemaSteps } from "./schema.ts";
+import type { LayoutName } from "./layout.ts";
 
 /**
- * Brings the schema to the newest step, each step in a transaction of its own and one node at a time. A second node
+ * Brings the schema to the newest step of its layout, and gives the layout, each step in a transaction of its own and one node at a time. A second node
  * waits and finds nothing left to do. A step keeps what the program before it needs, so both run side by side until the
  * next one.
  * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED for a schema this program is too old for; it is not changed
  */
 export async function migrateSchema(
   place: MigrationPlace,
-  steps: readonly SchemaStep[],
-  options: SchemaOptions,
-): Promise<void> {
-  const newest = steps.at(-1)?.version ?? 0;
+  options: SchemaOptions & { readonly layout?: LayoutName },
+  stepsOf: (layout: LayoutName) => readonly SchemaStep[] = schemaSteps,
+): Promise<LayoutName> {
   const before = await place.pool.transaction((run) => readVersion(place, run));
-  assertKnown(place, before, steps);
-  if (before !== null && before.version >= newest) return;
-  for (const step of steps) await place.pool.transaction((run) => applyStep(place, run, step, { steps, options }));
+  const layout = options.layout ?? before?.layout ?? "plain";
+  const steps = stepsOf(layout);
+  const newest = steps.at(-1)?.version ?? 0;
+  assertKnown(place, before, layout, steps);
+  if (before !== null && before.version >= newest) return layout;
+  for (const step of steps)
+    await place.pool.transaction((run) => applyStep(place, run, step, { steps, options: { ...options, layout } }));
+  return layout;
 }
 
 async function applyStep(
   place: MigrationPlace,
   run: RunStatement,
   step: SchemaStep,
-  { steps, options }: { readonly steps: readonly SchemaStep[]; readonly options: SchemaOptions },
+  {
+    steps,
+    options,
+  }: { readonly steps: readonly SchemaStep[]; readonly options: SchemaOptions & { readonly layout: LayoutName } },
 ): Promise<void> {
   await takeMigrationLock(run);
   // Another node may have been faster while this one waited for the lock.
   const found = await readVersion(place, run);
-  assertKnown(place, found, steps);
+  assertKnown(place, found, options.layout, steps);
   if (found !== null && found.version >= step.version) return;
   if (found === null) {
     const [existing] = await run("SELECT FROM pg_namespace WHERE nspname = $1", [place.schemaName]);
     // A role that may use a schema made for it need not be allowed to make one.
     if (existing === undefined) await run(`CREATE SCHEMA ${place.schema}`);
     await run(`CREATE TABLE ${place.schema}.store_info (name text PRIMARY KEY, value text NOT NULL)`);
+    await setInfo(place, run, "layout", options.layout);
   }
   await runStatements(run, step.sql(place.schema, options));
   // A table that the step made is closed before anybody can see it. Its policies come after the last step.
@@ -52,6 +64,7 @@ async function applyStep(
 /** What the schema says of itself; null when it is not there. */
 export interface SchemaVersion {
   readonly version: number;
+  readonly layout: LayoutName;
   /** Programs that know this step, or a later one, can work with it. */
   readonly oldestProgram: number;
   /** Of the steps that were applied, as they were then worded. */
@@ -71,20 +84,29 @@ export async function readVersion(place: MigrationPlace, run: RunStatement): Pro
   const checksums = new Map<number, string>();
   for (const [name, value] of values)
     if (name.startsWith("checksum_")) checksums.set(Number(name.slice("checksum_".length)), value);
-  return { version, oldestProgram: Number(values.get("oldest_program") ?? version), checksums };
+  // Schemas of the first steps do not say, and are plain.
+  const layout = values.get("layout") === "tenant" ? "tenant" : "plain";
+  return { version, layout, oldestProgram: Number(values.get("oldest_program") ?? version), checksums };
 }
 
 /**
  * A newer schema is used as long as it still serves this program. The text of each applied step must equal this
  * program's: a step that was changed later would leave two kinds of databases at one version.
- * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED
+ * @throws {ThroughlineError} STORE_VERSION_UNSUPPORTED; STORE_UNSUPPORTED for a schema of another layout
  */
 export function assertKnown(
   { schemaName }: MigrationPlace,
   found: SchemaVersion | null,
+  layout: LayoutName,
   steps: readonly SchemaStep[],
 ): void {
   if (found === null) return;
+  if (found.layout !== layout)
+    throw new ThroughlineError("STORE_UNSUPPORTED", `The schema ${schemaName} has the ${found.layout} layout.`, {
+      outcome: "not-applied",
+      details: { schema: schemaName, layout: found.layout, asked: layout },
+      remedy: `Open it with layout: "${found.layout}", or without the option. Another layout needs a schema of its own.`,
+    });
   const newest = steps.at(-1)?.version ?? 0;
   const { version, oldestProgram, checksums } = found;
   const details = { schema: schemaName, version, oldestProgram, newest };

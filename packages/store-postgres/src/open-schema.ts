@@ -1,47 +1,60 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused, quote } from "@throughline/core/store";
 import { assertGrants } from "./assert-grants.ts";
+import { readyDistribution } from "./distribution.ts";
+import { layoutNamed, type LayoutName } from "./layout.ts";
 import { assertKnown, migrateSchema, readVersion } from "./migrate-schema.ts";
 import type { MigrationPlace } from "./migration-place.ts";
 import { applyRowSecurity, readSecurity } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
+import type { FoundSchema } from "./store-context.ts";
 
 export interface OpenOptions {
   readonly migrate: boolean;
   readonly partitions: number;
   readonly codecName: string | null;
   readonly rowSecurity: boolean;
+  /** @default that of the schema, else plain */
+  readonly layout?: LayoutName;
 }
 
 /**
  * Readies the schema, and refuses a server that cannot keep what the store promises.
+ * Gives how it is kept.
  * @throws {ThroughlineError} STORE_UNSUPPORTED, STORE_NOT_FOUND, STORE_VERSION_UNSUPPORTED, CODEC_FAILED
  */
-export async function openSchema(place: MigrationPlace, options: OpenOptions): Promise<void> {
-  await assertServer(place);
-  const newest = schemaSteps.at(-1)?.version ?? 0;
+export async function openSchema(place: MigrationPlace, options: OpenOptions): Promise<FoundSchema> {
+  const hasCitus = await assertServer(place);
+  if (options.layout === "tenant" && options.rowSecurity) throw noRowSecurity(place);
+  let { layout = "plain" } = options;
   if (options.migrate) {
-    await migrateSchema(place, schemaSteps, options);
+    layout = await migrateSchema(place, { ...options, isDistributed: hasCitus });
     // Asked first: a replica, and a role that may not write here, open what is there with the same options.
     if ((await keptCodec(place)) === null)
       await place.pool.run(
         `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
         [options.codecName ?? ""],
       );
-    await applyRowSecurity(place, options.rowSecurity);
+    if (layout === "plain") await applyRowSecurity(place, options.rowSecurity);
   } else {
     const found = await place.pool.transaction((run) => readVersion(place, run));
+    if (found !== null) layout = options.layout ?? found.layout;
+    const steps = schemaSteps(layout);
+    const newest = steps.at(-1)?.version ?? 0;
     if (found === null || found.version < newest)
       throw refused("STORE_NOT_FOUND", `The schema ${place.schemaName} is not at version ${newest}.`, {
         schema: place.schemaName,
         found: found?.version ?? null,
         newest,
       });
-    assertKnown(place, found, schemaSteps);
-    if (options.rowSecurity) await assertSecured(place);
+    assertKnown(place, found, layout, steps);
+    if (options.rowSecurity && layout === "plain") await assertSecured(place);
   }
+  if (options.rowSecurity && layout === "tenant") throw noRowSecurity(place);
   if (options.rowSecurity) await assertGrants(place);
   await assertCodec(place, options.codecName);
+  const kept = layoutNamed(layout);
+  return { layout: kept, isDistributed: hasCitus && (await readyDistribution(place, kept, options.migrate)) };
 }
 
 const oldestServer = 140_000;
@@ -51,12 +64,14 @@ function setting(name: string): string {
   return `pg_catalog.current_setting('${name}')`;
 }
 
-async function assertServer({ pool }: MigrationPlace): Promise<void> {
+/** Gives whether the database is one of Citus. */
+async function assertServer({ pool }: MigrationPlace): Promise<boolean> {
   const [row] = await pool.run(
     `SELECT ${setting("server_version_num")}::int AS version, ${setting("server_encoding")} AS encoding,
        ${setting("default_transaction_isolation")} AS isolation, ${setting("fsync")} AS fsync,
        ${setting("array_nulls")} AS array_nulls, pg_catalog.current_schemas(true)::text[] AS search_path,
-       ${largestExact}::double precision::text AS digits`,
+       ${largestExact}::double precision::text AS digits,
+       EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus') AS has_citus`,
     [],
     { isRead: true },
   );
@@ -92,6 +107,16 @@ async function assertServer({ pool }: MigrationPlace): Promise<void> {
     );
   if (row["fsync"] === "off")
     throw unsupported("The server runs with fsync off.", "Turn it on: no level of durability holds without.");
+  return row["has_citus"] === true;
+}
+
+/** The policies of the plain layout look into tables of several nodes. */
+function noRowSecurity({ schemaName }: MigrationPlace): Error {
+  return new ThroughlineError("STORE_UNSUPPORTED", "The tenant layout has no row security.", {
+    outcome: "not-applied",
+    details: { schema: schemaName },
+    remedy: 'Open the store without rowSecurity, or use the layout "plain" for agents that must not see each other.',
+  });
 }
 
 /** Whoever asks for row security and may not set it up gets it, or no store. */

@@ -15,7 +15,11 @@ import { headOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
 
-const isAddressed = "t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4";
+/** The session's address; its tenant is parameter `tenant`. */
+function isAddressed({ found }: StoreContext, tenant: string): string {
+  return `t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4${found.layout.and("t", tenant)}`;
+}
+
 const columns = stateColumns.filter((column) => !column.startsWith("entry")).map((column) => `t.${column}`);
 
 /** `write`: runs work that closing the store waits for, on an open schema. */
@@ -35,10 +39,11 @@ export function createPartials(
         assertFence(fence);
         const address = addressOf(ref);
         if (address === null) return;
+        const { layout } = context.found;
         await context.pool.run(
           `DELETE FROM ${context.schema}.partials p USING ${context.schema}.sessions t
-           WHERE p.session_no = t.session_no AND ${isAddressed} AND p.fence <= $5`,
-          [...address, fence],
+           WHERE p.session_no = t.session_no${layout.and("p", "t.tenant")} AND ${isAddressed(context, "$6")} AND p.fence <= $5`,
+          [...address, fence, ...layout.values(ref)],
         );
       }),
   };
@@ -52,20 +57,29 @@ async function writePartial(context: StoreContext, ref: SessionRef, { partial, t
   const address = addressOf(ref);
   if (address === null) throw sessionNotFound(ref);
   const { schema, rows } = context;
+  const { layout } = context.found;
   const coded = rows.isCoded ? rows.coder.encode(text, ownerOf(ref, partial)) : null;
   const [row] = await context.pool.transaction((run) =>
     run(
-      `WITH t AS (SELECT * FROM ${schema}.sessions t WHERE ${isAddressed} FOR SHARE),
+      `WITH t AS (SELECT * FROM ${schema}.sessions t WHERE ${isAddressed(context, "$10")} FOR SHARE),
        w AS (
-         INSERT INTO ${schema}.partials (session_no, fence, turn_id, content, coded)
-         SELECT t.session_no, $5, $6, $8, $9 FROM t
+         INSERT INTO ${schema}.partials (${layout.first("tenant")}session_no, fence, turn_id, content, coded)
+         SELECT ${layout.first("t.tenant")}t.session_no, $5, $6, $8, $9 FROM t
            WHERE t.archive_id = '' AND t.session_id = $7 AND t.fence = $5 AND t.turn_id = $6
-         ON CONFLICT (session_no) DO UPDATE
+         ON CONFLICT (session_no${layout.last("tenant")}) DO UPDATE
            SET fence = excluded.fence, turn_id = excluded.turn_id, content = excluded.content, coded = excluded.coded
          RETURNING session_no
        )
        SELECT ${columns.join(", ")}, EXISTS (SELECT FROM w) AS is_written FROM t`,
-      [...address, partial.fence, partial.turnId, partial.sessionId, rows.isCoded ? null : text, coded],
+      [
+        ...address,
+        partial.fence,
+        partial.turnId,
+        partial.sessionId,
+        rows.isCoded ? null : text,
+        coded,
+        ...layout.values(ref),
+      ],
     ),
   );
   if (row === undefined) throw sessionNotFound(ref);
@@ -77,10 +91,12 @@ async function writePartial(context: StoreContext, ref: SessionRef, { partial, t
 async function readKept(context: StoreContext, ref: SessionRef): Promise<PartialReply | null> {
   const address = addressOf(ref);
   if (address === null) throw sessionNotFound(ref);
+  const { layout } = context.found;
   const [row] = await context.pool.run(
     `SELECT ${columns.join(", ")}, p.fence AS partial_fence, p.turn_id AS partial_turn_id, p.content, p.coded
-     FROM ${context.schema}.sessions t LEFT JOIN ${context.schema}.partials p ON p.session_no = t.session_no WHERE ${isAddressed}`,
-    address,
+     FROM ${context.schema}.sessions t LEFT JOIN ${context.schema}.partials p ON p.session_no = t.session_no${layout.and("p", "t.tenant")}
+     WHERE ${isAddressed(context, "$5")}`,
+    [...address, ...layout.values(ref)],
     { isRead: true },
   );
   if (row === undefined) throw sessionNotFound(ref);

@@ -19,10 +19,11 @@ import {
   watchBounds,
 } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
-import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
+import { addressOf, appendRecords, keyedFailure } from "./append-records.ts";
 import { checkedOptions, postgresAppendTable, type CheckedOptions } from "./checked-options.ts";
 import { ConnectionPool, type PostgresPool } from "./connection-pool.ts";
 import { openPool } from "./open-pool.ts";
+import { plainLayout, type LayoutName } from "./layout.ts";
 import { createJobLeases, type JobLeases } from "./job-leases.ts";
 import { forkSession, sharersOf } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
@@ -34,12 +35,13 @@ import { redactRecords } from "./redact-records.ts";
 import { stateOf } from "./row-values.ts";
 import { createSearch } from "./search-index.ts";
 import { SessionSignals } from "./session-signals.ts";
-import { createWatchHub, watchSession, type WatchOptions } from "./watch-session.ts";
+import { createWatchHub, watchKey, watchSession, type WatchOptions } from "./watch-session.ts";
 import { saveEntry } from "./save-entry.ts";
 import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
 import type { PostgresAppendOptions, PostgresStore, PostgresStoreOptions } from "./store-options.ts";
 import { SessionIdCache, type StoreContext } from "./store-context.ts";
+import { settingsPassedOn } from "./statement-settings.ts";
 import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
 
 /**
@@ -158,6 +160,7 @@ class PostgresSessionStore implements PostgresStore {
       clock: this.#clock,
       random: this.#options.random ?? systemRandom,
       place: url === undefined ? "the given pool" : describeUrl(url),
+      settings: () => (this.#context?.found.isDistributed === true ? settingsPassedOn : ""),
     });
   }
 
@@ -171,14 +174,14 @@ class PostgresSessionStore implements PostgresStore {
       schema: quoted,
       rows: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
       plainRows: { coder: createPayloadCoder(undefined), isCoded: false },
-      sql: { append: appendSql(quoted) },
+      found: { layout: plainLayout, isDistributed: false },
       limits: this.capabilities.limits,
       lockTimeout: `${Math.max(1, Math.trunc(lockTimeoutMs))}ms`,
       sessionIds: new SessionIdCache(10_000),
       load: (ref) => this.#load(ref, undefined),
       announce: (...events) => this.#life.announce(...events),
-      notify: (sessionNo) => {
-        this.#hub.wake(sessionNo);
+      notify: (ref, sessionNo) => {
+        this.#hub.wake(watchKey(this.#context.found.layout, ref, sessionNo));
         this.#signals?.announce(sessionNo);
       },
     };
@@ -235,10 +238,11 @@ class PostgresSessionStore implements PostgresStore {
   async #load(ref: core.SessionRef, signal: AbortSignal | undefined): Promise<core.SessionState | null> {
     const address = addressOf(ref);
     if (address === null) return null;
+    const { layout } = this.#context.found;
     const [row] = await this.#context.pool.run(
       `SELECT ${stateColumns.join(", ")} FROM ${this.#context.schema}.sessions
-       WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4`,
-      address,
+       WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4${layout.and("", "$5")}`,
+      [...address, ...layout.values(ref)],
       { signal, isRead: true, isFrequent: true },
     );
     return row === undefined ? null : stateOf(this.#context.rows, row);
@@ -318,14 +322,18 @@ class PostgresSessionStore implements PostgresStore {
     if (this.#opening !== null) return this.#opening;
     const schema = schemaOf(this.#options);
     const { codec, migrate = true, partitions, rowSecurity = false } = this.#options;
+    const layout = layoutOf(this.#options);
+    const { found, pool } = this.#context;
     this.#opening = openSchema(
-      { pool: this.#context.pool, schemaName: schema, schema: this.#context.schema },
-      { migrate, partitions, rowSecurity, codecName: codec?.name ?? null },
-    ).catch((error: unknown) => {
-      // What kept it from being opened may be gone the next time.
-      this.#opening = null;
-      throw error;
-    });
+      { pool, schemaName: schema, schema: this.#context.schema },
+      { migrate, partitions, rowSecurity, codecName: codec?.name ?? null, ...(layout === undefined ? {} : { layout }) },
+    )
+      .then((opened) => void Object.assign(found, opened))
+      .catch((error: unknown) => {
+        // What kept it from being opened may be gone the next time.
+        this.#opening = null;
+        throw error;
+      });
     return this.#opening;
   }
 }
@@ -364,6 +372,11 @@ function poolOf(options: CheckedOptions): Pools {
 function schemaOf({ schema, url, pool }: PostgresStoreOptions): string {
   const named = url === undefined || pool !== undefined ? null : parsePostgresUrl(url).schema;
   return schema ?? named ?? "throughline";
+}
+
+function layoutOf({ layout, url, pool }: PostgresStoreOptions): LayoutName | undefined {
+  const named = url === undefined || pool !== undefined ? null : parsePostgresUrl(url).layout;
+  return layout ?? named ?? undefined;
 }
 
 function quoteSchema(name: string): string {

@@ -1,3 +1,6 @@
+import { plainLayout, type Layout } from "./layout.ts";
+import { ownNamesInside } from "./statement-settings.ts";
+
 /** The columns of a record that are read whatever the payload. */
 const headColumns = `r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc`;
 
@@ -11,9 +14,10 @@ interface ReadForm {
   readonly isOutlined: boolean;
   /** Behind LANGUAGE and STABLE. */
   readonly options: string;
+  readonly layout: Layout;
 }
 
-const firstReadForm: ReadForm = { name: "read_page_1", isOutlined: false, options: "" };
+const firstReadForm: ReadForm = { name: "read_page_1", isOutlined: false, options: "", layout: plainLayout };
 
 /**
  * One page of records and the session's last seq, from one call: one round trip. `p_content`: 0 columns only, 1 with the
@@ -23,10 +27,10 @@ const firstReadForm: ReadForm = { name: "read_page_1", isOutlined: false, option
  * Always one row at least when the session is there; its `seq` is null when the page is empty. A page ends when it holds
  * `p_bytes`, with at least one record. `base_id` is the session id that the payload is bound to, for shared records.
  */
-export function readFunctions(schema: string, { name, isOutlined, options }: ReadForm = firstReadForm): string {
+export function readFunctions(schema: string, { name, isOutlined, options, layout }: ReadForm = firstReadForm): string {
   const [outline, outlineTypes] = isOutlined ? [", r.role, r.tool_name", ", role text, tool_name text"] : ["", ""];
   return `
-CREATE FUNCTION ${schema}.${name}(p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_session_no bigint,
+CREATE FUNCTION ${schema}.${name}(${layout.first("p_tenant bigint")}p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_session_no bigint,
   p_is_window boolean, p_after bigint, p_before bigint, p_is_ascending boolean, p_limit integer, p_page_bytes bigint,
   p_content integer)
 RETURNS TABLE (session_no bigint, session_id text, session_last_seq bigint, base_id text, ${headTypes}${outlineTypes},
@@ -40,25 +44,25 @@ BEGIN
   IF p_session_no IS NULL THEN
     SELECT t.session_no, t.session_id, t.last_seq, t.window_seq, t.base_nos, t.base_to_seqs, t.base_ids INTO s
       FROM ${schema}.sessions t
-      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id;
+      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")};
   ELSE
     SELECT t.session_no, t.session_id, t.last_seq, t.window_seq, t.base_nos, t.base_to_seqs, t.base_ids INTO s
-      FROM ${schema}.sessions t WHERE t.session_no = p_session_no;
+      FROM ${schema}.sessions t WHERE t.session_no = p_session_no${layout.and("t", "p_tenant")};
   END IF;
   IF NOT FOUND THEN RETURN; END IF;
   IF p_is_window THEN v_after := greatest(v_after, coalesce(s.window_seq, 1) - 1); END IF;
   -- A stable function: everything in here is read at one moment.
   IF s.base_nos IS NULL THEN
     IF p_is_ascending THEN
-      RETURN QUERY ${page("ASC", ownRecords(schema, "ASC"))};
+      RETURN QUERY ${page("ASC", ownRecords(schema, layout, "ASC"))};
     ELSE
-      RETURN QUERY ${page("DESC", ownRecords(schema, "DESC"))};
+      RETURN QUERY ${page("DESC", ownRecords(schema, layout, "DESC"))};
     END IF;
   ELSE
     IF p_is_ascending THEN
-      RETURN QUERY ${page("ASC", sharedRecords(schema, "ASC"))};
+      RETURN QUERY ${page("ASC", sharedRecords(schema, layout, "ASC"))};
     ELSE
-      RETURN QUERY ${page("DESC", sharedRecords(schema, "DESC"))};
+      RETURN QUERY ${page("DESC", sharedRecords(schema, layout, "DESC"))};
     END IF;
   END IF;
   IF NOT FOUND THEN
@@ -73,23 +77,23 @@ END $read$;
         CASE WHEN p_content > 0 THEN r.rest END, CASE WHEN p_content > 0 THEN r.coded END,
         CASE WHEN p_content > 1 THEN r.source END,
         CASE WHEN p_content > 0 AND r.rest_hash IS NOT NULL THEN
-          (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = r.at_no AND b.hash = r.rest_hash) END,
+          (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = r.at_no AND b.hash = r.rest_hash${layout.and("b", "p_tenant")}) END,
         CASE WHEN p_content > 1 AND r.source_hash IS NOT NULL THEN
-          (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = r.at_no AND b.hash = r.source_hash) END
+          (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = r.at_no AND b.hash = r.source_hash${layout.and("b", "p_tenant")}) END
       FROM (SELECT q.*, sum(q.bytes) OVER (ORDER BY q.seq ${order} ROWS UNBOUNDED PRECEDING) - q.bytes AS bytes_before
         FROM (${from}) q) r
       WHERE r.bytes_before < p_page_bytes ORDER BY r.seq ${order}`;
   }
 }
 
-function ownRecords(schema: string, order: "ASC" | "DESC"): string {
+function ownRecords(schema: string, layout: Layout, order: "ASC" | "DESC"): string {
   return `SELECT o.*, o.session_no AS at_no, NULL::text AS base_id FROM ${schema}.records o
-          WHERE o.session_no = s.session_no AND o.seq > v_after AND o.seq < least(p_before, s.last_seq + 1)
+          WHERE o.session_no = s.session_no AND o.seq > v_after AND o.seq < least(p_before, s.last_seq + 1)${layout.and("o", "p_tenant")}
           ORDER BY o.seq ${order} LIMIT p_limit`;
 }
 
 /** The records of a fork: those of each base up to where it reaches, then its own. */
-function sharedRecords(schema: string, order: "ASC" | "DESC"): string {
+function sharedRecords(schema: string, layout: Layout, order: "ASC" | "DESC"): string {
   return `SELECT o.*, o.session_no AS at_no, b.id AS base_id
           FROM (
             SELECT u.no, u.id, coalesce(lag(u.to_seq) OVER (ORDER BY u.place), 0) AS from_seq, u.to_seq
@@ -97,8 +101,36 @@ function sharedRecords(schema: string, order: "ASC" | "DESC"): string {
               WITH ORDINALITY AS u (no, id, to_seq, place)
           ) b CROSS JOIN LATERAL (
             SELECT * FROM ${schema}.records r
-            WHERE r.session_no = b.no AND r.seq > greatest(v_after, b.from_seq) AND r.seq < least(p_before, b.to_seq + 1)
+            WHERE r.session_no = b.no AND r.seq > greatest(v_after, b.from_seq) AND r.seq < least(p_before, b.to_seq + 1)${layout.and("r", "p_tenant")}
             ORDER BY r.seq ${order} LIMIT p_limit
           ) o
           ORDER BY o.seq ${order} LIMIT p_limit`;
+}
+
+/**
+ * The state of a session and the first page of its window, of one moment and from one call. `state` comes with the first
+ * row only: an entry may be large. A server that has the session's row on another node than the client's cannot join it
+ * with a function's rows, so that both come from one function.
+ */
+export function readWindowFunction(schema: string, layout: Layout): string {
+  return `
+CREATE FUNCTION ${schema}.read_window_1(${layout.first("p_tenant bigint")}p_namespace text, p_agent_id text, p_key text, p_archive_id text,
+  p_limit integer, p_page_bytes bigint)
+RETURNS TABLE (state ${schema}.sessions, session_no bigint, session_id text, session_last_seq bigint, base_id text, ${headTypes},
+  role text, tool_name text, form smallint, rest text, coded bytea, source bytea, rest_payload bytea, source_payload bytea)
+LANGUAGE plpgsql STABLE ${ownNamesInside} AS $window$
+#variable_conflict use_column
+DECLARE
+  s ${schema}.sessions;
+BEGIN
+  SELECT t.* INTO s FROM ${schema}.sessions t
+    WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")};
+  IF NOT FOUND THEN RETURN; END IF;
+  RETURN QUERY SELECT CASE WHEN r.ordinality = 1 THEN s END, r.session_no, r.session_id, r.session_last_seq, r.base_id,
+      r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.role, r.tool_name, r.form, r.rest,
+      r.coded, r.source, r.rest_payload, r.source_payload
+    FROM ${schema}.read_page_2(${layout.first("p_tenant")}p_namespace, p_agent_id, p_key, p_archive_id, s.session_no, true, 0,
+      ${Number.MAX_SAFE_INTEGER}, true, p_limit, p_page_bytes, 1) WITH ORDINALITY r;
+END $window$;
+`;
 }

@@ -9,8 +9,9 @@ import {
 } from "@throughline/core/store";
 import { redactedRecord } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
+import type { Layout } from "./layout.ts";
 import { contentColumns } from "./record-columns.ts";
-import { entryColumns, entryOf, frameOf, recordOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { entryColumns, entryOf, frameOf, recordOf, refOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { databaseNowMs, lockSession } from "./session-changes.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -45,33 +46,34 @@ export async function redactRecords(
 
 /** Removes the partials of the session, of the owners of the records and of the forks that share them, through indexes. */
 async function removePartials(
-  { schema }: StoreContext,
+  { schema, found: { layout } }: StoreContext,
   run: RunStatement,
   session: DatabaseRow,
   rows: readonly DatabaseRow[],
 ): Promise<void> {
+  const tenant = layout.values(refOf(session));
   await run(
     `DELETE FROM ${schema}.partials p WHERE p.session_no = ANY (ARRAY(
        SELECT $1::bigint UNION SELECT r.no FROM unnest($2::bigint[]) AS r (no)
        UNION SELECT s.session_no FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq)
-         JOIN ${schema}.sessions s ON s.base_nos @> ARRAY[r.no]
-         WHERE EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq)))`,
-    [session["session_no"], rows.map((row) => row["session_no"]), rows.map((row) => row["seq"])],
+         JOIN ${schema}.sessions s ON s.base_nos @> ARRAY[r.no]${layout.and("s", "$4")}
+         WHERE EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq)
+       ))${layout.and("p", "$4")}`,
+    [session["session_no"], rows.map((row) => row["session_no"]), rows.map((row) => row["seq"]), ...tenant],
   );
 }
 
 /** A condition on sessions `s`: the one that was asked for, and those that share one of the records. */
 function reachedBy(
+  layout: Layout,
   session: DatabaseRow,
   rows: readonly DatabaseRow[],
 ): { readonly sql: string; readonly values: readonly unknown[] } {
-  const sql = `s.session_no = $1 OR EXISTS (SELECT FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq) WHERE
+  const sql = `(s.session_no = $1 OR EXISTS (SELECT FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq) WHERE
     s.session_no = r.no AND s.last_seq >= r.seq OR s.base_nos @> ARRAY[r.no] AND EXISTS (
-      SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq))`;
-  return {
-    sql,
-    values: [session["session_no"], rows.map((row) => row["session_no"]), rows.map((row) => row["seq"])],
-  };
+      SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq)))${layout.and("s", "$4")}`;
+  const places = [rows.map((row) => row["session_no"]), rows.map((row) => row["seq"])];
+  return { sql, values: [session["session_no"], ...places, ...layout.values(refOf(session))] };
 }
 
 /** Takes fields out of the entry of the session, and of those that share the records. Gives the events. */
@@ -91,7 +93,8 @@ async function removeFields(
   },
 ): Promise<readonly SessionEvent[]> {
   const { schema } = context;
-  const { sql, values } = reachedBy(session, [...rows.values()]);
+  const { layout } = context.found;
+  const { sql, values } = reachedBy(layout, session, [...rows.values()]);
   const reached = await run(
     `SELECT ${stateColumns.join(", ")} FROM ${schema}.sessions s WHERE ${sql} ORDER BY session_no FOR UPDATE`,
     values,
@@ -103,8 +106,16 @@ async function removeFields(
     const { names, values, coded } = entryColumns(context.rows, plan.frame, plan.entry);
     await run(
       `UPDATE ${schema}.sessions SET entry_names = $2, entry_values = $3, entry_coded = $4, revision = $5, updated_at_ms = $6
-       WHERE session_no = $1`,
-      [row["session_no"], names, values, coded, plan.frame.revision, plan.frame.updatedAtMs],
+       WHERE session_no = $1${layout.and("", "$7")}`,
+      [
+        row["session_no"],
+        names,
+        values,
+        coded,
+        plan.frame.revision,
+        plan.frame.updatedAtMs,
+        ...layout.values(plan.frame.ref),
+      ],
     );
     events.push(...plan.events);
   }
@@ -122,17 +133,21 @@ async function findRecords(
   const bases = (session["base_nos"] ?? []) as readonly string[];
   const ends = (session["base_to_seqs"] ?? []) as readonly string[];
   const baseIds = (session["base_ids"] ?? []) as readonly string[];
+  const { layout } = context.found;
+  const tenant = layout.values(refOf(session));
   // Whoever writes to the sessions the records began in waits, too.
   if (bases.length > 0)
-    await run(`SELECT FROM ${context.schema}.sessions WHERE session_no = ANY ($1) ORDER BY session_no FOR UPDATE`, [
-      bases,
-    ]);
+    await run(
+      `SELECT FROM ${context.schema}.sessions WHERE session_no = ANY ($1)${layout.and("", "$2")} ORDER BY session_no FOR UPDATE`,
+      [bases, ...tenant],
+    );
   const rows = await run(
     `SELECT r.*, b.base_id, $4::text AS session_id,
        CASE WHEN r.rest_hash IS NOT NULL THEN
-         (SELECT p.content FROM ${context.schema}.payloads p WHERE p.session_no = r.session_no AND p.hash = r.rest_hash) END AS rest_payload
+         (SELECT p.content FROM ${context.schema}.payloads p
+           WHERE p.session_no = r.session_no AND p.hash = r.rest_hash${layout.and("p", "r.tenant")}) END AS rest_payload
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS b (no, to_seq, base_id)
-     JOIN ${context.schema}.records r ON r.session_no = b.no AND r.seq <= b.to_seq AND r.id = ANY ($5::text[])
+     JOIN ${context.schema}.records r ON r.session_no = b.no AND r.seq <= b.to_seq AND r.id = ANY ($5::text[])${layout.and("r", "$6")}
      FOR UPDATE OF r`,
     [
       [...bases, session["session_no"]],
@@ -140,6 +155,7 @@ async function findRecords(
       [...baseIds, null],
       session["session_id"],
       known,
+      ...tenant,
     ],
   );
   return new Map(rows.map((row) => [String(row["id"]), row]));
@@ -162,27 +178,33 @@ async function redactRow(context: StoreContext, run: RunStatement, redaction: Re
   const sessionId = textOrNull(row["base_id"]) ?? String(session["session_id"]);
   const content = contentColumns(rows, { ref, sessionId }, preparedOf(tombstone), tombstone.record.parentId);
   const [sessionNo, seq] = [row["session_no"], row["seq"]];
+  const { layout } = context.found;
+  const tenant = layout.values(ref);
   await run(
     `UPDATE ${schema}.records SET type = $3, role = NULL, tool_name = NULL, form = NULL, rest = $4, coded = $5, source = NULL,
-       rest_hash = NULL, source_hash = NULL, crc = $6, bytes = $7 WHERE session_no = $1 AND seq = $2`,
-    [sessionNo, seq, tombstone.record.type, content.rest, content.coded, content.crc, content.bytes],
+       rest_hash = NULL, source_hash = NULL, crc = $6, bytes = $7 WHERE session_no = $1 AND seq = $2${layout.and("", "$8")}`,
+    [sessionNo, seq, tombstone.record.type, content.rest, content.coded, content.crc, content.bytes, ...tenant],
   );
   const hashes = [row["rest_hash"], row["source_hash"]].filter((hash) => hash !== null);
   if (hashes.length > 0)
     await run(
-      `DELETE FROM ${schema}.payloads b WHERE b.session_no = $1 AND b.hash = ANY ($2::bytea[]) AND NOT EXISTS (
-         SELECT FROM ${schema}.records r WHERE r.session_no = $1 AND (r.rest_hash = b.hash OR r.source_hash = b.hash))`,
-      [sessionNo, hashes],
+      `DELETE FROM ${schema}.payloads b WHERE b.session_no = $1 AND b.hash = ANY ($2::bytea[])${layout.and("b", "$3")} AND NOT EXISTS (
+         SELECT FROM ${schema}.records r WHERE r.session_no = $1${layout.and("r", "$3")} AND (r.rest_hash = b.hash OR r.source_hash = b.hash))`,
+      [sessionNo, hashes, ...tenant],
     );
-  await run(`DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq = $2`, [sessionNo, seq]);
+  await run(`DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq = $2${layout.and("", "$3")}`, [
+    sessionNo,
+    seq,
+    ...tenant,
+  ]);
   if (stored.type !== "message") return;
   // Every session that holds the record counts one message less.
   await run(
     `UPDATE ${schema}.sessions s SET message_count = s.message_count - 1,
        redacted_messages = coalesce(s.redacted_messages, '{}') || $2::bigint
-     WHERE s.session_no = $1 AND s.last_seq >= $2 OR s.base_nos @> ARRAY[$1::bigint] AND EXISTS (
-       SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = $1 AND b.to_seq >= $2)`,
-    [sessionNo, seq],
+     WHERE (s.session_no = $1 AND s.last_seq >= $2 OR s.base_nos @> ARRAY[$1::bigint] AND EXISTS (
+       SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = $1 AND b.to_seq >= $2))${layout.and("s", "$3")}`,
+    [sessionNo, seq, ...tenant],
   );
 }
 

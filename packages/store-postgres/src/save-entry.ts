@@ -31,6 +31,7 @@ export async function saveEntry(
     const place = { ref, sessionId: entry.sessionId };
     const { names, values, coded } = entryColumns(context.rows, place, entry);
     const row = await callSave(context, ref, options.createdAtMs, [
+      ...context.found.layout.values(ref),
       ...address,
       options.durability === "disk",
       context.lockTimeout,
@@ -109,16 +110,21 @@ function assertBeginning(options: Pick<SaveOptions, "createdAtMs">): void {
 /** A session that began before it was brought here is given its beginning in the same transaction. */
 async function saveFrom(
   context: StoreContext,
-  sql: string,
-  values: readonly unknown[],
-  createdAtMs: number,
+  ref: SessionRef,
+  {
+    sql,
+    values,
+    createdAtMs,
+  }: { readonly sql: string; readonly values: readonly unknown[]; readonly createdAtMs: number },
 ): Promise<DatabaseRow | undefined> {
+  const { layout } = context.found;
   return context.pool.transaction(async (run) => {
     const [row] = await run(sql, values);
     if (row?.["verdict"] !== "SAVED" || row["is_new"] !== true) return row;
     const [begun] = await run(
-      `UPDATE ${context.schema}.sessions SET created_at_ms = least(created_at_ms, $2) WHERE session_no = $1 RETURNING created_at_ms`,
-      [row["session_no"], createdAtMs],
+      `UPDATE ${context.schema}.sessions SET created_at_ms = least(created_at_ms, $2)
+       WHERE session_no = $1${layout.and("", "$3")} RETURNING created_at_ms`,
+      [row["session_no"], createdAtMs, ...layout.values(ref)],
     );
     return { ...row, ...begun };
   });
@@ -136,7 +142,7 @@ async function callSave(
     const row =
       createdAtMs === undefined
         ? (await context.pool.run(sql, values))[0]
-        : await saveFrom(context, sql, values, createdAtMs);
+        : await saveFrom(context, ref, { sql, values, createdAtMs });
     if (row === undefined) throw sessionNotFound(ref);
     return row;
   } catch (error) {

@@ -1,4 +1,5 @@
 import { setFlush, type FunctionForm } from "./function-form.ts";
+import type { Layout } from "./layout.ts";
 
 /** The columns of a session as `load`, `save` and `list` give them. */
 export const stateColumns: readonly string[] = [
@@ -30,8 +31,9 @@ export const stateColumns: readonly string[] = [
  * `verdict` SAVED comes with the row as it is now, every other one with the row that spoke against it, if there is one.
  */
 export function saveFunction(schema: string, form: FunctionForm): string {
+  const { layout } = form;
   return `
-${form.create} ${schema}.save_1(p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_is_flushed boolean,
+${form.create} ${schema}.save_1(${layout.first("p_tenant bigint")}p_namespace text, p_agent_id text, p_key text, p_archive_id text, p_is_flushed boolean,
   p_lock_timeout text, p_revision bigint, p_session_id text, p_are_ids_valid boolean, p_names text[], p_vals text[],
   p_coded bytea, p_claimed_ms double precision)
 RETURNS TABLE (verdict text, now_ms bigint, holder text, is_new boolean, was_clamped boolean, archived_id text,
@@ -47,11 +49,11 @@ BEGIN
 ${form.isFlushing ? setFlush("p_is_flushed") : firstFlush}
   FOR attempt IN 1..16 LOOP
     SELECT t.* INTO s FROM ${schema}.sessions t
-      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id
+      WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")}
       FOR NO KEY UPDATE;
     IF NOT FOUND THEN
       PERFORM FROM ${schema}.sessions t
-        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id;
+        WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")};
       CONTINUE WHEN FOUND;
       s := NULL;
     END IF;
@@ -66,12 +68,12 @@ ${form.isFlushing ? setFlush("p_is_flushed") : firstFlush}
     ${timePart}
     IF NOT is_new THEN
       UPDATE ${schema}.sessions AS t SET revision = t.revision + 1, updated_at_ms = v_updated, entry_names = p_names,
-        entry_values = p_vals, entry_coded = p_coded WHERE t.session_no = s.session_no RETURNING t.* INTO state;
+        entry_values = p_vals, entry_coded = p_coded WHERE t.session_no = s.session_no${layout.and("t", "p_tenant")} RETURNING t.* INTO state;
       verdict := 'SAVED';
       RETURN NEXT;
       RETURN;
     END IF;
-    ${beginPart(schema)}
+    ${beginPart(schema, form)}
   END LOOP;
   RAISE EXCEPTION 'the session kept changing' USING ERRCODE = '55P03';
 END $save$;
@@ -100,16 +102,21 @@ const timePart = `was_clamped := coalesce(p_claimed_ms > now_ms + 300000, false)
     END IF;`;
 
 /** A new session under the key, the one before it archived. */
-function beginPart(schema: string): string {
+function beginPart(schema: string, { isPortable, layout }: FunctionForm): string {
+  // Else by the column's own default: the sequence is on every node only as that.
+  const [number, nextNumber] = isPortable ? ["", ""] : ["session_no, ", `nextval('${schema}.session_numbers'), `];
+  const address = isPortable
+    ? `(${layout.first("tenant")}namespace, agent_id, key, archive_id)`
+    : "ON CONSTRAINT sessions_address";
   return `IF NOT p_are_ids_valid THEN
       verdict := 'IDS_INVALID';
       RETURN NEXT;
       RETURN;
     END IF;
-    SELECT a.agent_id INTO v_holder FROM ${schema}.agents a WHERE a.namespace = p_namespace AND a.folded_id = lower(p_agent_id);
+    SELECT a.agent_id INTO v_holder FROM ${schema}.agents a WHERE a.namespace = p_namespace AND a.folded_id = lower(p_agent_id)${layout.and("a", "p_tenant")};
     IF NOT FOUND THEN
-      INSERT INTO ${schema}.agents AS a (namespace, folded_id, agent_id) VALUES (p_namespace, lower(p_agent_id), p_agent_id)
-        ON CONFLICT (namespace, folded_id) DO UPDATE SET agent_id = a.agent_id RETURNING a.agent_id INTO v_holder;
+      INSERT INTO ${schema}.agents AS a (${layout.first("tenant")}namespace, folded_id, agent_id) VALUES (${layout.first("p_tenant")}p_namespace, lower(p_agent_id), p_agent_id)
+        ON CONFLICT (${layout.first("tenant")}namespace, folded_id) DO UPDATE SET agent_id = a.agent_id RETURNING a.agent_id INTO v_holder;
     END IF;
     IF v_holder <> p_agent_id THEN
       verdict := 'AGENT_TAKEN';
@@ -118,7 +125,7 @@ function beginPart(schema: string): string {
       RETURN;
     END IF;
     SELECT t.session_id INTO v_holder FROM ${schema}.sessions t
-      WHERE lower(t.session_id) = lower(p_session_id) AND t.agent_id = p_agent_id AND t.namespace = p_namespace;
+      WHERE lower(t.session_id) = lower(p_session_id) AND t.agent_id = p_agent_id AND t.namespace = p_namespace${layout.and("t", "p_tenant")};
     IF FOUND THEN
       verdict := 'ID_TAKEN';
       holder := v_holder;
@@ -126,19 +133,25 @@ function beginPart(schema: string): string {
       RETURN;
     END IF;
     IF s.session_no IS NOT NULL THEN
-      UPDATE ${schema}.sessions AS t SET archive_id = t.session_id WHERE t.session_no = s.session_no;
+      UPDATE ${schema}.sessions AS t SET archive_id = t.session_id WHERE t.session_no = s.session_no${layout.and("t", "p_tenant")};${dropPartial(schema, layout)}
       archived_id := s.session_id;
     END IF;
-    INSERT INTO ${schema}.sessions AS t (session_no, namespace, agent_id, key, archive_id, session_id, revision, created_at_ms,
+    INSERT INTO ${schema}.sessions AS t (${layout.first("tenant")}${number}namespace, agent_id, key, archive_id, session_id, revision, created_at_ms,
       updated_at_ms, entry_names, entry_values, entry_coded)
-    VALUES (nextval('${schema}.session_numbers'), p_namespace, p_agent_id, p_key, '', p_session_id,
+    VALUES (${layout.first("p_tenant")}${nextNumber}p_namespace, p_agent_id, p_key, '', p_session_id,
       coalesce(s.revision, 0) + 1, now_ms, v_updated, p_names, p_vals, p_coded)
-    ON CONFLICT ON CONSTRAINT sessions_address DO NOTHING RETURNING t.* INTO state;
+    ON CONFLICT ${address} DO NOTHING RETURNING t.* INTO state;
     -- Somebody else was faster to create it: judge again.
     CONTINUE WHEN NOT FOUND;
     verdict := 'SAVED';
     RETURN NEXT;
     RETURN;`;
+}
+
+/** In the plain layout a trigger does this, also for programs that know no partials. */
+function dropPartial(schema: string, layout: Layout): string {
+  if (layout.name === "plain") return "";
+  return `\n      DELETE FROM ${schema}.partials p WHERE p.session_no = s.session_no${layout.and("p", "p_tenant")};`;
 }
 
 /** A state out of the answer of `save_1`. */

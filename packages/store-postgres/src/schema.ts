@@ -1,9 +1,19 @@
-import { appendFunction, patchFunctions } from "./append-function.ts";
+import { appendFunction } from "./append-function.ts";
 import { firstForm, type FunctionForm } from "./function-form.ts";
-import { readFunctions } from "./read-functions.ts";
+import { plainLayout, tenantLayout, type LayoutName } from "./layout.ts";
+import { patchFunctions } from "./patch-functions.ts";
+import { readFunctions, readWindowFunction } from "./read-functions.ts";
 import { saveFunction } from "./save-function.ts";
 import { ownNamesInside } from "./statement-settings.ts";
 import { summaryViews } from "./summary-views.ts";
+import {
+  behindTable,
+  distribute,
+  inPartitions,
+  tenantColumn,
+  type SchemaOptions,
+  type TableKind,
+} from "./table-parts.ts";
 
 /** One step of the schema, from the version before it to `version`. */
 export interface SchemaStep {
@@ -12,11 +22,6 @@ export interface SchemaStep {
   readonly oldestProgram: number;
   /** `schema` is the quoted name of the schema everything lives in. */
   sql(schema: string, options: SchemaOptions): string;
-}
-
-export interface SchemaOptions {
-  /** Hash partitions of the records; fixed when the schema is made. */
-  readonly partitions: number;
 }
 
 /**
@@ -37,18 +42,19 @@ export interface SchemaOptions {
  * JSON function reads, refuses or changes their content. Under a codec it is `entry_coded`.
  *
  * No two indexes of a table start with the same column. Without statistics the planner might choose the wrong one, and
- * keep that plan as long as the connection lives.
+ * keep that plan as long as the connection lives. For the same reason the tenant is the last column of every key: an index
+ * that began with it would be taken for a session's number, too.
  */
-const sessions = (schema: string): string => `
+const sessions = (schema: string, kind: TableKind): string => `
 CREATE SEQUENCE ${schema}.session_numbers;
-CREATE TABLE ${schema}.agents (
+CREATE TABLE ${schema}.agents (${tenantColumn(kind)}
   namespace text COLLATE "C" NOT NULL,
   folded_id text COLLATE "C" NOT NULL,
   agent_id text COLLATE "C" NOT NULL,
-  PRIMARY KEY (namespace, folded_id)
-);
-CREATE TABLE ${schema}.sessions (
-  session_no bigint NOT NULL,
+  PRIMARY KEY (namespace, folded_id${kind.layout.last("tenant")})
+)${behindTable(schema, "agents", kind)}
+CREATE TABLE ${schema}.sessions (${tenantColumn(kind)}
+  session_no bigint NOT NULL${kind.layout.name === "plain" ? "" : ` DEFAULT nextval('${schema}.session_numbers')`},
   namespace text COLLATE "C" NOT NULL,
   agent_id text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
@@ -84,10 +90,10 @@ CREATE TABLE ${schema}.sessions (
   entry_names text[],
   entry_values text[],
   entry_coded bytea,
-  CONSTRAINT sessions_number PRIMARY KEY (session_no),
-  CONSTRAINT sessions_address UNIQUE (namespace, agent_id, key, archive_id)
-) WITH (fillfactor = 70);
-CREATE UNIQUE INDEX sessions_folded_id ON ${schema}.sessions (lower(session_id), agent_id, namespace);
+  CONSTRAINT sessions_number PRIMARY KEY (session_no${kind.layout.last("tenant")}),
+  CONSTRAINT sessions_address UNIQUE (namespace, agent_id, key, archive_id${kind.layout.last("tenant")})
+)${behindTable(schema, "sessions", kind, " WITH (fillfactor = 70)")}
+CREATE UNIQUE INDEX sessions_folded_id ON ${schema}.sessions (lower(session_id), agent_id, namespace${kind.layout.last("tenant")});
 CREATE INDEX sessions_listed ON ${schema}.sessions (archived, namespace, updated_slot DESC);
 CREATE INDEX sessions_listed_by_agent ON ${schema}.sessions (agent_id, archived, namespace, updated_slot DESC);
 CREATE INDEX sessions_appended ON ${schema}.sessions (appended_slot);
@@ -100,8 +106,8 @@ CREATE INDEX sessions_bases ON ${schema}.sessions USING gin (base_nos) WHERE bas
  * \`source\` is the imported line, text or bytes. Under a codec \`coded\` stands in place of \`rest\`. What is larger
  * than 256 KB lies in \`payloads\` under its SHA-256.
  */
-const records = (schema: string, { partitions }: SchemaOptions): string => `
-CREATE TABLE ${schema}.records (
+const records = (schema: string, kind: TableKind): string => `
+CREATE TABLE ${schema}.records (${tenantColumn(kind)}
   session_no bigint NOT NULL,
   seq bigint NOT NULL,
   ts_ms bigint,
@@ -121,21 +127,16 @@ CREATE TABLE ${schema}.records (
   source bytea,
   rest_hash bytea,
   source_hash bytea,
-  PRIMARY KEY (session_no, seq),
-  UNIQUE (id, session_no)
-) PARTITION BY HASH (session_no);
-${Array.from(
-  { length: partitions },
-  (_, index) =>
-    `CREATE TABLE ${schema}.records_${index} PARTITION OF ${schema}.records FOR VALUES WITH (MODULUS ${partitions}, REMAINDER ${index});`,
-).join("\n")}
-CREATE TABLE ${schema}.payloads (
+  PRIMARY KEY (session_no, seq${kind.layout.last("tenant")}),
+  UNIQUE (id, session_no${kind.layout.last("tenant")})
+)${kind.layout.name === "plain" ? inPartitions(schema, "records", "session_no", kind.partitions) : behindTable(schema, "records", kind)}
+CREATE TABLE ${schema}.payloads (${tenantColumn(kind)}
   session_no bigint NOT NULL,
   hash bytea NOT NULL,
   content bytea NOT NULL,
-  PRIMARY KEY (session_no, hash)
-);
-CREATE TABLE ${schema}.keyed_appends (
+  PRIMARY KEY (session_no, hash${kind.layout.last("tenant")})
+)${behindTable(schema, "payloads", kind)}
+CREATE TABLE ${schema}.keyed_appends (${tenantColumn(kind)}
   session_no bigint NOT NULL,
   key text COLLATE "C" NOT NULL,
   digest bytea NOT NULL,
@@ -151,36 +152,46 @@ CREATE TABLE ${schema}.keyed_appends (
   turn_id text,
   turn_owner text,
   lease_until_ms double precision,
-  PRIMARY KEY (session_no, key)
-);
+  PRIMARY KEY (session_no, key${kind.layout.last("tenant")})
+)${behindTable(schema, "keyed_appends", kind)}
 `;
 
-const others = (schema: string): string => `
+const others = (schema: string, kind: TableKind): string => `
 CREATE TABLE ${schema}.leases (
   name text COLLATE "C" PRIMARY KEY,
   owner text NOT NULL,
   fence bigint NOT NULL,
   until_ms bigint NOT NULL
 );
-CREATE TABLE ${schema}.search_documents (
+CREATE TABLE ${schema}.search_documents (${tenantColumn(kind)}
   session_no bigint NOT NULL,
   seq bigint NOT NULL,
   ts_ms bigint,
   role text,
   words tsvector NOT NULL,
-  PRIMARY KEY (session_no, seq)
-);
+  PRIMARY KEY (session_no, seq${kind.layout.last("tenant")})
+)${behindTable(schema, "search_documents", kind)}
 CREATE INDEX search_documents_words ON ${schema}.search_documents USING gin (words);
-CREATE TABLE ${schema}.search_positions (
-  session_no bigint PRIMARY KEY,
-  indexed_seq bigint NOT NULL
-);
+${searchPositions(schema, kind)}
 CREATE TABLE ${schema}.search_state (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   caught_up_slot bigint NOT NULL
 );
 INSERT INTO ${schema}.search_state (caught_up_slot) VALUES (0);
 `;
+
+const searchPositions = (schema: string, kind: TableKind): string =>
+  kind.layout.name === "plain"
+    ? `CREATE TABLE ${schema}.search_positions (
+  session_no bigint PRIMARY KEY,
+  indexed_seq bigint NOT NULL
+);`
+    : `CREATE TABLE ${schema}.search_positions (
+  tenant bigint NOT NULL,
+  session_no bigint NOT NULL,
+  indexed_seq bigint NOT NULL,
+  PRIMARY KEY (session_no, tenant)
+)${behindTable(schema, "search_positions", kind)}`;
 
 /**
  * The open reply of a session, whole, as JSON; under a codec as `coded`. It goes with its session, and when the session is
@@ -231,24 +242,59 @@ CREATE OR REPLACE FUNCTION ${schema}.store_now_ms() RETURNS bigint LANGUAGE sql 
 RETURN floor(date_part('epoch', clock_timestamp()) * 1000)::bigint;
 `;
 
+/**
+ * The clock for statements that change the rows of several nodes, which take none that is volatile. It is volatile all the
+ * same: the label is untrue, so that such a server passes the call on with the statement. Because it is given a column,
+ * nobody can compute it beforehand. It is read for each row, and again after a lock was waited for.
+ */
+const rowClockFunction = (schema: string): string => `
+CREATE FUNCTION ${schema}.row_now_ms(p_column bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+${ownNamesInside} AS $clock$
+BEGIN
+  RETURN ${schema}.store_now_ms();
+END $clock$;
+`;
+
+/** The open replies of the tenant layout. No older program writes here, so no trigger has to remove them for one. */
+const tenantPartials = (schema: string, kind: TableKind): string => `
+CREATE TABLE ${schema}.partials (
+  tenant bigint NOT NULL,
+  session_no bigint NOT NULL,
+  fence bigint NOT NULL,
+  turn_id text NOT NULL,
+  content text,
+  coded bytea,
+  PRIMARY KEY (session_no, tenant)
+)${behindTable(schema, "partials", kind)}
+`;
+
 /** A body that names no schema names PostgreSQL's own, and the disk is waited for whatever the connection is set to. */
 const secondForm: FunctionForm = {
   create: "CREATE OR REPLACE FUNCTION",
   options: ` ${ownNamesInside}`,
   isFlushing: true,
+  isPortable: false,
+  layout: plainLayout,
 };
 
-/** Every step, oldest first. A step that was released is never changed: what is to be different is a step of its own. */
-export const schemaSteps: readonly SchemaStep[] = [
+/** The same, in words that servers which pass statements on to others understand as well. */
+const thirdForm: FunctionForm = { ...secondForm, isPortable: true };
+
+const tenantForm: FunctionForm = { ...thirdForm, create: "CREATE FUNCTION", layout: tenantLayout };
+
+const readOptions = ` ${ownNamesInside}`;
+
+/** The steps of the plain layout, oldest first. A step that was released is never changed: what is to be different is a step of its own. */
+const plainSteps: readonly SchemaStep[] = [
   {
     version: 1,
     oldestProgram: 1,
     sql: (schema, options) =>
       [
         clock(schema),
-        sessions(schema),
-        records(schema, options),
-        others(schema),
+        sessions(schema, { ...options, layout: plainLayout }),
+        records(schema, { ...options, layout: plainLayout }),
+        others(schema, { ...options, layout: plainLayout }),
         appendFunction(schema, firstForm),
         `${patchFunctions(schema)}${saveFunction(schema, firstForm)}`,
         readFunctions(schema),
@@ -265,14 +311,60 @@ export const schemaSteps: readonly SchemaStep[] = [
         `ALTER FUNCTION ${schema}.read_page_1 ${ownNamesInside};`,
       ].join("\n"),
   },
-  { version: 3, oldestProgram: 1, sql: summaryViews },
+  { version: 3, oldestProgram: 1, sql: (schema) => summaryViews(schema, plainLayout) },
   {
     version: 4,
     oldestProgram: 1,
     sql: (schema) =>
       [
-        readFunctions(schema, { name: "read_page_2", isOutlined: true, options: ` ${ownNamesInside}` }),
+        readFunctions(schema, { name: "read_page_2", isOutlined: true, options: readOptions, layout: plainLayout }),
         partials(schema),
       ].join("\n"),
   },
+  {
+    version: 5,
+    oldestProgram: 1,
+    sql: (schema) =>
+      [
+        rowClockFunction(schema),
+        `ALTER TABLE ${schema}.sessions ALTER COLUMN session_no SET DEFAULT nextval('${schema}.session_numbers');`,
+        appendFunction(schema, thirdForm),
+        saveFunction(schema, thirdForm),
+        readWindowFunction(schema, plainLayout),
+      ].join("\n"),
+  },
 ];
+
+/**
+ * The tenant layout is made at once, in the version of the program that made it known: an older one refuses it. What the
+ * server distributes is distributed when all of it is there.
+ */
+const tenantSteps: readonly SchemaStep[] = [
+  {
+    version: 5,
+    oldestProgram: 5,
+    sql: (schema, options) => {
+      const kind = { ...options, layout: tenantLayout };
+      return [
+        clock(schema),
+        fixedClock(schema),
+        rowClockFunction(schema),
+        sessions(schema, kind),
+        records(schema, kind),
+        others(schema, kind),
+        tenantPartials(schema, kind),
+        appendFunction(schema, tenantForm),
+        patchFunctions(schema),
+        saveFunction(schema, tenantForm),
+        readFunctions(schema, { name: "read_page_2", isOutlined: true, options: readOptions, layout: tenantLayout }),
+        readWindowFunction(schema, tenantLayout),
+        summaryViews(schema, tenantLayout),
+        ...(options.isDistributed === true ? [distribute(schema)] : []),
+      ].join("\n");
+    },
+  },
+];
+
+export function schemaSteps(layout: LayoutName): readonly SchemaStep[] {
+  return layout === "tenant" ? tenantSteps : plainSteps;
+}

@@ -2,7 +2,7 @@ import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core"
 import { assertStoreOptions, searchText } from "@throughline/core/store";
 import { searchIndexText, toolWord } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
-import { wholeRecordOf, type DatabaseRow } from "./row-values.ts";
+import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";
 import { lexeme } from "./search-lexeme.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -27,7 +27,9 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
     async *search(query: SearchQuery) {
       assertStoreOptions("search", query);
       await begin(query.signal);
-      await catchUp(context, () => begin(query.signal), query.signal);
+      const { agentId, namespace = "", signal } = query;
+      const tenant = agentId === undefined ? [] : context.found.layout.values({ namespace, agentId });
+      await catchUp(context, () => begin(signal), { signal, tenant });
       yield* searchHits(context, query, () => begin(query.signal));
     },
     async lag() {
@@ -48,7 +50,7 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
         await run(`DELETE FROM ${context.schema}.search_positions`);
         await run(`UPDATE ${context.schema}.search_state SET caught_up_slot = 0`);
       });
-      await catchUp(context, () => begin(signal), signal);
+      await catchUp(context, () => begin(signal), { signal, tenant: [] });
     },
   };
 }
@@ -59,10 +61,10 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
  * The position is looked up row by row. The planner would plan a join for a third of all sessions, because it does not
  * know how many are newer than the slot. The join would read all positions for a few sessions.
  */
-function behind({ schema }: StoreContext): string {
+function behind({ schema, found: { layout } }: StoreContext): string {
   return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, p.indexed_seq
     FROM ${schema}.sessions s CROSS JOIN LATERAL (SELECT coalesce(
-      (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no),
+      (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no${layout.and("q", "s.tenant")}),
       s.base_to_seqs[pg_catalog.cardinality(s.base_to_seqs)], 0) AS indexed_seq) p
     WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state) AND s.last_seq > p.indexed_seq`;
 }
@@ -70,22 +72,24 @@ function behind({ schema }: StoreContext): string {
 /**
  * Indexes what is missing; not at a replica, where nothing can be written and the primary's index is there to be
  * searched. The minute up to which nothing is missing is stored once for all sessions. So only a role that sees all
- * sessions advances it: under row security, a role does not see the others' sessions.
+ * sessions advances it: under row security, a role does not see the others' sessions. A search of one tenant looks at its
+ * sessions alone, and leaves the minute to a search of all.
  */
 async function catchUp(
   context: StoreContext,
   check: () => Promise<void>,
-  signal: AbortSignal | undefined,
+  { signal, tenant }: { readonly signal: AbortSignal | undefined; readonly tenant: readonly string[] },
 ): Promise<void> {
   const { schema, pool } = context;
+  const ofTenant = tenant.length === 0 ? "" : context.found.layout.and("s", "$2::bigint");
   const sql = `SELECT n.*, b.* FROM (
       SELECT ${schema}.store_now_ms() / 60000 - ${openSlots} AS slot, caught_up_slot, row_security_active($1) AS is_limited,
         current_setting('transaction_read_only') = 'on' AS is_replica
       FROM ${schema}.search_state
-    ) n LEFT JOIN LATERAL (${behind(context)} ORDER BY s.appended_slot LIMIT ${sliceSessions}) b ON true`;
+    ) n LEFT JOIN LATERAL (${behind(context)}${ofTenant} ORDER BY s.appended_slot LIMIT ${sliceSessions}) b ON true`;
   let first: DatabaseRow | undefined;
   for (;;) {
-    const rows = await pool.run(sql, [`${schema}.sessions`], { signal, isRead: true });
+    const rows = await pool.run(sql, [`${schema}.sessions`, ...tenant], { signal, isRead: true });
     first ??= rows[0];
     if (first?.["is_replica"] === true) return;
     const sessions = rows.filter(({ session_no: number }) => number !== null);
@@ -93,6 +97,7 @@ async function catchUp(
     for (const session of sessions) await indexSession(context, session, check);
   }
   const slot = Number(first?.["slot"]);
+  if (tenant.length > 0) return;
   if (first?.["is_limited"] !== false || slot <= Number(first["caught_up_slot"])) return;
   await pool.run(`UPDATE ${schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`, [
     slot,
@@ -114,28 +119,33 @@ export async function indexSession(
 /** Gives the seq up to which the session is indexed now. */
 async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq: number): Promise<number> {
   const { schema } = context;
+  const { layout } = context.found;
   const sessionNo = session["session_no"];
+  const ref = refOf(session);
+  const tenant = layout.values(ref);
   const rows = await context.pool.run(
     `SELECT r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
        NULL AS base_id, $1::text AS session_id, (SELECT b.content FROM ${schema}.payloads b
-         WHERE b.session_no = r.session_no AND b.hash = r.rest_hash) AS rest_payload
-     FROM ${schema}.records r WHERE r.session_no = $2 AND r.seq > $3 ORDER BY r.seq LIMIT ${sliceRecords}`,
-    [session["session_id"], sessionNo, afterSeq],
+         WHERE b.session_no = r.session_no AND b.hash = r.rest_hash${layout.and("b", "r.tenant")}) AS rest_payload
+     FROM ${schema}.records r WHERE r.session_no = $2 AND r.seq > $3${layout.and("r", "$4")} ORDER BY r.seq LIMIT ${sliceRecords}`,
+    [session["session_id"], sessionNo, afterSeq, ...tenant],
     { isRead: true },
   );
   const toSeq = Number(rows.at(-1)?.["seq"] ?? session["last_seq"]);
-  const ref = { namespace: "", agentId: "", key: "" };
   const documents = rows.flatMap((row) => documentOf(wholeRecordOf(context.rows, ref, row)?.record, row));
   await context.pool.transaction(async (run) => {
     // Against a redaction or purge at this moment: it comes before, and is seen, or after, and removes what is written here.
-    const [locked] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1 FOR SHARE`, [sessionNo]);
+    const [locked] = await run(
+      `SELECT FROM ${schema}.sessions WHERE session_no = $1${layout.and("", "$2")} FOR SHARE`,
+      [sessionNo, ...tenant],
+    );
     if (locked === undefined) return;
     if (documents.length > 0)
       await run(
-        `INSERT INTO ${schema}.search_documents (session_no, seq, ts_ms, role, words)
-         SELECT r.session_no, r.seq, coalesce(r.ts_ms, r.stored_at_ms), d.role, d.words::tsvector
+        `INSERT INTO ${schema}.search_documents (${layout.first("tenant")}session_no, seq, ts_ms, role, words)
+         SELECT ${layout.first("r.tenant")}r.session_no, r.seq, coalesce(r.ts_ms, r.stored_at_ms), d.role, d.words::tsvector
          FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) AS d (seq, crc, role, words)
-         JOIN ${schema}.records r ON r.session_no = $1 AND r.seq = d.seq AND r.crc = d.crc
+         JOIN ${schema}.records r ON r.session_no = $1 AND r.seq = d.seq AND r.crc = d.crc${layout.and("r", "$6")}
          ON CONFLICT DO NOTHING`,
         [
           sessionNo,
@@ -143,12 +153,13 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
           documents.map(({ crc }) => crc),
           arrayLiteral(documents.map(({ role }) => role)),
           arrayLiteral(documents.map(({ words }) => words)),
+          ...tenant,
         ],
       );
     await run(
-      `INSERT INTO ${schema}.search_positions AS p (session_no, indexed_seq) VALUES ($1, $2)
-       ON CONFLICT (session_no) DO UPDATE SET indexed_seq = greatest(p.indexed_seq, excluded.indexed_seq)`,
-      [sessionNo, toSeq],
+      `INSERT INTO ${schema}.search_positions AS p (session_no, indexed_seq${layout.last("tenant")}) VALUES ($1, $2${layout.last("$3")})
+       ON CONFLICT (session_no${layout.last("tenant")}) DO UPDATE SET indexed_seq = greatest(p.indexed_seq, excluded.indexed_seq)`,
+      [sessionNo, toSeq, ...tenant],
     );
   });
   return toSeq;

@@ -7,6 +7,7 @@ import {
   searchSnippet,
   searchText,
 } from "@throughline/core/store";
+import type { Layout } from "./layout.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { lexeme } from "./search-lexeme.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -31,7 +32,7 @@ export async function* searchHits(
   const size = Math.max(50, scope.limit * 2);
   for (let after: CandidatePlace | null = null; ;) {
     await check();
-    const statement = candidateStatement(context.schema, query, scope, { size, after });
+    const statement = candidateStatement(context, query, scope, { size, after });
     if (statement === null) return;
     const rows = await context.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
     for (const row of rows) {
@@ -60,7 +61,7 @@ interface CandidatePlace {
  * two hundred documents. It reads all documents to fill a page soon, or all records for a join.
  */
 function candidateStatement(
-  schema: string,
+  { schema, found: { layout } }: StoreContext,
   query: SearchQuery,
   scope: SearchScope,
   page: { readonly size: number; readonly after: CandidatePlace | null },
@@ -78,7 +79,14 @@ function candidateStatement(
   if (sinceMs !== undefined) found.push(`d.ts_ms >= ${bind(Math.ceil(sinceMs))}`);
   if (untilMs !== undefined) found.push(`d.ts_ms < ${bind(Math.ceil(untilMs))}`);
   const wanted = [["namespace", bind(scope.namespace)]];
-  if (agentId !== undefined) wanted.push(["agent_id", bind(agentId)]);
+  if (agentId !== undefined) {
+    wanted.push(["agent_id", bind(agentId)]);
+    for (const tenant of layout.values({ namespace: scope.namespace, agentId })) {
+      const place = `${bind(tenant)}::bigint`;
+      found.push(`d.tenant = ${place}`);
+      wanted.push(["tenant", place]);
+    }
+  }
   if (key !== undefined) wanted.push(["key", bind(key)]);
   if (sessionId !== undefined) wanted.push(["session_id", bind(sessionId)]);
   if (scope.state !== "any") wanted.push(["archived", scope.state === "archived" ? "true" : "false"]);
@@ -91,17 +99,17 @@ function candidateStatement(
       : `WHERE (d.rank, d.session_no, d.seq) < (${bind(after.rank)}::real, ${bind(after.sessionNo)}::bigint, ${bind(after.seq)}::bigint)`;
   const sql = `
 WITH d AS MATERIALIZED (
-  SELECT d.session_no, d.seq, ts_rank(d.words, ${words}::tsquery, 1) AS rank
+  SELECT ${layout.first("d.tenant")}d.session_no, d.seq, ts_rank(d.words, ${words}::tsquery, 1) AS rank
   FROM ${schema}.search_documents d WHERE ${found.join(" AND ")}
 ), h AS MATERIALIZED (
   SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id
-  FROM d CROSS JOIN LATERAL (${key === undefined ? anySharer(schema, passes) : sharerOfKey(schema, passes)}) s
+  FROM d CROSS JOIN LATERAL (${key === undefined ? anySharer(schema, layout, passes) : sharerOfKey(schema, layout, passes)}) s
   ${behind} ORDER BY d.rank DESC, d.session_no DESC, d.seq DESC LIMIT ${bind(size)}
 )
 SELECT h.rank, h.session_no, h.namespace, h.agent_id, h.key, h.archive_id, h.session_id, r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms,
   r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded, NULL AS base_id,
-  (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash) AS rest_payload
-FROM h CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq LIMIT 1) r
+  (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload
+FROM h CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r
 ORDER BY h.rank DESC, h.session_no DESC, h.seq DESC`;
   return { sql, values };
 }
@@ -118,21 +126,21 @@ const shows = (spans: string): string => `EXISTS (
  * through the index of forks. LIMIT finds the writer by its number before anything else is asked of it: without statistics
  * the planner would go through all sessions of an agent for each candidate.
  */
-function anySharer(schema: string, passes: (row: string) => string): string {
-  const writer = `(SELECT * FROM ${schema}.sessions w WHERE w.session_no = d.session_no LIMIT 1)`;
+function anySharer(schema: string, layout: Layout, passes: (row: string) => string): string {
+  const writer = `(SELECT * FROM ${schema}.sessions w WHERE w.session_no = d.session_no${layout.and("w", "d.tenant")} LIMIT 1)`;
   return `SELECT ${sessionColumns} FROM ${writer} s WHERE ${passes("s")}
   UNION ALL (
     SELECT ${sessionColumns} FROM ${schema}.sessions s
-    WHERE s.base_nos OPERATOR(pg_catalog.@>) ARRAY[d.session_no] AND ${passes("s")} AND ${shows("s.base_nos, s.base_to_seqs")}
+    WHERE s.base_nos OPERATOR(pg_catalog.@>) ARRAY[d.session_no]${layout.and("s", "d.tenant")} AND ${passes("s")} AND ${shows("s.base_nos, s.base_to_seqs")}
       AND NOT EXISTS (SELECT FROM ${writer} o WHERE ${passes("o")})
     ORDER BY s.session_no + 0 LIMIT 1
   )`;
 }
 
 /** The oldest session of the key that holds the record, its own or shared. */
-function sharerOfKey(schema: string, passes: (row: string) => string): string {
+function sharerOfKey(schema: string, layout: Layout, passes: (row: string) => string): string {
   return `SELECT ${sessionColumns} FROM ${schema}.sessions s
-  WHERE ${passes("s")} AND ${shows("s.base_nos OPERATOR(pg_catalog.||) s.session_no, s.base_to_seqs OPERATOR(pg_catalog.||) s.last_seq")}
+  WHERE ${passes("s")}${layout.and("s", "d.tenant")} AND ${shows("s.base_nos OPERATOR(pg_catalog.||) s.session_no, s.base_to_seqs OPERATOR(pg_catalog.||) s.last_seq")}
   ORDER BY s.session_no + 0 LIMIT 1`;
 }
 

@@ -3,7 +3,7 @@ import { planMove, planRemove, quote, refused, type SessionFrame, sessionNotFoun
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
-import { entryColumns, entryOf, frameOf, stateOf, type DatabaseRow } from "./row-values.ts";
+import { entryColumns, entryOf, frameOf, refOf, stateOf, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import { indexSession } from "./search-index.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -19,11 +19,12 @@ export async function lockSession(
 ): Promise<DatabaseRow> {
   const address = addressOf(ref);
   if (address === null) throw sessionNotFound(ref);
+  const { layout } = context.found;
   const sql = `SELECT ${columns}${more} FROM ${context.schema}.sessions
-    WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4 FOR UPDATE`;
+    WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4${layout.and("", "$5")} FOR UPDATE`;
   // A reset may have put another row in the place of the one that was waited for; the second look finds it.
   for (let attempt = 0; attempt < 3; attempt++) {
-    const [row] = await run(sql, address);
+    const [row] = await run(sql, [...address, ...layout.values(ref)]);
     if (row !== undefined) return row;
   }
   throw sessionNotFound(ref);
@@ -39,9 +40,12 @@ export async function moveSession(context: StoreContext, ref: SessionRef, action
   const { state, events } = await context.pool.transaction(async (run) => {
     const row = await lockSession(context, run, ref);
     const target = action.kind === "rename" ? action.key : ref.key;
+    const { layout } = context.found;
+    const address = addressOf({ namespace: ref.namespace, agentId: ref.agentId, key: target }) ?? ["", "", "", ""];
     const [holder] = await run(
-      `SELECT session_id FROM ${context.schema}.sessions WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = ''`,
-      addressOf({ namespace: ref.namespace, agentId: ref.agentId, key: target })?.slice(0, 3) ?? ["", "", ""],
+      `SELECT session_id FROM ${context.schema}.sessions
+       WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4${layout.and("", "$5")}`,
+      [...address, ...layout.values(ref)],
     );
     const holderId = holder === undefined ? undefined : String(holder["session_id"]);
     const plan = planMove(frameOf(row), action, () => holderId);
@@ -66,8 +70,10 @@ async function writeMove(
     values,
     coded,
     row["session_no"],
+    ...context.found.layout.values(ref),
   ]);
   if (moved === undefined) throw sessionNotFound(ref);
+  if (String(row["archive_id"]) !== (ref.archiveId ?? "")) await dropPartial(context, run, row);
   return stateOf(context.rows, moved);
 }
 
@@ -80,7 +86,7 @@ async function moveRow(
   try {
     return await run(
       `UPDATE ${context.schema}.sessions SET key = $1, archive_id = $2, entry_names = $3, entry_values = $4, entry_coded = $5
-       WHERE session_no = $6 RETURNING ${columns}`,
+       WHERE session_no = $6${context.found.layout.and("", "$7")} RETURNING ${columns}`,
       values,
     );
   } catch (error) {
@@ -90,6 +96,14 @@ async function moveRow(
     }
     throw error;
   }
+}
+
+/** In the plain layout triggers and keys do this, also for programs that know no partials. */
+async function dropPartial(context: StoreContext, run: RunStatement, row: DatabaseRow): Promise<void> {
+  const { layout } = context.found;
+  if (layout.name === "plain") return;
+  const sql = `DELETE FROM ${context.schema}.partials p WHERE p.session_no = $1${layout.and("p", "$2")}`;
+  await run(sql, [row["session_no"], ...layout.values(refOf(row))]);
 }
 
 /** Archives, or deletes for good: what forks share stays until the last of them is purged too. */
@@ -113,49 +127,72 @@ export async function removeSession(context: StoreContext, ref: SessionRef, opti
  */
 async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow): Promise<DatabaseRow | null> {
   const { schema } = context;
+  const { layout } = context.found;
   const sessionNo = String(row["session_no"]);
+  const tenant = layout.values(refOf(row));
   const bases = (row["base_nos"] ?? []) as readonly string[];
-  const { toSeq, indexedSeq } = await sharedUntil(context, run, sessionNo);
+  const own = { sessionNo, tenant };
+  const { toSeq, indexedSeq } = await sharedUntil(context, run, own);
   const begunAt = Number(((row["base_to_seqs"] ?? []) as readonly string[]).at(-1) ?? 0);
   if (!context.rows.isCoded && toSeq > Math.max(indexedSeq, begunAt))
     return { ...row, indexed_seq: Math.max(indexedSeq, begunAt) };
-  await run(`DELETE FROM ${schema}.sessions WHERE session_no = $1`, [sessionNo]);
-  await run(`DELETE FROM ${schema}.keyed_appends WHERE session_no = $1`, [sessionNo]);
-  await run(`DELETE FROM ${schema}.search_positions WHERE session_no = $1`, [sessionNo]);
-  await deleteBehind(context, run, sessionNo, toSeq);
-  for (const base of bases) {
-    const [owner] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1`, [base]);
+  for (const table of ["sessions", "keyed_appends", "search_positions"])
+    await run(`DELETE FROM ${schema}.${table} WHERE session_no = $1${layout.and("", "$2")}`, [sessionNo, ...tenant]);
+  await dropPartial(context, run, row);
+  await deleteBehind(context, run, own, toSeq);
+  for (const sessionNo of bases) {
+    const base = { sessionNo, tenant };
+    const [owner] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1${layout.and("", "$2")}`, [
+      sessionNo,
+      ...tenant,
+    ]);
     // Unless the session these records began in is still there.
     if (owner === undefined) await deleteBehind(context, run, base, (await sharedUntil(context, run, base)).toSeq);
   }
   return null;
 }
 
+/** Whose records: a session's number, and what is bound for its tenant. Forks and what they share have one tenant. */
+interface Numbered {
+  readonly sessionNo: string;
+  readonly tenant: readonly string[];
+}
+
 /** Up to where forks share the records of a number, and up to where those are indexed. */
 async function sharedUntil(
-  { schema }: StoreContext,
+  { schema, found: { layout } }: StoreContext,
   run: RunStatement,
-  sessionNo: string,
+  { sessionNo, tenant }: Numbered,
 ): Promise<{ readonly toSeq: number; readonly indexedSeq: number }> {
   const [shared] = await run(
-    `SELECT max(b.to_seq) AS to_seq, (SELECT p.indexed_seq FROM ${schema}.search_positions p WHERE p.session_no = $1) AS indexed_seq
+    `SELECT max(b.to_seq) AS to_seq, (SELECT p.indexed_seq FROM ${schema}.search_positions p
+         WHERE p.session_no = $1${layout.and("p", "$2")}) AS indexed_seq
      FROM (
-       SELECT base_nos, base_to_seqs FROM ${schema}.sessions WHERE base_nos @> ARRAY[$1::bigint] FOR SHARE
+       SELECT base_nos, base_to_seqs FROM ${schema}.sessions WHERE base_nos @> ARRAY[$1::bigint]${layout.and("", "$2")} FOR SHARE
      ) s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
      WHERE b.no = $1`,
-    [sessionNo],
+    [sessionNo, ...tenant],
   );
   return { toSeq: Number(shared?.["to_seq"] ?? 0), indexedSeq: Number(shared?.["indexed_seq"] ?? 0) };
 }
 
 /** Deletes the records of a number behind the last one that a fork shares. */
-async function deleteBehind(context: StoreContext, run: RunStatement, sessionNo: string, toSeq: number): Promise<void> {
-  const { schema } = context;
-  await run(`DELETE FROM ${schema}.records WHERE session_no = $1 AND seq > $2`, [sessionNo, toSeq]);
-  await run(`DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq > $2`, [sessionNo, toSeq]);
+async function deleteBehind(
+  { schema, found: { layout } }: StoreContext,
+  run: RunStatement,
+  { sessionNo, tenant }: Numbered,
+  toSeq: number,
+): Promise<void> {
+  for (const table of ["records", "search_documents"])
+    await run(`DELETE FROM ${schema}.${table} WHERE session_no = $1 AND seq > $2${layout.and("", "$3")}`, [
+      sessionNo,
+      toSeq,
+      ...tenant,
+    ]);
   await run(
-    `DELETE FROM ${schema}.payloads b WHERE b.session_no = $1 AND NOT EXISTS (
-       SELECT FROM ${schema}.records r WHERE r.session_no = $1 AND (r.rest_hash = b.hash OR r.source_hash = b.hash))`,
-    [sessionNo],
+    `DELETE FROM ${schema}.payloads b WHERE b.session_no = $1${layout.and("b", "$2")} AND NOT EXISTS (
+       SELECT FROM ${schema}.records r WHERE r.session_no = $1${layout.and("r", "$2")}
+         AND (r.rest_hash = b.hash OR r.source_hash = b.hash))`,
+    [sessionNo, ...tenant],
   );
 }

@@ -28,3 +28,6 @@ export const flush: string = `IF current_setting('fsync') = 'off' THEN
     IF current_setting('synchronous_commit') IN (${weakCommits}) THEN
       PERFORM set_config('synchronous_commit', 'on', true);
     END IF;`;
+
+/** For a transaction on a server that passes statements on: what is set for it is set on the other nodes, too. */
+export const settingsPassedOn = "SET LOCAL citus.propagate_set_commands = 'local'; ";

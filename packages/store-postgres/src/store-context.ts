@@ -1,5 +1,6 @@
 import type { SessionEvent, SessionRef, SessionState, StoreLimits } from "@throughline/core";
 import type { ConnectionPool } from "./connection-pool.ts";
+import type { Layout } from "./layout.ts";
 import type { RowCoder } from "./record-columns.ts";
 
 /** A lease as the one who holds it knows it. */
@@ -11,6 +12,13 @@ export interface JobLease {
   readonly untilMs: number;
 }
 
+/** How the schema is kept, known when it has been opened: no operation begins before. */
+export interface FoundSchema {
+  layout: Layout;
+  /** Whether the server passes statements on to others. */
+  isDistributed: boolean;
+}
+
 /** What every operation of the store works with. */
 export interface StoreContext {
   readonly pool: ConnectionPool;
@@ -19,7 +27,8 @@ export interface StoreContext {
   readonly rows: RowCoder;
   /** Without the codec, for sizes. */
   readonly plainRows: RowCoder;
-  readonly sql: { readonly append: string };
+  /** What the schema turned out to be, once it is open. */
+  readonly found: FoundSchema;
   readonly limits: StoreLimits;
   /** How long a statement waits for a row, as the server reads it. */
   readonly lockTimeout: string;
@@ -28,7 +37,7 @@ export interface StoreContext {
   load(ref: SessionRef): Promise<SessionState | null>;
   announce(...events: readonly SessionEvent[]): void;
   /** Signals the watchers of the session that there are new records. */
-  notify(sessionNo: string): void;
+  notify(ref: SessionRef, sessionNo: string): void;
 }
 
 /** The newest addresses, up to a limit. */

@@ -5,7 +5,10 @@ import type { JobLease } from "./store-context.ts";
 
 /** Options of `createPostgresStore`. */
 export interface PostgresStoreOptions {
-  /** `postgres://user:password@host:port/database`, with `?schema=NAME` where it is another. Not needed with `pool`. */
+  /**
+   * `postgres://user:password@host:port/database`, with `?schema=NAME` where it is another, and `layout=tenant` for a schema
+   * that is to be made with that layout. Not needed with `pool`.
+   */
   readonly url?: string;
   /** A pool of the program's own, of pg's kind; the store does not end it. @default one for `url` */
   readonly pool?: PostgresPool;
@@ -13,8 +16,16 @@ export interface PostgresStoreOptions {
   readonly schema?: string;
   /** False: the schema is used as it is, and one that is missing or too old is refused. @default true */
   readonly migrate?: boolean;
-  /** Hash partitions of the records, fixed when the schema is made. @default 16 */
+  /**
+   * Hash partitions of the records, fixed when the schema is made. On Citus the tenant layout has none. @default 16
+   */
   readonly partitions?: number;
+  /**
+   * How the tables are keyed, chosen when the schema is made; a schema of another layout is refused with STORE_UNSUPPORTED.
+   * "tenant" adds a number made of namespace and agent to every row and key. A database with Citus spreads the tables by it.
+   * @default that of the URL, of the schema, else "plain"
+   */
+  readonly layout?: "plain" | "tenant";
   /** Around payloads and entries. Its name is kept in the schema: another codec is refused. @default none */
   readonly codec?: core.PayloadCodec;
   /** What a write gets that does not ask. @default "disk" */

@@ -1,3 +1,4 @@
+import type { Layout } from "./layout.ts";
 import { ownNamesInside } from "./statement-settings.ts";
 
 /**
@@ -5,14 +6,14 @@ import { ownNamesInside } from "./statement-settings.ts";
  * them. They show a caller only what row security lets it read: a view checks rights as its caller from PostgreSQL 15 on,
  * and PostgreSQL 14 gets no views.
  */
-export function summaryViews(schema: string): string {
+export function summaryViews(schema: string, layout: Layout): string {
   return `
-${jsonFunctions(schema)}
+${jsonFunctions(schema, layout)}
 DO $views$
 BEGIN
   IF current_setting('server_version_num')::integer < 150000 THEN RETURN; END IF;
-  EXECUTE $view$${compactions(schema)}$view$;
-  EXECUTE $view$${checkpoints(schema)}$view$;
+  EXECUTE $view$${compactions(schema, layout)}$view$;
+  EXECUTE $view$${checkpoints(schema, layout)}$view$;
 END $views$;
 `;
 }
@@ -23,7 +24,7 @@ END $views$;
  * their caller. The bodies are texts, so that no view depends on the columns with contents. To remove samples, row
  * security gives those columns their type again, which PostgreSQL refuses for a column of a view.
  */
-function jsonFunctions(schema: string): string {
+function jsonFunctions(schema: string, layout: Layout): string {
   return `
 CREATE FUNCTION ${schema}.json_of_1(p_text text) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ${ownNamesInside} AS $json$
@@ -31,7 +32,7 @@ BEGIN
   RETURN p_text::jsonb;
 EXCEPTION WHEN OTHERS THEN RETURN NULL;
 END $json$;
-CREATE FUNCTION ${schema}.record_json_1(p_session_no bigint, p_seq bigint) RETURNS jsonb
+CREATE FUNCTION ${schema}.record_json_1(${layout.first("p_tenant bigint")}p_session_no bigint, p_seq bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE ${ownNamesInside} AS $record$
 DECLARE
   v_text text;
@@ -39,30 +40,30 @@ DECLARE
   v_hash bytea;
 BEGIN
   SELECT r.rest, r.form, r.rest_hash INTO v_text, v_form, v_hash
-    FROM ${schema}.records r WHERE r.session_no = p_session_no AND r.seq = p_seq;
+    FROM ${schema}.records r WHERE r.session_no = p_session_no AND r.seq = p_seq${layout.and("r", "p_tenant")};
   IF v_hash IS NOT NULL THEN
     SELECT convert_from(p.content, 'UTF8') INTO v_text
-      FROM ${schema}.payloads p WHERE p.session_no = p_session_no AND p.hash = v_hash;
+      FROM ${schema}.payloads p WHERE p.session_no = p_session_no AND p.hash = v_hash${layout.and("p", "p_tenant")};
   END IF;
   -- 0: the whole line. Else the line from its timestamp on.
   IF v_form IS DISTINCT FROM 0 THEN v_text := '{' || v_text; END IF;
   RETURN v_text::jsonb;
 EXCEPTION WHEN OTHERS THEN RETURN NULL;
 END $record$;
-CREATE FUNCTION ${schema}.better_summary_1(p_session_no bigint, p_seq bigint, p_id text) RETURNS text
+CREATE FUNCTION ${schema}.better_summary_1(${layout.first("p_tenant bigint")}p_session_no bigint, p_seq bigint, p_id text) RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE ${ownNamesInside} AS $better$
 BEGIN
   RETURN (SELECT o.data #>> '{data,summary}'
-    FROM ${schema}.records n CROSS JOIN LATERAL (SELECT ${schema}.record_json_1(n.session_no, n.seq) AS data OFFSET 0) o
-    WHERE n.session_no = p_session_no AND n.seq > p_seq AND n.type = 'custom'
+    FROM ${schema}.records n CROSS JOIN LATERAL (SELECT ${schema}.record_json_1(${layout.first("p_tenant")}n.session_no, n.seq) AS data OFFSET 0) o
+    WHERE n.session_no = p_session_no AND n.seq > p_seq${layout.and("n", "p_tenant")} AND n.type = 'custom'
       AND o.data #>> '{data,kind}' = 'summary-superseded' AND o.data #>> '{data,summaryId}' = p_id
     ORDER BY n.seq DESC LIMIT 1);
 END $better$;
-CREATE FUNCTION ${schema}.has_retry_1(p_session_no bigint, p_id text) RETURNS boolean
+CREATE FUNCTION ${schema}.has_retry_1(${layout.first("p_tenant bigint")}p_session_no bigint, p_id text) RETURNS boolean
 LANGUAGE plpgsql STABLE PARALLEL SAFE ${ownNamesInside} AS $retry$
 BEGIN
   RETURN coalesce((SELECT ${schema}.json_of_1(s.entry_values[array_position(s.entry_names, '"summaryRetries"')]) ? p_id
-    FROM ${schema}.sessions s WHERE s.session_no = p_session_no), false);
+    FROM ${schema}.sessions s WHERE s.session_no = p_session_no${layout.and("s", "p_tenant")}), false);
 END $retry$;`;
 }
 
@@ -70,14 +71,14 @@ END $retry$;`;
  * The records of a type in every session, and those that a fork shares as its own. OFFSET keeps PostgreSQL from reading
  * the content again for every column, and a condition on the session still reaches its index.
  */
-function recordsOf(schema: string, type: string): string {
+function recordsOf(schema: string, layout: Layout, type: string): string {
   return `FROM ${schema}.sessions s
 CROSS JOIN LATERAL (
   SELECT u.no, coalesce(lag(u.to_seq) OVER (ORDER BY u.place), 0) AS from_seq, u.to_seq
   FROM unnest(s.base_nos || s.session_no, s.base_to_seqs || s.last_seq) WITH ORDINALITY AS u (no, to_seq, place)
 ) b
-JOIN ${schema}.records r ON r.session_no = b.no AND r.seq > b.from_seq AND r.seq <= b.to_seq
-CROSS JOIN LATERAL (SELECT ${schema}.record_json_1(r.session_no, r.seq) AS data OFFSET 0) o
+JOIN ${schema}.records r ON r.session_no = b.no AND r.seq > b.from_seq AND r.seq <= b.to_seq${layout.and("r", "s.tenant")}
+CROSS JOIN LATERAL (SELECT ${schema}.record_json_1(${layout.first("r.tenant")}r.session_no, r.seq) AS data OFFSET 0) o
 WHERE r.type = '${type}'`;
 }
 
@@ -94,22 +95,22 @@ function numberAt(path: string): string {
  * that succeeds takes the id out of `summaryRetries` in the same commit. `needsSummaryRetry` is what an import keeps.
  * A better summary that came later is a note about the compaction: the newest one is shown.
  */
-function compactions(schema: string): string {
+function compactions(schema: string, layout: Layout): string {
   return `
 CREATE VIEW ${schema}.compactions WITH (security_invoker = true) AS
 SELECT ${placeBefore},
-  coalesce(${schema}.better_summary_1(s.session_no, r.seq, r.id), o.data ->> 'summary') AS summary,
+  coalesce(${schema}.better_summary_1(${layout.first("s.tenant")}s.session_no, r.seq, r.id), o.data ->> 'summary') AS summary,
   o.data ->> 'firstKeptEntryId' AS first_kept_entry_id,
   ${numberAt("o.data -> 'tokensBefore'")} AS tokens_before,
   CASE WHEN o.data IS NULL THEN NULL
-    WHEN o.data @> '{"details": {"needsRetry": true}}' THEN ${schema}.has_retry_1(s.session_no, r.id)
+    WHEN o.data @> '{"details": {"needsRetry": true}}' THEN ${schema}.has_retry_1(${layout.first("s.tenant")}s.session_no, r.id)
     ELSE o.data @> '{"details": {"needsSummaryRetry": true}}' END AS needs_summary_retry,
   ${placeAfter}
-${recordsOf(schema, "compaction")}`;
+${recordsOf(schema, layout, "compaction")}`;
 }
 
 /** A checkpoint without `coversToId` covers what is before it. `generatedBy` is what an import keeps. */
-function checkpoints(schema: string): string {
+function checkpoints(schema: string, layout: Layout): string {
   const field = (name: string): string => `o.data -> 'checkpoint' -> '${name}'`;
   const text = (name: string): string => `o.data -> 'checkpoint' ->> '${name}'`;
   return `
@@ -121,5 +122,5 @@ SELECT ${placeBefore}, ${text("summary")} AS summary,
   coalesce(${text("model")}, ${text("generatedBy")}) AS generated_by,
   coalesce(${text("coversToId")}, r.parent_id) AS covers_up_to,
   ${placeAfter}
-${recordsOf(schema, "checkpoint")}`;
+${recordsOf(schema, layout, "checkpoint")}`;
 }

@@ -34,10 +34,8 @@ export async function* verifyStore(
   for (let after = "0"; ;) {
     if (signal?.aborted === true) throw abortedBefore("all was verified", signal);
     const sessions = await sessionsAfter(context, after, signal);
-    for (const row of sessions) {
-      yield* countFindings(context, row);
-      if (full) yield* verifySession(context, refOf(row), signal);
-    }
+    yield* countFindings(context, sessions, signal);
+    if (full) for (const row of sessions) yield* verifySession(context, refOf(row), signal);
     const last = sessions.at(-1);
     if (last === undefined) return;
     after = String(last["session_no"]);
@@ -49,30 +47,81 @@ function sessionsAfter(
   after: string,
   signal: AbortSignal | undefined,
 ): Promise<readonly DatabaseRow[]> {
-  const { schema } = context;
   return context.pool.run(
-    `SELECT s.*, (SELECT count(*) FROM ${schema}.records r
-         WHERE r.session_no = s.session_no AND r.seq > s.from_seq AND r.seq <= s.last_seq) AS held,
-       (SELECT count(*) FROM unnest(s.base_nos, s.base_to_seqs) WITH ORDINALITY AS b (no, to_seq, place)
-         CROSS JOIN LATERAL (SELECT count(*) AS held FROM ${schema}.records r WHERE r.session_no = b.no AND r.seq <= b.to_seq
-           AND r.seq > coalesce(s.base_to_seqs[b.place - 1], 0)) r
-         WHERE r.held < b.to_seq - coalesce(s.base_to_seqs[b.place - 1], 0)) AS broken_bases
-     FROM (SELECT t.session_no, t.namespace, t.agent_id, t.key, t.archive_id, t.last_seq, t.base_nos, t.base_to_seqs,
-         coalesce(t.base_to_seqs[pg_catalog.cardinality(t.base_to_seqs)], 0) AS from_seq
-       FROM ${schema}.sessions t WHERE t.session_no > $1 ORDER BY t.session_no LIMIT ${sliceSessions}) s
-     ORDER BY s.session_no`,
+    `SELECT t.session_no, t.namespace, t.agent_id, t.key, t.archive_id, t.last_seq, t.base_nos, t.base_to_seqs
+     FROM ${context.schema}.sessions t WHERE t.session_no > $1 ORDER BY t.session_no LIMIT ${sliceSessions}`,
     [after],
     { signal, isRead: true },
   );
 }
 
-function* countFindings(context: StoreContext, row: DatabaseRow): Generator<Finding> {
-  const place = placeOf(context, refOf(row));
-  const expected = Number(row["last_seq"]) - Number(row["from_seq"]);
-  if (Number(row["held"]) !== expected)
-    yield createFinding("RECORD_MISSING", `${place.key} has ${row["held"]} of its ${expected} own records.`, place);
-  if (Number(row["broken_bases"]) > 0)
-    yield createFinding("RECORD_MISSING", `${place.key} shares records that are not all there.`, place);
+/** Records that a session must have: those behind `fromSeq`, up to `toSeq`, of one number. */
+interface Span {
+  readonly session: DatabaseRow;
+  readonly sessionNo: string;
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  readonly isOwn: boolean;
+}
+
+function spansOf(session: DatabaseRow): Span[] {
+  const ends = [...((session["base_to_seqs"] ?? []) as readonly string[]), String(session["last_seq"])].map(Number);
+  const nos = [...((session["base_nos"] ?? []) as readonly string[]), String(session["session_no"])];
+  return ends.map((toSeq, index) => ({
+    session,
+    sessionNo: nos[index] ?? "",
+    fromSeq: ends[index - 1] ?? 0,
+    toSeq,
+    isOwn: index === nos.length - 1,
+  }));
+}
+
+/** That every session of the slice has all of its records. The sessions of a tenant are counted together. */
+async function* countFindings(
+  context: StoreContext,
+  sessions: readonly DatabaseRow[],
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Finding> {
+  const { layout } = context.found;
+  const tenants = Map.groupBy(sessions, (row) => layout.values(refOf(row)).join());
+  for (const rows of tenants.values()) {
+    const tenant = layout.values(refOf(rows[0] as DatabaseRow));
+    const spans = rows.flatMap(spansOf);
+    const counted = await context.pool.run(
+      `SELECT w.place, c.held FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS w (no, from_seq, to_seq, place)
+       CROSS JOIN LATERAL (SELECT count(*) AS held FROM ${context.schema}.records r
+         WHERE r.session_no = w.no AND r.seq > w.from_seq AND r.seq <= w.to_seq${layout.and("r", "$4")}) c
+       WHERE c.held <> w.to_seq - w.from_seq`,
+      [
+        spans.map((span) => span.sessionNo),
+        spans.map((span) => span.fromSeq),
+        spans.map((span) => span.toSeq),
+        ...tenant,
+      ],
+      { signal, isRead: true },
+    );
+    for (const { place, held } of counted) {
+      const span = spans[Number(place) - 1] as Span;
+      if (await isThere(context, span.session, signal)) yield missing(context, span, Number(held));
+    }
+  }
+}
+
+/** A session that was purged after it was read has no records, and misses none. */
+async function isThere(
+  { pool, schema, found: { layout } }: StoreContext,
+  session: DatabaseRow,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const sql = `SELECT FROM ${schema}.sessions WHERE session_no = $1${layout.and("", "$2")}`;
+  const rows = await pool.run(sql, [session["session_no"], ...layout.values(refOf(session))], { signal, isRead: true });
+  return rows.length > 0;
+}
+
+function missing(context: StoreContext, { session, isOwn, fromSeq, toSeq }: Span, held: number): Finding {
+  const place = placeOf(context, refOf(session));
+  const what = isOwn ? `has ${held} of its ${toSeq - fromSeq} own records` : "shares records that are not all there";
+  return createFinding("RECORD_MISSING", `${place.key} ${what}.`, place);
 }
 
 /** What the server says: indexes that were never finished, and tables with rows of their own (a partitioned one has none) that VACUUM does not keep up with. */

@@ -3,6 +3,7 @@ import { followSession, type Reached } from "@throughline/core/internal";
 import { sessionNotFound, type Watched, WatchHub } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import { arrayLiteral } from "./array-literal.ts";
+import type { Layout } from "./layout.ts";
 import { fetchPage, pageOf } from "./read-pages.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import type { SessionSignals } from "./session-signals.ts";
@@ -42,6 +43,7 @@ export function createWatchHub(
 ): WatchHub<Reached> {
   const { clock, pollMs, patienceMs, maxConnections } = options;
   const { pool, schema } = context;
+  const layoutOf = (): Layout => context.found.layout;
   return new WatchHub<Reached>({
     clock,
     pollMs,
@@ -52,10 +54,13 @@ export function createWatchHub(
       const reached = new Map<string, number>();
       for (const { key, state } of watched)
         reached.set(key, Math.min(state.reachedSeq, reached.get(key) ?? noSeq, noSeq));
+      const places = [...reached.keys()].map(placeOf);
+      const tenants = layoutOf().name === "plain" ? [] : [arrayLiteral(places.map(({ tenant }) => tenant))];
       const rows = await pool.run(
-        `SELECT w.no, t.last_seq FROM unnest($1::bigint[], $2::bigint[]) AS w (no, seq)
-         LEFT JOIN ${schema}.sessions t ON t.session_no = w.no WHERE t.session_no IS NULL OR t.last_seq > w.seq`,
-        [arrayLiteral([...reached.keys()].map(Number)), arrayLiteral([...reached.values()])],
+        `SELECT w.no, t.last_seq FROM unnest($1::bigint[], $2::bigint[]${layoutOf().last("$3::bigint[]")}) AS w (no, seq${layoutOf().last("tenant")})
+         LEFT JOIN ${schema}.sessions t ON t.session_no = w.no${layoutOf().and("t", "w.tenant")}
+         WHERE t.session_no IS NULL OR t.last_seq > w.seq`,
+        [arrayLiteral(places.map(({ sessionNo }) => sessionNo)), arrayLiteral([...reached.values()]), ...tenants],
         { isRead: true, isFrequent: true },
       );
       return rows.length === 0 ? [] : grown(watched, rows);
@@ -64,25 +69,42 @@ export function createWatchHub(
       await ready();
       const addresses = refs.map((ref) => addressOf(ref));
       const columns = [0, 1, 2, 3].map((column) => addresses.map((address) => address?.[column]));
+      const tenants = layoutOf().name === "plain" ? [] : [refs.flatMap((ref) => layoutOf().values(ref))];
       const rows = await pool.run(
         `SELECT w.place, t.session_no, t.last_seq
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS w (namespace, agent_id, key, archive_id, place)
-         JOIN ${schema}.sessions t ON t.namespace = w.namespace AND t.agent_id = w.agent_id AND t.key = w.key AND t.archive_id = w.archive_id`,
-        columns.map((column) => arrayLiteral(column)),
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]${layoutOf().last("$5::bigint[]")}) WITH ORDINALITY
+           AS w (namespace, agent_id, key, archive_id${layoutOf().last("tenant")}, place)
+         JOIN ${schema}.sessions t ON t.namespace = w.namespace AND t.agent_id = w.agent_id AND t.key = w.key
+           AND t.archive_id = w.archive_id${layoutOf().and("t", "w.tenant")}`,
+        [...columns, ...tenants].map((column) => arrayLiteral(column)),
         { isRead: true, isFrequent: true },
       );
       const starts = new Map(
-        rows.map((row) => [Number(row["place"]), { key: String(row["session_no"]), lastSeq: Number(row["last_seq"]) }]),
+        rows.map((row) => {
+          const place = Number(row["place"]);
+          const key = watchKey(layoutOf(), refs[place - 1] as SessionRef, String(row["session_no"]));
+          return [place, { key, lastSeq: Number(row["last_seq"]) }];
+        }),
       );
       return refs.map((_, index) => starts.get(index + 1) ?? null);
     },
   });
 }
 
+/** What the hub knows a session by: its number, and the tenant where one is needed to find it. */
+export function watchKey(layout: Layout, ref: SessionRef, sessionNo: string): string {
+  return [sessionNo, ...layout.values(ref)].join(" ");
+}
+
+function placeOf(key: string): { readonly sessionNo: string; readonly tenant: string | undefined } {
+  const [sessionNo = "", tenant] = key.split(" ");
+  return { sessionNo, tenant };
+}
+
 /** Those of which the session has more than they have, or is gone. */
 function grown(watched: readonly Watched<Reached>[], rows: readonly DatabaseRow[]): readonly Watched<Reached>[] {
   const lastSeqs = new Map(rows.map((row) => [String(row["no"]), Number(row["last_seq"] ?? Infinity)]));
-  return watched.filter(({ key, state }) => (lastSeqs.get(key) ?? -1) > state.reachedSeq);
+  return watched.filter(({ key, state }) => (lastSeqs.get(placeOf(key).sessionNo) ?? -1) > state.reachedSeq);
 }
 
 /** Follows a session from a seq on; the database reports its changes where it can. */
@@ -100,13 +122,14 @@ export async function* watchSession(
     {
       read: async (key, reachedSeq) => {
         check();
-        const position = { sessionNo: key, afterSeq: Math.min(reachedSeq, noSeq), beforeSeq: noSeq, left: Infinity };
+        const sessionNo = key === null ? null : placeOf(key).sessionNo;
+        const position = { sessionNo, afterSeq: Math.min(reachedSeq, noSeq), beforeSeq: noSeq, left: Infinity };
         const rows = await fetchPage(context, ref, position, { signal }, false);
         const page = pageOf(context, ref, rows, "record") ?? { records: [], lastSeq: reachedSeq };
-        return { ...page, key: key ?? String(rows[0]?.["session_no"]) };
+        return { ...page, key: key ?? watchKey(context.found.layout, ref, String(rows[0]?.["session_no"])) };
       },
       lookSoon: () => hub.lookSoon(),
-      listen: (key) => signals?.add(key, { wake: () => hub.wake(key) }) ?? (() => undefined),
+      listen: (key) => signals?.add(placeOf(key).sessionNo, { wake: () => hub.wake(key) }) ?? (() => undefined),
       check,
     },
   );

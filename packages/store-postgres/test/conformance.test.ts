@@ -1,6 +1,7 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
 import process from "node:process";
 import { afterAll, describe, inject, it } from "vitest";
+import { isLongRun } from "../../../tools/test-size.ts";
 import { kitRunner } from "../../../tools/kit-runner.ts";
 import { startPooler } from "./start-pooler.ts";
 import { endPools, openUnderTest } from "./store-under-test.ts";
@@ -25,10 +26,16 @@ if ("unavailable" in place) {
   const url = pooler?.url ?? place.url;
   // Nobody can listen through a pooler that gives connections away between transactions.
   const options = pooler === null ? {} : { notify: false };
-  describeStoreConformance({
-    name: `store-postgres${pooler === null ? "" : " behind a pooler"}`,
-    runner: kitRunner,
-    open: () => openUnderTest(url, undefined, options),
-    openWithCodec: (codec) => openUnderTest(url, codec, options),
-  });
+  for (const isDistributed of isLongRun ? [false, true] : [false])
+    for (const layout of ["plain", "tenant"] as const)
+      describeStoreConformance({
+        name: [
+          `store-postgres, ${layout} layout`,
+          ...(isDistributed ? ["worded for Citus"] : []),
+          ...(pooler === null ? [] : ["behind a pooler"]),
+        ].join(", "),
+        runner: kitRunner,
+        open: () => openUnderTest(url, undefined, { ...options, layout, isDistributed }),
+        openWithCodec: (codec) => openUnderTest(url, codec, { ...options, layout, isDistributed }),
+      });
 }

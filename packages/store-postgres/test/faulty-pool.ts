@@ -10,7 +10,17 @@ export interface FaultyPool {
   before(sql: string): void;
 }
 
-export function createFaultyPool(inner: pg.Pool): FaultyPool {
+/** What a server with Citus says to what the store asks when it is opened. */
+function answered(text: string): string {
+  if (text.includes("pg_dist_partition")) return "SELECT true AS is_distributed, '{}'::text[] AS missing";
+  return text.replace(
+    "EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus')",
+    "true",
+  );
+}
+
+/** `isDistributed`: it answers that the database has the extension of Citus. */
+export function createFaultyPool(inner: pg.Pool, isDistributed = false): FaultyPool {
   let failing: WriteOutcome | null = null;
   let waiting: string[] = [];
   const failure = (): Error => Object.assign(new Error("the connection was cut"), { code: "ECONNRESET" });
@@ -18,7 +28,8 @@ export function createFaultyPool(inner: pg.Pool): FaultyPool {
     // For watchers: without it they would only look by themselves.
     on: client.on.bind(client),
     off: client.off.bind(client),
-    async query(query) {
+    async query(given) {
+      const query = isDistributed ? { ...given, text: answered(given.text) } : given;
       for (const sql of waiting.splice(0)) await client.query(sql);
       const isAppend = query.text.includes("append_1(");
       if (!isAppend || failing === null) return client.query(query);

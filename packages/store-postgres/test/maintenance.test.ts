@@ -123,10 +123,13 @@ describe.skipIf(url === "")(
       await expect(contentOf(store, [refOf("one")])).rejects.toMatchObject({ code: "STORE_CORRUPT" });
     });
 
-    it("a backup made beside a writer is of one moment, nobody else's to read, and makes the same store again", async () => {
+    const madeBeside =
+      "a backup made beside a writer is of one moment, nobody else's to read, and makes the same store again";
+
+    it.each(["plain", "tenant"] as const)(`${madeBeside}: %s layout`, async (layout) => {
       const schema = newSchema();
       const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
-      await using store = createPostgresStore({ url, schema, partitions: 3 });
+      await using store = createPostgresStore({ url, schema, partitions: 3, layout });
       const refs = await fill(store);
       const before = await contentOf(store, refs);
       const busy = refOf("busy");

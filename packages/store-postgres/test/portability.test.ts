@@ -11,18 +11,22 @@ const url = "unavailable" in place ? "" : place.url;
 
 const names = ['"plain"', '"append"', `"${"s".repeat(63)}"`];
 
-const texts = (schema: string): readonly string[] => [
-  ...schemaSteps.map(({ sql }) => sql(schema, { partitions: 3 })),
-  rowSecurity(schema),
+const layouts = ["plain", "tenant"] as const;
+
+const texts = (layout: (typeof layouts)[number], schema: string): readonly string[] => [
+  ...schemaSteps(layout).map(({ sql }) => sql(schema, { partitions: 3 })),
+  ...(layout === "plain" ? [rowSecurity(schema)] : []),
 ];
 
 describe("the statements of the schema", () => {
   it.each(names)("are its text, and each ends where the next begins: %s", (name) => {
-    const plain = texts('"plain"').map((text) => splitStatements(text).length);
-    for (const [index, text] of texts(name).entries()) {
-      const statements = splitStatements(text);
-      expect(statements.join("")).toBe(text);
-      expect(statements).toHaveLength(plain[index] as number);
+    for (const layout of layouts) {
+      const plain = texts(layout, '"plain"').map((text) => splitStatements(text).length);
+      for (const [index, text] of texts(layout, name).entries()) {
+        const statements = splitStatements(text);
+        expect(statements.join("")).toBe(text);
+        expect(statements).toHaveLength(plain[index] as number);
+      }
     }
   });
 
@@ -45,16 +49,19 @@ describe.skipIf(url === "")(
       for (const text of statements) await client.query({ name: `statement ${(prepared += 1)}`, text });
     }
 
-    it("makes the schema, and its row security", async () => {
+    it.each(layouts)("makes the schema of the %s layout, and its row security", async (layout) => {
       const schema = `"${newSchema()}"`;
       await withClient(url, async (client) => {
         await client.query(`CREATE SCHEMA ${schema}`);
         await client.query(`CREATE TABLE ${schema}.store_info (name text PRIMARY KEY, value text NOT NULL)`);
-        for (const text of texts(schema)) await prepare(client, splitStatements(text));
-        const { rows } = await client.query(`SELECT count(*)::int AS count FROM pg_policies WHERE schemaname = $1`, [
-          schema.slice(1, -1),
-        ]);
-        expect(rows[0].count).toBeGreaterThan(5);
+        for (const text of texts(layout, schema)) await prepare(client, splitStatements(text));
+        const { rows } = await client.query(
+          `SELECT (SELECT count(*)::int FROM pg_policies WHERE schemaname = $1) AS policies,
+             (SELECT count(*)::int FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname = 'append_1') AS functions`,
+          [schema.slice(1, -1)],
+        );
+        expect(rows[0].functions).toBe(1);
+        expect(rows[0].policies > 5).toBe(layout === "plain");
         await expect(client.query({ name: "two", text: "SELECT 1; SELECT 2" })).rejects.toMatchObject({
           code: "42601",
         });

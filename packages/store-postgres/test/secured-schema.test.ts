@@ -314,6 +314,7 @@ describe.skipIf(url === "")(
           [page("read_page_2", "NULL"), "0 rows"],
           [page("read_page_2", theirNumber), "0 rows"],
         ],
+        read_window_1: [[`SELECT * FROM ${s}.read_window_1('', 'other', '${theirs.key}', '', 100, 1000000)`, "0 rows"]],
         // Of a trigger alone.
         drop_partial_1: [[`SELECT ${s}.drop_partial_1()`, "0A000"]],
         save_1: [
@@ -344,6 +345,7 @@ describe.skipIf(url === "")(
           ],
         ],
         store_now_ms: [[`SELECT ${s}.store_now_ms()`, "1 rows"]],
+        row_now_ms: [[`SELECT ${s}.row_now_ms(1)`, "1 rows"]],
         patched_names: [[`SELECT ${s}.patched_names('{}', '{}', '{a}', '{1}')`, "1 rows"]],
         patched_values: [[`SELECT ${s}.patched_values('{}', '{}', '{a}', '{1}')`, "1 rows"]],
       };

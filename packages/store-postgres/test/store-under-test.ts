@@ -4,6 +4,10 @@ import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import { startHolder } from "@throughline/store-conformance/internal";
 import { createPostgresStore, type PostgresStoreOptions } from "@throughline/store-postgres";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { ConnectionPool } from "../src/connection-pool.ts";
+import { migrateSchema } from "../src/migrate-schema.ts";
+import type { MigrationPlace } from "../src/migration-place.ts";
 import { createFaultyPool } from "./faulty-pool.ts";
 
 let schemas = 0;
@@ -34,10 +38,33 @@ export async function analyzeSchema(client: pg.Client, schema: string): Promise<
   await client.query(`ANALYZE ${rows.map(({ name }) => name).join(", ")}`);
 }
 
+/** A place to migrate, on a pool of its own that `end` ends. */
+export function migrationPlace(url: string, schemaName: string): MigrationPlace & { end(): Promise<void> } {
+  const inner = new pg.Pool({ connectionString: url, max: 2 });
+  inner.on("error", () => undefined);
+  const pool = new ConnectionPool(inner, {
+    maxWaiting: 10,
+    timeoutMs: 30_000,
+    connectTimeoutMs: 10_000,
+    prepare: true,
+    clock: systemClock,
+    random: systemRandom,
+    place: "test",
+  });
+  return { pool, schemaName, schema: `"${schemaName}"`, end: () => inner.end() };
+}
+
+/** A schema of the tenant layout, every table in partitions: it shows which of them a statement asks. */
+export async function makeStandIn(url: string, schemaName: string, partitions: number): Promise<void> {
+  const where = migrationPlace(url, schemaName);
+  await migrateSchema(where, { layout: "tenant", partitions, partsAll: true });
+  await where.end();
+}
+
 /** Everything the tables of a schema hold, as bytes. */
 async function tableContents(client: pg.Client, schema: string): Promise<readonly Uint8Array[]> {
   const tables = await client.query<{ name: string }>(
-    "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 AND tablename !~ '^records_'",
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 AND tablename !~ '_[0-9]+$'",
     [schema],
   );
   const found: Uint8Array[] = [];
@@ -53,7 +80,7 @@ async function tableContents(client: pg.Client, schema: string): Promise<readonl
 }
 
 /** Making a schema takes longer than most tests: one that was used is emptied and used again. */
-const usedSchemas: string[] = [];
+const usedSchemas = { plain: [] as string[], tenant: [] as string[] };
 const pools = new Map<string, pg.Pool>();
 
 function poolFor(url: string): pg.Pool {
@@ -77,7 +104,7 @@ const nowFunction = (schema: string, aheadMs: number): string =>
 
 async function emptySchema(pool: pg.Pool, schema: string): Promise<void> {
   const tables = await pool.query<{ name: string }>(
-    "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 AND tablename !~ '^records_|^store_info$|^search_state$'",
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 AND tablename !~ '_[0-9]+$|^store_info$|^search_state$'",
     [schema],
   );
   const deletes = tables.rows.map(({ name }) => `DELETE FROM "${schema}"."${name}";`);
@@ -89,16 +116,22 @@ async function emptySchema(pool: pg.Pool, schema: string): Promise<void> {
 
 const holderScript = join(import.meta.dirname, "hold-agent-lock.ts");
 
+interface UnderTestOptions extends Pick<PostgresStoreOptions, "notify" | "layout"> {
+  /** Whether the store words its statements for a server that passes them on to others. A plain one takes them, too. */
+  readonly isDistributed?: boolean;
+}
+
 /** A store in a schema of its own, and what the conformance kit may do to it. */
 export async function openUnderTest(
   url: string,
   codec?: PayloadCodec,
-  more: Pick<PostgresStoreOptions, "notify"> = {},
+  { isDistributed = false, ...more }: UnderTestOptions = {},
 ): Promise<StoreUnderTest> {
-  const schema = usedSchemas.pop() ?? newSchema();
+  const { layout = "plain" } = more;
+  const schema = usedSchemas[layout].pop() ?? newSchema();
   const events: SessionEvent[] = [];
   const pool = poolFor(url);
-  const faults = createFaultyPool(pool);
+  const faults = createFaultyPool(pool, isDistributed);
   let aheadMs = 0;
   const options: PostgresStoreOptions = {
     pool: faults.pool,
@@ -108,6 +141,11 @@ export async function openUnderTest(
     onEvent: (event) => events.push(event),
     ...(codec === undefined ? {} : { codec }),
   };
+  // Made by a server as it is: this one distributes nothing.
+  if (isDistributed) {
+    await using maker = createPostgresStore({ pool, schema, partitions: 2, layout });
+    await maker.list();
+  }
   const opened: SessionStore[] = [];
   const open = (): SessionStore => {
     const store = createPostgresStore(options);
@@ -142,7 +180,7 @@ export async function openUnderTest(
     dispose: async () => {
       for (const store of opened) await store.close();
       await emptySchema(pool, schema);
-      usedSchemas.push(schema);
+      usedSchemas[layout].push(schema);
     },
   };
 }

@@ -13,10 +13,8 @@ import pg from "pg";
 import { describe, expect, inject, it } from "vitest";
 import { migrateSchema } from "../src/migrate-schema.ts";
 import { schemaSteps } from "../src/schema.ts";
-import { ConnectionPool } from "../src/connection-pool.ts";
-import { systemClock, systemRandom } from "@throughline/core/node";
 import { readmeGrants } from "./readme-grants.ts";
-import { newSchema, withClient } from "./store-under-test.ts";
+import { migrationPlace, newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -257,37 +255,27 @@ describe.skipIf(url === "")(
 
     it("a step that fails leaves nothing, a newer schema serves the program before it, and not the one before that", async () => {
       const schemaName = newSchema();
-      const inner = new pg.Pool({ connectionString: url, max: 2 });
-      const pool = new ConnectionPool(inner, {
-        maxWaiting: 10,
-        timeoutMs: 10_000,
-        connectTimeoutMs: 10_000,
-        prepare: false,
-        clock: systemClock,
-        random: systemRandom,
-        place: "test",
-      });
-      const where = { pool, schemaName, schema: `"${schemaName}"` };
+      const where = migrationPlace(url, schemaName);
       const options = { partitions: 1 };
-      const newest = schemaSteps.at(-1)?.version ?? 0;
+      const newest = schemaSteps("plain").at(-1)?.version ?? 0;
       const broken = {
         version: newest + 1,
         oldestProgram: 1,
         sql: () => `CREATE TABLE "${schemaName}".half (x int); SELECT 1 / 0`,
       };
-      await expect(migrateSchema(where, [...schemaSteps, broken], options)).rejects.toThrow();
-      const half = await inner.query("SELECT to_regclass($1) AS half", [`"${schemaName}".half`]);
-      expect(half.rows[0].half).toBeNull();
+      await expect(migrateSchema(where, options, () => [...schemaSteps("plain"), broken])).rejects.toThrow();
+      const [half] = await where.pool.run("SELECT to_regclass($1) AS half", [`"${schemaName}".half`]);
+      expect(half?.["half"]).toBeNull();
       const second = { ...broken, sql: (schema: string) => `ALTER TABLE ${schema}.sessions ADD COLUMN later text` };
-      await migrateSchema(where, [...schemaSteps, second], options);
+      await migrateSchema(where, options, () => [...schemaSteps("plain"), second]);
       await using old = createPostgresStore({ url, schema: schemaName });
       await old.save(ref, { sessionId: "one" }, { ifRevision: null });
       await old.append(ref, [draft]);
       const third = { version: newest + 2, oldestProgram: newest + 1, sql: () => "SELECT 1" };
-      await migrateSchema(where, [...schemaSteps, second, third], options);
+      await migrateSchema(where, options, () => [...schemaSteps("plain"), second, third]);
       await using tooOld = createPostgresStore({ url, schema: schemaName });
       expect(await codeOf(tooOld.list())).toBe("STORE_VERSION_UNSUPPORTED");
-      await inner.end();
+      await where.end();
     });
 
     it("without leave to migrate, a schema that is not there is said and not made", async () => {

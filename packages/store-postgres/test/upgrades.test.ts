@@ -9,11 +9,9 @@ import { describe, expect, inject, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { migrateSchema } from "../src/migrate-schema.ts";
 import { schemaSteps } from "../src/schema.ts";
-import { ConnectionPool } from "../src/connection-pool.ts";
-import { systemClock, systemRandom } from "@throughline/core/node";
 import { endingPool } from "./ending-pool.ts";
 import { foreign, openSecured, take } from "./secured-store.ts";
-import { newSchema, withClient } from "./store-under-test.ts";
+import { migrationPlace, newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
@@ -123,18 +121,8 @@ describe.skipIf(url === "")(
         );
       };
       expect(await refusal()).toEqual(["STORE_NOT_FOUND", expect.any(String)]);
-      const inner = new pg.Pool({ connectionString: url, max: 1 });
-      const pool = new ConnectionPool(inner, {
-        maxWaiting: 10,
-        timeoutMs: 10_000,
-        connectTimeoutMs: 10_000,
-        prepare: false,
-        clock: systemClock,
-        random: systemRandom,
-        place: "test",
-      });
-      const where = { pool, schemaName: schema, schema: `"${schema}"` };
-      await migrateSchema(where, schemaSteps, { partitions: 2 });
+      const where = migrationPlace(url, schema);
+      await migrateSchema(where, { partitions: 2 });
       // At the newest version, but under the policies of an earlier one: tables are closed, and the rest is said.
       expect(await openTables(schema)).toBe(0);
       expect(await refusal({ rowSecurity: true })).toEqual([
@@ -150,7 +138,7 @@ describe.skipIf(url === "")(
         oldestProgram: 1,
         sql: (quoted: string) => `CREATE TABLE ${quoted}.later AS SELECT 'Zanzibar' AS secret`,
       };
-      await migrateSchema(where, [...schemaSteps, later], { partitions: 2 });
+      await migrateSchema(where, { partitions: 2 }, () => [...schemaSteps("plain"), later]);
       expect(await openTables(schema)).toBe(0);
       await withClient(url, (client) =>
         client.query(`CREATE TABLE "${schema}".by_hand AS SELECT 'Zanzibar' AS secret`),
@@ -159,7 +147,7 @@ describe.skipIf(url === "")(
       await using again = createPostgresStore({ url, schema });
       await again.list();
       await expectSecured(schema);
-      await inner.end();
+      await where.end();
     });
 
     it("a schema whose first step was worded otherwise is refused and not touched", async () => {

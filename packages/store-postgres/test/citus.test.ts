@@ -1,0 +1,115 @@
+import process from "node:process";
+import type { SessionRef } from "@throughline/core";
+import { describeStoreConformance } from "@throughline/store-conformance";
+import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { kitRunner } from "../../../tools/kit-runner.ts";
+import { tenantOf } from "../src/layout.ts";
+import { tenantTables } from "../src/table-parts.ts";
+import { endPools, newSchema, openUnderTest, withClient } from "./store-under-test.ts";
+
+/** The coordinator of a cluster: a database with the extension, two workers or more, and `wal_level = logical`. */
+const url = process.env["THROUGHLINE_CITUS_URL"] ?? "";
+const writers = 8;
+const appendsEach = 200;
+
+const refOf = (writer: number): SessionRef => ({
+  namespace: "",
+  agentId: `agent-${writer}`,
+  key: `agent:agent-${writer}:main`,
+});
+
+/** Appends with a key each, and repeats those whose outcome is not known; gives the ids that were acknowledged. */
+async function writeAll(store: PostgresStore, writer: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let turn = 0; turn < appendsEach; turn++) {
+    const drafts = [1, 2].map((part) => ({
+      type: "message",
+      id: `w${writer}-${turn}-${part}`,
+      message: { role: "user", content: "x".repeat(700) },
+    }));
+    const { records } = await store.append(refOf(writer), drafts, { idempotencyKey: `w${writer}-${turn}` });
+    ids.push(...records.map(({ id }) => id));
+  }
+  return ids;
+}
+
+afterAll(endPools);
+
+if (url === "") {
+  describe("store-postgres on Citus", () => {
+    it.skip("needs a cluster: THROUGHLINE_CITUS_URL=postgres://… of its coordinator", () => undefined);
+  });
+} else {
+  describeStoreConformance({
+    name: "store-postgres on Citus, tenant layout",
+    runner: kitRunner,
+    open: () => openUnderTest(url, undefined, { layout: "tenant" }),
+    openWithCodec: (codec) => openUnderTest(url, codec, { layout: "tenant" }),
+  });
+
+  describe("a schema of the tenant layout on Citus", () => {
+    const schema = newSchema();
+    let store: PostgresStore;
+
+    beforeAll(async () => {
+      store = createPostgresStore({ url, schema, layout: "tenant", notify: false });
+      for (let writer = 0; writer < writers; writer++)
+        await store.save(refOf(writer), { sessionId: `s${writer}` }, { ifRevision: null });
+    });
+
+    afterAll(() => store.close());
+
+    it("has every table of a tenant in one group, and its functions run where the tenant is", async () => {
+      await withClient(url, async (client) => {
+        const nodes = await client.query(
+          "SELECT count(*)::int AS count FROM pg_dist_node WHERE isactive AND noderole = 'primary' AND shouldhaveshards",
+        );
+        expect(nodes.rows[0].count).toBeGreaterThanOrEqual(2);
+        const groups = await client.query(
+          `SELECT c.relname AS table, p.colocationid AS group FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+           WHERE c.relnamespace = $1::regnamespace AND p.partmethod = 'h'`,
+          [schema],
+        );
+        expect(groups.rows.map((row) => row.table).toSorted()).toEqual(tenantTables.toSorted());
+        expect(new Set(groups.rows.map((row) => row.group)).size).toBe(1);
+        const plan = await client.query(
+          `EXPLAIN SELECT * FROM "${schema}".read_window_1($1, '', 'agent-1', $2, '', 10, 100000)`,
+          [tenantOf(refOf(1)), refOf(1).key],
+        );
+        expect(plan.rows.map((row) => row["QUERY PLAN"]).join("\n")).toMatch(/Task Count: 1\b/);
+      });
+    });
+
+    it("loses nothing and doubles nothing while a shard moves under eight writers", async () => {
+      const writing = Array.from({ length: writers }, (_, writer) => writeAll(store, writer));
+      await withClient(url, async (client) => {
+        const { rows } = await client.query(
+          `SELECT s.shardid, s.nodename, s.nodeport, o.nodename AS to_name, o.nodeport AS to_port
+           FROM citus_shards s JOIN pg_dist_node o ON o.isactive AND o.shouldhaveshards AND (o.nodename, o.nodeport) <> (s.nodename, s.nodeport)
+           WHERE s.table_name = '"${schema}".records'::regclass
+             AND s.shardid = get_shard_id_for_distribution_column('"${schema}".records', $1::bigint) LIMIT 1`,
+          [tenantOf(refOf(1))],
+        );
+        const { shardid, nodename, nodeport, to_name: toName, to_port: toPort } = rows[0];
+        await client.query("SELECT citus_move_shard_placement($1, $2, $3, $4, $5, 'force_logical')", [
+          shardid,
+          nodename,
+          nodeport,
+          toName,
+          toPort,
+        ]);
+      });
+      for (const [writer, acknowledged] of (await Promise.all(writing)).entries()) {
+        const found: string[] = [];
+        for await (const { records } of store.read(refOf(writer))) found.push(...records.map(({ id }) => id));
+        expect(found).toEqual(acknowledged);
+        expect(found).toHaveLength(2 * appendsEach);
+      }
+    });
+
+    it("refuses a backup, which would be of several moments", async () => {
+      await expect(store.maintenance.backup("never.sql")).rejects.toMatchObject({ code: "STORE_UNSUPPORTED" });
+    });
+  });
+}
