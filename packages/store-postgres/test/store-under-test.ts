@@ -143,7 +143,13 @@ export async function openUnderTest(
   };
   // Made by a server as it is: this one distributes nothing.
   if (isDistributed) {
-    await using maker = createPostgresStore({ pool, schema, partitions: 2, layout });
+    await using maker = createPostgresStore({
+      pool,
+      schema,
+      partitions: 2,
+      layout,
+      ...(codec === undefined ? {} : { codec }),
+    });
     await maker.list();
   }
   const opened: SessionStore[] = [];
