@@ -272,10 +272,10 @@ export const longSuites: readonly LongSuite[] = [
   }),
   tests(
     "tests-server",
-    "1,000 slow clients, memory of endless bodies and unread streams, times of wrong tokens, 1,000 calls of the gateway",
+    "1,000 slow clients, memory of endless bodies and unread streams, times of wrong tokens, 1,000 calls of the gateway, bytes on PostgreSQL",
     {
       project: "apps/server",
-      full: files(["abuse-load", "abuse-gateway", "gateway-growth"]),
+      full: files(["abuse-load", "abuse-gateway", "gateway-growth", "operations"]),
       quick: ["test/abuse-rows.test.ts"],
     },
   ),

@@ -1,11 +1,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createServer } from "@throughline/server";
 import type { Server, TokenRights } from "@throughline/server";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
+import { assistant, objects, runChild, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import type { Run } from "./harness.ts";
+import { startTlsFront, type TlsFront } from "./tls-front.ts";
 
 const everything: TokenRights = {
   namespace: "*",
@@ -19,7 +21,9 @@ const limits = { requestsPerMinute: 1_000_000, requestBurst: 1_000_000 };
 const local = temporaryDirectory();
 const remote = temporaryDirectory();
 let server: Server;
+let front: TlsFront;
 let token = "";
+const knownAuthorities = getCACertificates("default");
 
 beforeAll(async () => {
   for (const { path } of [local, remote]) {
@@ -52,16 +56,21 @@ beforeAll(async () => {
   const path = join(remote.path, "sessions.db");
   server = await createServer({ openStore: (onEvent) => createSqliteStore({ path, onEvent }), port: 0, limits });
   token = (await server.tokens.create(everything, "tests")).text;
+  front = await startTlsFront(Number(new URL(server.url).port), remote.path);
+  // What NODE_EXTRA_CA_CERTS does at the start of a process.
+  setDefaultCACertificates([...knownAuthorities, readFileSync(front.authority, "utf8")]);
 });
 afterAll(async () => {
+  setDefaultCACertificates(knownAuthorities);
+  front.close();
   await server.close();
   local.remove();
   remote.remove();
 });
 
-function overHttp(args: readonly string[], stdin = "", secret = token): Promise<Run> {
+function overHttp(args: readonly string[], stdin = "", secret = token, url = server.url): Promise<Run> {
   const environment = { THROUGHLINE_TOKEN: secret };
-  return runHere(remote.path, [...args, "--store", server.url], { stdin, environment });
+  return runHere(remote.path, [...args, "--store", url], { stdin, environment });
 }
 
 /** Ids that are made and times differ between two stores, and so do the names of the stores. */
@@ -138,16 +147,18 @@ const commands: readonly Compared[] = [
   { args: ["delete", "plans"] },
   { args: ["restore", "--archive", "nothing"] },
   { args: ["prune", "--keep", "1", "--max-bytes", "100"] },
+  { args: ["reset", "fresh"] },
+  { args: ["verify"] },
   { args: ["doctor"] },
   { args: ["stats"] },
   { args: ["copy", "--all", "--to-store", "jsonl:copied"] },
 ];
 
-describe("--store http://…", () => {
+describe("--store https://…", () => {
   it.each(commands)("gives for $args what the store itself gives", async ({ args, stdin = "" }) => {
     const [here, there] = [
       await runHere(local.path, [...args, "--json"], { stdin }),
-      await overHttp([...args, "--json"], stdin),
+      await overHttp([...args, "--json"], stdin, token, front.url),
     ];
     expect({ code: there.code, stdout: comparable(there.stdout) }).toEqual({
       code: here.code,
@@ -161,6 +172,21 @@ describe("--store http://…", () => {
 
   it("is tried with at least 40 commands", () => {
     expect(commands.length).toBeGreaterThanOrEqual(40);
+  });
+
+  it("takes the authority of NODE_EXTRA_CA_CERTS, and refuses one that nobody knows", async () => {
+    const run = (environment: Readonly<Record<string, string>>): Promise<Run> =>
+      runChild(remote.path, ["sessions", "--json", "--store", front.url], {
+        environment: { THROUGHLINE_TOKEN: token, ...environment },
+      });
+    const known = await run({ NODE_EXTRA_CA_CERTS: front.authority });
+    expect([known.code, objects(known.stdout).at(-1)?.["kind"]]).toEqual([0, "end"]);
+    const unknown = await run({ NODE_EXTRA_CA_CERTS: "" });
+    expect([unknown.code, objects(unknown.stderr).at(-1)]).toEqual([
+      1,
+      expect.objectContaining({ code: "STORE_UNREACHABLE", message: expect.stringContaining("certificate") }),
+    ]);
+    expect(unknown.stderr).not.toContain(token);
   });
 
   it("says for maintenance of files that the server's machine does it", async () => {

@@ -1,10 +1,14 @@
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "@throughline/core/node";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
+import { createPostgresStore } from "@throughline/store-postgres";
 import { createSqliteStore } from "@throughline/store-sqlite";
+import { isLongRun } from "../../../tools/test-size.ts";
+import { startPostgres } from "../../../packages/store-postgres/test/postgres-server.ts";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
 import { serve, type Serving } from "./serving.ts";
 
@@ -30,11 +34,19 @@ function later(days: () => number): typeof systemClock {
   return { ...systemClock, nowMs: () => systemClock.nowMs() + days() * 86_400_000 };
 }
 
+const postgres = isLongRun ? await startPostgres() : { unavailable: "is part of npm run test:long" };
+afterAll(() => ("unavailable" in postgres ? undefined : postgres.stop()));
+
 const stores = {
   memory: () => createMemoryStore(),
   jsonl: () => createJsonlStore({ root: folder() }),
   sqlite: () => createSqliteStore({ path: join(folder(), "sessions.db") }),
-} as const;
+  ...("unavailable" in postgres
+    ? {}
+    : {
+        postgres: () => createPostgresStore({ url: postgres.url, schema: `bytes_${randomUUID().replaceAll("-", "")}` }),
+      }),
+};
 
 describe("bytes of a namespace", () => {
   it.each(Object.entries(stores))("are in stats and metrics: %s", async (_name, openStore) => {
