@@ -4,7 +4,7 @@ import type { ExchangeData, FrameEntry } from "./exchange-data.ts";
 import type { RequestPart, RequestPiece, SplitRequest } from "./split-request.ts";
 import { withLastingIds } from "./lasting-ids.ts";
 import type { UnitDraft } from "./unit-drafts.ts";
-import { type ChainMatch, draftsOf, messageIdOf, type WireLog } from "./wire-log.ts";
+import { type ChainMatch, draftsOf, unitId, type WireLog } from "./wire-log.ts";
 import { apiReadings } from "./wire-api.ts";
 import { type FormText, WireNode } from "./wire-node.ts";
 
@@ -41,7 +41,7 @@ export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): 
   let tip = match.node;
   for (let index = match.known; index < split.units.length; index++) {
     const read = draftsOf(split, index);
-    const id = messageIdOf(split.api, tip, read);
+    const id = unitId(split, index, tip);
     const unit = apiReadings[split.api].isWithoutIds ? withLastingIds(read, id.slice(1), tip) : read;
     const node = nodeOf(id, tip, unit);
     drafts.push(...messageDrafts(node, unit));
@@ -115,10 +115,7 @@ export function planFrame(log: WireLog, split: SplitRequest, { nodes }: Pick<Cal
 }
 
 function nodeOf(id: string, parent: WireNode | null, drafts: readonly UnitDraft[]): WireNode {
-  // As a store gives it back.
-  const contents = drafts.map(
-    (draft) => JSON.parse(JSON.stringify("message" in draft ? draft.message : draft.data)) as unknown,
-  );
+  const contents = drafts.map((draft) => ("message" in draft ? draft.message : draft.data));
   return new WireNode(parent, id, id.slice(1), contents);
 }
 

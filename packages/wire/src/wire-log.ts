@@ -6,7 +6,6 @@ import { PartTexts } from "./part-texts.ts";
 import type { RequestUnit, SplitRequest } from "./split-request.ts";
 import { unitDrafts, type UnitDraft } from "./unit-drafts.ts";
 import { WireNode } from "./wire-node.ts";
-import type { WireApi } from "./wire-api.ts";
 
 const messageId = /^m([0-9a-f]{32})(~d[1-9][0-9]{0,5})?$/;
 
@@ -58,7 +57,7 @@ export class WireLog {
   }
 
   /** Takes the next record of the log. */
-  apply({ seq, record, parentId, side }: StoredRecord): void {
+  apply({ seq, record, parentId, side, bytes }: StoredRecord): void {
     if (seq <= this.lastSeq) return;
     this.lastSeq = seq;
     const kind = throughlineKind(record);
@@ -72,7 +71,7 @@ export class WireLog {
       return;
     }
     const content = contentOf(record);
-    this.bytes += JSON.stringify(content).length;
+    this.bytes += bytes;
     if (derived !== undefined) return this.#addDerived(record, content);
     const parent = parentId === null ? null : (this.#byRecord.get(parentId) ?? null);
     this.add(new WireNode(parent, record.id, hash, [content]));
@@ -253,22 +252,29 @@ export function draftsOf({ api, units }: SplitRequest, index: number): readonly 
   return drafts;
 }
 
-/** The id of the record that a message of a request is kept as. */
-function unitId(split: SplitRequest, index: number, parent: WireNode | null): string {
-  return messageIdOf(split.api, parent, draftsOf(split, index));
-}
+/** The id of a message behind another one, which is asked for several times as well. */
+const unitHashes = new WeakMap<RequestUnit, Map<string, string>>();
 
-/** The id of the first record of a message. */
-export function messageIdOf(api: WireApi, parent: Pick<WireNode, "hash"> | null, drafts: readonly UnitDraft[]): string {
-  const contents = drafts.map((draft) => ("message" in draft ? draft.message : draft.data));
-  return `m${chainHash(parent?.hash ?? rootHash, contents, api)}`;
+/** The id of the first record that a message of a request is kept as. */
+export function unitId(split: SplitRequest, index: number, parent: Pick<WireNode, "hash"> | null): string {
+  const before = parent?.hash ?? rootHash;
+  const unit = split.units[index];
+  const hashes = (unit === undefined ? undefined : unitHashes.get(unit)) ?? new Map<string, string>();
+  let hash = hashes.get(before);
+  if (hash === undefined) {
+    const contents = draftsOf(split, index).map((draft) => ("message" in draft ? draft.message : draft.data));
+    hash = chainHash(before, contents, split.api);
+    hashes.set(before, hash);
+    if (unit !== undefined) unitHashes.set(unit, hashes);
+  }
+  return `m${hash}`;
 }
 
 /** The ids that the messages of a request have where it begins a conversation. */
 export function chainIds(split: SplitRequest): readonly string[] {
   let parent: { readonly hash: string } | null = null;
   return Array.from(split.units.keys(), (index) => {
-    const id: string = messageIdOf(split.api, parent, draftsOf(split, index));
+    const id: string = unitId(split, index, parent);
     parent = { hash: id.slice(1) };
     return id;
   });
@@ -279,10 +285,9 @@ export function unitIds(split: SplitRequest): { readonly first: string | null; r
   let parent: { readonly hash: string } | null = null;
   let first: string | null = null;
   for (const index of split.units.keys()) {
-    const drafts = draftsOf(split, index);
-    const id: string = messageIdOf(split.api, parent, drafts);
+    const id: string = unitId(split, index, parent);
     first ??= id;
-    if (drafts.some((draft) => "message" in draft && draft.message.role === "assistant"))
+    if (draftsOf(split, index).some((draft) => "message" in draft && draft.message.role === "assistant"))
       return { first, firstReply: id };
     parent = { hash: id.slice(1) };
   }

@@ -71,7 +71,8 @@ export class WireNode {
   /** The form with this text; null for a text that was never sent. */
   findForm(text: string): number | null {
     if (this.text === text) return this.current;
-    for (let form = this.forms.length; form >= 0; form--) if (this.textOf(form) === text) return form;
+    for (let form = this.forms.length; form >= 0; form--)
+      if (form !== this.current && this.textOf(form) === text) return form;
     return null;
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { hasErrorCode, openSession, type RecordDraft, type SessionRef, type SessionStore } from "@throughline/core";
 import type { Clock, AssistantMessage } from "@throughline/core";
 import { KeyedQueues } from "@throughline/core/internal";
@@ -9,6 +10,7 @@ import {
   planReply,
   type ReadReply,
   type ReplyPlan,
+  type SplitRequest,
   unitIds,
 } from "@throughline/wire";
 import { callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt, rebuiltParts } from "./call-record.ts";
@@ -83,7 +85,9 @@ export class Recorder {
   }
 
   async #begin(request: SessionRequest, recordId: string): Promise<BegunCall> {
+    await letOthersRun(request.split);
     const chosen = await chooseSession(request, this.#logs, this.#lookup);
+    await letOthersRun(request.split);
     const { ref, entry, isAnonymous } = chosen;
     const session = chosen.session ?? (await this.#create(ref, entry));
     if (chosen.session === null && isAnonymous) {
@@ -188,8 +192,10 @@ export class Recorder {
       const { log } = session;
       const from = chosen.from === null ? null : log.node(chosen.from.id);
       begun.match = log.match(split, from, begun.match);
+      await letOthersRun(split);
       const plan = planCall(log, split, begun.match);
-      const part = firstBatch(plan.drafts);
+      await letOthersRun(split);
+      const part = firstBatch(plan.drafts, split.text.length < mostBatchBytes);
       const isPart = part.length < plan.drafts.length;
       const drafts = isPart ? part : [...plan.drafts, ...more(plan, session)];
       if (drafts.length === 0) return;
@@ -213,13 +219,24 @@ export class Recorder {
 const mostRecords = 400;
 const mostBatchBytes = 4 * 1024 * 1024;
 
-/** As many drafts as one append takes; records of one message stay together. */
-function firstBatch(drafts: readonly RecordDraft[]): readonly RecordDraft[] {
+/** From this size on, what one request takes would be felt in the streams of others. */
+const largeCharacters = 256 * 1024;
+
+/** Between two steps of a large request whatever else waits goes on. */
+async function letOthersRun({ text }: SplitRequest): Promise<void> {
+  if (text.length > largeCharacters) await nextTurn();
+}
+
+/**
+ * As many drafts as one append takes; records of one message stay together.
+ * @param isSmall the request is smaller than a batch may be: its records are not measured
+ */
+function firstBatch(drafts: readonly RecordDraft[], isSmall: boolean): readonly RecordDraft[] {
   let bytes = 0;
   for (const [index, draft] of drafts.entries()) {
     const isFull = index >= mostRecords || (index > 0 && bytes >= mostBatchBytes);
     if (isFull && draft["derivedFrom"] === undefined) return drafts.slice(0, index);
-    bytes += JSON.stringify(draft).length;
+    if (!isSmall) bytes += JSON.stringify(draft).length;
   }
   return drafts;
 }
