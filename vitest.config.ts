@@ -25,6 +25,8 @@ function projectFolders(): string[] {
 const shared: ReadonlySet<string> = new Set([
   "apps/cli",
   "packages/adapter-claude-agent-sdk",
+  "packages/adapter-ai-sdk",
+  "packages/adapter-openai-agents",
   "packages/checkpoint",
   "packages/compaction",
   "packages/config",

@@ -332,6 +332,12 @@ export const longSuites: readonly LongSuite[] = [
     "tools/langgraph-state.ts",
     { full: [], quick: [] },
   ),
+  program(
+    "adapter-pairs",
+    "one log through OpenAI Agents and two versions of the AI SDK, in every order of two",
+    "tools/adapter-pairs.ts",
+    { full: [], quick: [] },
+  ),
   tests("tests-foreign-formats", "every hostile value in every field of every format, every cut", {
     project: "packages/foreign-formats",
     full: files(["hostile-values"]),

@@ -13,6 +13,8 @@ const data: Readonly<Record<string, string>> = {
   LineEnvelope: "a line keeps the envelope that another program wrote",
   EstimatedRequest: "a request of any provider, of which system, tools and messages are counted",
   ExchangeData: "a record keeps further fields",
+  LivePlace: "is made by a log",
+  ReplyFacts: "facts of a reply, which its record keeps",
   Calibration: "is read from an entry; readCalibration checks it",
 };
 

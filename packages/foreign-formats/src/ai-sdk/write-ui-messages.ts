@@ -8,6 +8,7 @@ import {
   type ReplayTurn,
   type ReplayUserBlock,
 } from "@throughline/history/internal";
+import type { TurnWriter } from "../live/live-format.ts";
 import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
@@ -17,15 +18,22 @@ import { LossLog } from "../write-losses.ts";
 export const uiMessageWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, uiMessagesOf);
 
 /** Gives the messages of what a model would be sent now. */
-export function uiMessagesOf(session: WrittenSession, options: WriteOptions): Generator<Fields> {
-  return new UiMessageList(session, options).all();
+export function* uiMessagesOf(session: WrittenSession, { onLoss }: WriteOptions): Generator<Fields> {
+  // Thinking is shown, not sent: it stays, whoever wrote it.
+  const losses = new LossLog(onLoss, new Set(["thinking-removed", "empty-message-removed"]));
+  const conversation = new WrittenConversation(session, uiMessageRules, losses);
+  const list = new UiMessageList(session.sessionId, conversation, losses);
+  for (const turn of conversation.context()) yield* list.turn(turn);
+  yield* list.close();
+  if (session.writtenSeq !== undefined) return;
+  for (const recordId of conversation.unshownThinking()) losses.add({ what: "left-out", kind: "thinking", recordId });
 }
 
 const anyCharacter = /(?!)/g;
 const { rules: chatRules } = providerMappings.openai({});
 
 /** Nothing is sent to a provider: ids, names and links stay as they are. */
-const rules: ProviderRules = {
+export const uiMessageRules: ProviderRules = {
   ...chatRules,
   callIds: { forbidden: anyCharacter, maxLength: Number.MAX_SAFE_INTEGER },
   toolNames: { forbidden: anyCharacter, maxLength: Number.MAX_SAFE_INTEGER },
@@ -41,8 +49,9 @@ interface OpenMessage {
   readonly parts: Fields[];
 }
 
-class UiMessageList {
-  readonly #session: WrittenSession;
+/** Puts turns together to messages of a user interface. */
+export class UiMessageList implements TurnWriter {
+  readonly #sessionId: string;
   readonly #losses: LossLog;
   readonly #conversation: WrittenConversation;
   #open: OpenMessage | null = null;
@@ -50,28 +59,22 @@ class UiMessageList {
   #createdAt: string | null = null;
   #madeCount = 0;
 
-  constructor(session: WrittenSession, { onLoss }: WriteOptions) {
-    this.#session = session;
-    // Thinking is shown, not sent: it stays, whoever wrote it.
-    this.#losses = new LossLog(onLoss, new Set(["thinking-removed", "empty-message-removed"]));
-    this.#conversation = new WrittenConversation(session, rules, this.#losses);
+  constructor(sessionId: string, conversation: WrittenConversation, losses: LossLog) {
+    this.#sessionId = sessionId;
+    this.#losses = losses;
+    this.#conversation = conversation;
   }
 
-  *all(): Generator<Fields> {
-    for (const turn of this.#conversation.context()) yield* this.#turn(turn);
-    yield* this.#close();
-    if (this.#session.writtenSeq !== undefined) return;
-    for (const recordId of this.#conversation.unshownThinking())
-      this.#losses.add({ what: "left-out", kind: "thinking", recordId });
-  }
-
-  *#turn(turn: ReplayTurn): Generator<Fields> {
+  /** The messages that are complete with the turn: the open one where the turn begins another. */
+  turn(turn: ReplayTurn): readonly Fields[] {
     const origin = this.#conversation.originOf(turn.recordId);
     this.#createdAt = timeOf(origin?.stored, this.#createdAt ?? "") || null;
-    if (turn.role === "assistant") return this.#reply(turn, origin);
-    if (turn.role === "user") for (const result of turn.results) yield* this.#result(result);
-    if (turn.role === "user" && turn.blocks.length === 0) return;
-    yield* this.#close();
+    if (turn.role === "assistant") {
+      this.#reply(turn, origin);
+      return [];
+    }
+    if (turn.role === "user") for (const result of turn.results) this.#result(result);
+    if (turn.role === "user" && turn.blocks.length === 0) return [];
     const role = origin?.message?.role;
     if (turn.role === "user" && role !== undefined && role !== "user")
       this.#losses.tell(
@@ -80,7 +83,13 @@ class UiMessageList {
         origin,
       );
     const parts = turn.role === "system" ? [{ type: "text", text: turn.text }] : turn.blocks.flatMap(partOf);
-    yield this.#message(turn.recordId, turn.role, parts, {});
+    return [...this.close(), this.#message(turn.recordId, turn.role, parts, {})];
+  }
+
+  close(): readonly Fields[] {
+    const open = this.#open;
+    this.#open = null;
+    return open === null ? [] : [this.#message(open.id, "assistant", open.parts, open.metadata)];
   }
 
   #reply(turn: AssistantTurn, origin: TurnOrigin | null): void {
@@ -108,7 +117,7 @@ class UiMessageList {
     }
   }
 
-  *#result(result: ReplayResult): Generator<Fields> {
+  #result(result: ReplayResult): void {
     const { callId, isError, content } = result;
     const origin = this.#conversation.originOf(result.recordId);
     const images = content.filter(({ type }) => type !== "text");
@@ -120,13 +129,6 @@ class UiMessageList {
     const part = parts[at];
     if (part !== undefined) parts[at] = { ...part, ...answered };
     else this.#losses.tell("left-out", "result of a call that is in the file", origin);
-    yield* [];
-  }
-
-  *#close(): Generator<Fields> {
-    const open = this.#open;
-    this.#open = null;
-    if (open !== null) yield this.#message(open.id, "assistant", open.parts, open.metadata);
   }
 
   #message(id: string | null, role: string, parts: readonly Fields[], metadata: Fields): Fields {
@@ -140,7 +142,7 @@ class UiMessageList {
 
   #madeId(): string {
     this.#madeCount += 1;
-    return `${this.#session.sessionId}-made-${this.#madeCount}`;
+    return `${this.#sessionId}-made-${this.#madeCount}`;
   }
 }
 

@@ -1,6 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
-import { providerMappings, type ProviderMapping } from "@throughline/history/internal";
+import { providerMappings, type ProviderMapping, type ProviderRules } from "@throughline/history/internal";
+import type { TurnWriter } from "../live/live-format.ts";
 import { documentWriter } from "../document-writer.ts";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
 import { sentMessages } from "../message-texts.ts";
@@ -10,6 +11,22 @@ const responses = providerMappings["openai-responses"]({}) as unknown as Provide
 
 /** Writes what a model would be sent now, as the items that a session of the JavaScript SDK holds. */
 export const agentItemWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, agentItems);
+
+/** The rules that items are rendered by. */
+export const agentItemRules: ProviderRules = responses.rules;
+
+/** Writes turns as items, each complete with its turn. */
+export function createAgentItemTurns(): TurnWriter {
+  const names = new Map<unknown, unknown>();
+  return {
+    turn: (turn) =>
+      responses.turn(turn).map((item) => {
+        if (item["type"] === "function_call") names.set(item["call_id"], item["name"]);
+        return agentItem(item, names);
+      }),
+    close: () => [],
+  };
+}
 
 function* agentItems(session: WrittenSession, options: WriteOptions): Generator<Fields> {
   const names = new Map<unknown, unknown>();

@@ -1,0 +1,269 @@
+import { type Clock, type RandomSource, type SessionRef, type SessionStore } from "@throughline/core";
+import {
+  assertArgument,
+  assertKnownOptions,
+  optionKinds,
+  type Fields,
+  type OptionTable,
+} from "@throughline/core/internal";
+import { systemRandom } from "@throughline/core/node";
+import { aiSdkMessages, cutLiveItems, type LiveItem, type LiveItemsOptions } from "@throughline/foreign-formats/live";
+import { createFrameworkLog, frameworkSessionKey, type FrameworkLog, type LogView } from "@throughline/framework-log";
+import { chunksOf, type MessageChunk } from "./message-chunks.ts";
+import { withSdkErrors } from "./sdk-errors.ts";
+
+/** A message of a chat, as `UIMessage` of every version of the SDK. */
+export interface StoredMessage {
+  readonly id: string;
+  readonly role: "system" | "user" | "assistant";
+  readonly parts: readonly object[];
+}
+
+/** Options of `createChatStore`. */
+export interface ChatStoreOptions {
+  readonly store: SessionStore;
+  /** @default "main" */
+  readonly agentId?: string;
+  /** @default "" */
+  readonly namespace?: string;
+  /** The session of a chat, for sessions that other programs began. @default one that is named by the id */
+  readonly refOf?: (chatId: string) => SessionRef;
+  /** Called for what another program wrote and has no place in a message. @default none */
+  readonly onLoss?: LiveItemsOptions["onLoss"];
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+/** Options of `saveChat`. */
+export interface SaveChatOptions {
+  readonly chatId: string;
+  /** All messages of the chat as the program has them. */
+  readonly messages: readonly StoredMessage[];
+  /** Of the stream that answers now; null when none does. @default as it was */
+  readonly activeStreamId?: string | null;
+}
+
+/** A chat in a list. */
+export interface ListedChat {
+  readonly id: string;
+  readonly title: string | null;
+  readonly updatedAtMs: number;
+  readonly activeStreamId: string | null;
+}
+
+/** Chats of the AI SDK over sessions. */
+export interface ChatStore {
+  /** Creates an empty chat and gives its id. */
+  createChat(options?: { readonly id?: string; readonly title?: string }): Promise<string>;
+  /**
+   * The messages of a chat, as they were saved; none for a chat that does not exist. A session of another program is read as
+   * messages.
+   * @param options `forModel`: every call has a result, so that a provider accepts what `convertToModelMessages` makes of it
+   */
+  loadChat<Message = StoredMessage>(id: string, options?: { readonly forModel?: boolean }): Promise<Message[]>;
+  /**
+   * Stores what is new or changed. What this store has given out or saved, and is not among the messages any more, is taken back:
+   * the log keeps it. What others saved meanwhile stays.
+   */
+  saveChat(options: SaveChatOptions): Promise<void>;
+  listChats(options?: { readonly limit?: number; readonly cursor?: string }): Promise<{
+    readonly chats: readonly ListedChat[];
+    readonly nextCursor: string | null;
+  }>;
+  /** Archives a chat. */
+  deleteChat(id: string): Promise<void>;
+  /**
+   * The answer that is being saved now as a stream of `UIMessageChunk`, from its beginning; null when none is. It ends with
+   * the `saveChat` that sets `activeStreamId` to null.
+   */
+  resumeChat(id: string, options?: { readonly signal?: AbortSignal }): Promise<ReadableStream<MessageChunk> | null>;
+  /** The session behind a chat. */
+  sessionOf(id: string): SessionRef;
+}
+
+const { callback, filledText, flag, integer, listOf, object, objectWith, orNull, required, signal, text } = optionKinds;
+const table: OptionTable<ChatStoreOptions> = {
+  store: required(objectWith("load", "append", "read")),
+  agentId: filledText,
+  namespace: text,
+  refOf: callback,
+  onLoss: callback,
+  clock: objectWith("nowMs", "sleep"),
+  random: objectWith("uuid"),
+};
+const saveTable: OptionTable<SaveChatOptions> = {
+  chatId: required(text),
+  messages: required(listOf(object)),
+  activeStreamId: orNull(text),
+};
+
+const framework = "ai-sdk";
+
+/** Chats of the AI SDK in a store. @throws {ThroughlineError} INPUT_INVALID */
+export function createChatStore(options: ChatStoreOptions): ChatStore {
+  assertKnownOptions<ChatStoreOptions>("createChatStore", options, table);
+  return new Chats(options);
+}
+
+interface OpenChat {
+  readonly log: FrameworkLog;
+  /** Ids of messages that were given out or saved here. */
+  known: ReadonlySet<unknown>;
+}
+
+class Chats implements ChatStore {
+  readonly #options: ChatStoreOptions;
+  readonly #open = new Map<string, OpenChat>();
+
+  constructor(options: ChatStoreOptions) {
+    this.#options = options;
+  }
+
+  sessionOf(id: string): SessionRef {
+    const { agentId = "main", namespace = "", refOf } = this.#options;
+    return refOf?.(id) ?? frameworkSessionKey({ agentId, framework, id, namespace });
+  }
+
+  async createChat(given: { readonly id?: string; readonly title?: string } = {}): Promise<string> {
+    assertKnownOptions<typeof given>("createChat", given, { id: text, title: filledText });
+    const id = given.id ?? (this.#options.random ?? systemRandom).uuid();
+    const entry = given.title === undefined ? {} : { label: given.title };
+    await this.#append(id, () => ({ drafts: [], entry: { chatId: id, ...entry } }));
+    return id;
+  }
+
+  loadChat<Message>(id: string, { forModel = false }: { readonly forModel?: boolean } = {}): Promise<Message[]> {
+    assertArgument("loadChat", "id", id, text);
+    assertArgument("loadChat", "forModel", forModel, flag);
+    return withSdkErrors(async () => {
+      const chat = this.#chat(id);
+      const view = await chat.log.view();
+      const items = this.#itemsOf(view, forModel);
+      if (!forModel) chat.known = idsOf(items.map(({ value }) => value));
+      // What a program may change is its own.
+      return items.map(({ value }) => value as Message);
+    });
+  }
+
+  async saveChat(given: SaveChatOptions): Promise<void> {
+    assertKnownOptions<SaveChatOptions>("saveChat", given, saveTable);
+    const { chatId, activeStreamId } = given;
+    const messages = given.messages.map((message) => JSON.parse(JSON.stringify(message)) as Fields);
+    const { known } = this.#chat(chatId);
+    await this.#append(chatId, (view, log) => {
+      const change = changeOf(this.#itemsOf(view, false), messages, known);
+      const active = view.state?.entry["activeStreamId"];
+      const isSameStream = activeStreamId === undefined || (active ?? null) === activeStreamId;
+      if (change.keep === null && change.added.length === 0 && isSameStream && view.state !== null) return null;
+      const place = log.place(view);
+      const items = this.#itemsOf(view, false);
+      const cut = cutLiveItems(framework, view, items, change.keep ?? items.length, place);
+      const made = aiSdkMessages.drafts(change.added, { ...place, headId: cut.headId });
+      const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts)];
+      const hasMain = made.some(({ headId }) => headId !== cut.headId);
+      const moved = cut.rewindTo === undefined || hasMain ? {} : { rewindTo: cut.rewindTo };
+      const stream = activeStreamId === undefined ? {} : { activeStreamId: activeStreamId ?? undefined };
+      return { drafts, ...moved, entry: { chatId, ...stream } };
+    });
+    this.#chat(chatId).known = new Set([...known, ...idsOf(messages)]);
+  }
+
+  async listChats(
+    given: { readonly limit?: number; readonly cursor?: string } = {},
+  ): ReturnType<ChatStore["listChats"]> {
+    assertKnownOptions<typeof given>("listChats", given, { limit: integer({ min: 1 }), cursor: text });
+    const { store, agentId = "main", namespace = "" } = this.#options;
+    const keyPrefix = `agent:${agentId}:${framework}:`;
+    const { sessions, nextCursor } = await withSdkErrors(() => store.list({ agentId, namespace, keyPrefix, ...given }));
+    const chats = sessions.map(({ entry, ref, updatedAtMs }) => ({
+      id: typeof entry["chatId"] === "string" ? entry["chatId"] : ref.key.slice(keyPrefix.length),
+      title: [entry["label"], entry["title"]].find((one) => typeof one === "string") ?? null,
+      updatedAtMs,
+      activeStreamId: typeof entry["activeStreamId"] === "string" ? entry["activeStreamId"] : null,
+    }));
+    return { chats, nextCursor };
+  }
+
+  deleteChat(id: string): Promise<void> {
+    return withSdkErrors(() => this.#options.store.remove(this.sessionOf(id)));
+  }
+
+  async resumeChat(id: string, given: { readonly signal?: AbortSignal } = {}): ReturnType<ChatStore["resumeChat"]> {
+    assertKnownOptions<typeof given>("resumeChat", given, { signal });
+    const { watch } = this.#options.store;
+    const view = await withSdkErrors(() => this.#chat(id).log.view());
+    if (watch === undefined || typeof view.state?.entry["activeStreamId"] !== "string") return null;
+    const ended = new AbortController();
+    const either = given.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, given.signal]);
+    const chunks = chunksOf({
+      read: async () => {
+        const now = await this.#chat(id).log.view();
+        const last = this.#itemsOf(now, false).at(-1)?.value;
+        return { last, isActive: now.state?.entry["activeStreamId"] === view.state?.entry["activeStreamId"] };
+      },
+      changes: watch.watch(this.sessionOf(id), { afterSeq: view.lastSeq, signal: either }),
+    });
+    return new ReadableStream<MessageChunk>({
+      async pull(controller) {
+        try {
+          const { done, value } = await chunks.next();
+          if (done === true) controller.close();
+          else controller.enqueue(value);
+        } catch (error) {
+          if (either.aborted) controller.close();
+          else controller.error(error);
+        }
+      },
+      cancel: () => ended.abort(),
+    });
+  }
+
+  #chat(id: string): OpenChat {
+    const { store, clock, random } = this.#options;
+    const ports = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
+    const ref = this.sessionOf(id);
+    const chat = this.#open.get(ref.key) ?? {
+      log: createFrameworkLog({ store, ref, entry: { chatId: id }, ...ports }),
+      known: new Set(),
+    };
+    this.#open.set(ref.key, chat);
+    return chat;
+  }
+
+  #itemsOf(view: LogView, repaired: boolean): readonly LiveItem[] {
+    const { onLoss } = this.#options;
+    return aiSdkMessages.items(view, { repaired, ...(onLoss === undefined ? {} : { onLoss }) });
+  }
+
+  async #append(
+    id: string,
+    make: (view: LogView, log: FrameworkLog) => ReturnType<Parameters<FrameworkLog["append"]>[0]>,
+  ): Promise<void> {
+    const { log } = this.#chat(id);
+    await withSdkErrors(() => log.append((view) => make(view, log)));
+  }
+}
+
+interface ChatChange {
+  /** How many of the stored messages stay; null: all. */
+  readonly keep: number | null;
+  readonly added: readonly Fields[];
+}
+
+/** What to store so that a chat has these messages, and those of others. */
+function changeOf(items: readonly LiveItem[], messages: readonly Fields[], known: ReadonlySet<unknown>): ChatChange {
+  const same = items.findIndex(({ value }, at) => JSON.stringify(value) !== JSON.stringify(messages[at]));
+  const keep = same < 0 ? items.length : same;
+  const wanted = new Set(messages.map(({ id }) => id));
+  const rest = items.slice(keep).map(({ value }) => value);
+  const others = rest.filter(({ id }) => !known.has(id) && !wanted.has(id));
+  const added = messages.slice(keep);
+  if (rest.length === others.length) return { keep: null, added };
+  return { keep, added: [...added, ...others] };
+}
+
+function idsOf(messages: readonly Fields[]): ReadonlySet<unknown> {
+  return new Set(messages.map(({ id }) => id));
+}

@@ -1,0 +1,255 @@
+import { type Clock, type RandomSource, type SessionRef, type SessionStore } from "@throughline/core";
+import { assertKnownOptions, isFields, optionKinds, type Fields, type OptionTable } from "@throughline/core/internal";
+import {
+  aiSdkPrompt,
+  promptDrafts,
+  promptMessageFor,
+  replyDrafts,
+  type LiveItemsOptions,
+  type ReplyFacts,
+} from "@throughline/foreign-formats/live";
+import { createFrameworkLog, type FrameworkLog } from "@throughline/framework-log";
+import { ReplyParts, stopReasonOf, usageOf } from "./reply-parts.ts";
+import { withSdkErrors } from "./sdk-errors.ts";
+
+/** Options of `throughlineMiddleware`. */
+export interface ThroughlineMiddlewareOptions {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+  /**
+   * `record`: what the program sends to a model is stored, and so is the reply. `guard`: the model is sent the history of the
+   * log instead, repaired and from its last compaction on; the program may send new messages alone. @default "record"
+   */
+  readonly mode?: "record" | "guard";
+  /** Called in `guard` before a prompt is built: compacts the session when that is due. @default nothing compacts */
+  readonly compact?: (ref: SessionRef) => Promise<unknown>;
+  /** Called in `guard` for what has no place in a prompt. @default none */
+  readonly onLoss?: LiveItemsOptions["onLoss"];
+  /** How long a call may give no sign of life before another may begin, in milliseconds. @default 60_000 */
+  readonly leaseMs?: number;
+  /** Who holds the session while a model answers, for people. @default "ai-sdk" */
+  readonly owner?: string;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+const { callback, filledText, integer, object, objectWith, oneOf, required } = optionKinds;
+const table: OptionTable<ThroughlineMiddlewareOptions> = {
+  store: required(objectWith("load", "append", "read")),
+  ref: required(object),
+  mode: oneOf(["record", "guard"]),
+  compact: callback,
+  onLoss: callback,
+  leaseMs: integer({ min: 1 }),
+  owner: filledText,
+  clock: objectWith("nowMs", "sleep"),
+  random: objectWith("uuid"),
+};
+
+/** A call as `wrapLanguageModel` hands it over, of provider specification 3 or 4. */
+interface WrappedCall {
+  readonly params: object;
+  readonly model: object;
+}
+
+/** What `wrapLanguageModel` takes as `middleware`, of versions 6 and 7 of the SDK. */
+export interface ThroughlineMiddleware {
+  // Each version of the SDK asks for its own word here and reads none of them.
+  readonly specificationVersion: never;
+  // The SDK's result is of the types of its version, which this package is not bound to.
+  readonly wrapGenerate: (call: WrappedCall) => Promise<never>;
+  readonly wrapStream: (call: WrappedCall) => Promise<never>;
+}
+
+interface Model {
+  readonly specificationVersion: string;
+  readonly provider: string;
+  readonly modelId: string;
+  doGenerate(params: Fields): PromiseLike<Fields>;
+  doStream(params: Fields): PromiseLike<Fields & { readonly stream: ReadableStream<Fields> }>;
+}
+
+/**
+ * A middleware that stores what a model sees and says: new messages before the model is asked, the reply before it is given
+ * on. A call is a turn of the session: another process gets `SESSION_BUSY` meanwhile.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function throughlineMiddleware(options: ThroughlineMiddlewareOptions): ThroughlineMiddleware {
+  assertKnownOptions<ThroughlineMiddlewareOptions>("throughlineMiddleware", options, table);
+  const { store, ref, clock, random } = options;
+  const ports = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
+  const calls = new RecordedCalls(createFrameworkLog({ store, ref, ...ports }), options);
+  return {
+    specificationVersion: "v4" as never,
+    wrapGenerate: ({ params, model }) => calls.generate(params as Fields, model as Model) as Promise<never>,
+    wrapStream: ({ params, model }) => calls.stream(params as Fields, model as Model) as Promise<never>,
+  };
+}
+
+type Turn = Awaited<ReturnType<FrameworkLog["openTurn"]>>;
+
+class RecordedCalls {
+  readonly #log: FrameworkLog;
+  readonly #options: ThroughlineMiddlewareOptions;
+
+  constructor(log: FrameworkLog, options: ThroughlineMiddlewareOptions) {
+    this.#log = log;
+    this.#options = options;
+  }
+
+  async generate(params: Fields, model: Model): Promise<Fields> {
+    const { turn, sent } = await this.#begin(params, model);
+    try {
+      const result = await model.doGenerate(sent);
+      const content = Array.isArray(result["content"]) ? (result["content"] as readonly unknown[]) : [];
+      const response = isFields(result["response"]) ? result["response"] : {};
+      await this.#keep(content, factsOf(model, result, response));
+      await this.#end(turn, "done");
+      return result;
+    } catch (error) {
+      await this.#end(turn, "failed").catch(() => {});
+      throw error;
+    }
+  }
+
+  async stream(params: Fields, model: Model): Promise<Fields> {
+    const { turn, sent } = await this.#begin(params, model);
+    try {
+      const result = await model.doStream(sent);
+      const parts = new ReplyParts();
+      const keep = (stopReason: string | null): Promise<void> => {
+        const facts = factsOf(model, parts.finish ?? {}, parts.response);
+        return this.#keep(parts.content(), stopReason === null ? facts : { ...facts, stopReason });
+      };
+      const end = (state: "done" | "failed" | "aborted"): Promise<void> => this.#end(turn, state);
+      return { ...result, stream: recordedStream(result.stream, parts, { keep, end }) };
+    } catch (error) {
+      await this.#end(turn, "failed").catch(() => {});
+      throw error;
+    }
+  }
+
+  async #begin(params: Fields, model: Model): Promise<{ readonly turn: Turn; readonly sent: Fields }> {
+    const { mode = "record", compact, onLoss, leaseMs = 60_000, owner = "ai-sdk", ref } = this.#options;
+    return await withSdkErrors(async () => {
+      if (mode === "guard" && (await this.#log.view()).lastSeq > 0) await compact?.(ref);
+      const turn = await this.#log.openTurn({ owner, leaseMs });
+      try {
+        const prompt = Array.isArray(params["prompt"]) ? (params["prompt"] as readonly Fields[]) : [];
+        const view = await this.#log.append((now) => {
+          const change = promptDrafts(now, prompt.map(plainMessage), this.#log.place(now));
+          return change.drafts.length === 0 ? null : change;
+        });
+        if (mode === "record") return { turn, sent: params };
+        const version = model.specificationVersion === "v3" ? 3 : 4;
+        const items = aiSdkPrompt(version).items(view, {
+          repaired: false,
+          ...(onLoss === undefined ? {} : { onLoss }),
+        });
+        const behind = prompt.findIndex(({ role }) => role !== "system");
+        const system = prompt.slice(0, behind < 0 ? prompt.length : behind);
+        return {
+          turn,
+          sent: { ...params, prompt: [...system, ...items.map(({ value }) => promptMessageFor(value, version))] },
+        };
+      } catch (error) {
+        await turn.close("failed").catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  async #keep(content: readonly unknown[], facts: ReplyFacts): Promise<void> {
+    await withSdkErrors(() =>
+      this.#log.append((view) => {
+        const drafts = replyDrafts(content, facts, this.#log.place(view));
+        return drafts.length === 0 ? null : { drafts };
+      }),
+    );
+  }
+
+  #end(turn: Turn, state: "done" | "failed" | "aborted"): Promise<void> {
+    return withSdkErrors(() => turn.close(state));
+  }
+}
+
+function factsOf({ provider, modelId }: Model, { finishReason, usage }: Fields, response: Fields): ReplyFacts {
+  const counted = usageOf(usage);
+  return {
+    provider: provider.split(".", 1)[0] ?? provider,
+    model: typeof response["modelId"] === "string" ? response["modelId"] : modelId,
+    stopReason: stopReasonOf(finishReason),
+    ...(typeof response["id"] === "string" ? { responseId: response["id"] } : {}),
+    ...(counted === undefined ? {} : { usage: counted }),
+  };
+}
+
+/** A message as JSON has it: bytes as base64, addresses as text. */
+function plainMessage(message: Fields): unknown {
+  return JSON.parse(JSON.stringify(message, withoutBytes));
+}
+
+function withoutBytes(_name: string, value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+}
+
+interface StreamEnd {
+  /** Stores what came. */
+  readonly keep: (stopReason: string | null) => Promise<void>;
+  readonly end: (state: "done" | "failed" | "aborted") => Promise<void>;
+}
+
+/**
+ * Gives the parts of a stream on. A tool runs as soon as its call is given on, so calls wait until the reply is stored. What
+ * came of a stream that breaks off, or that nobody reads any more, is stored too.
+ */
+function recordedStream(
+  stream: ReadableStream<Fields>,
+  parts: ReplyParts,
+  { keep, end }: StreamEnd,
+): ReadableStream<Fields> {
+  const reader = stream.getReader();
+  const held: Fields[] = [];
+  let isOver = false;
+  const breakOff = async (stopReason: "aborted" | "error"): Promise<void> => {
+    if (isOver) return;
+    isOver = true;
+    await keep(stopReason).finally(() => end(stopReason === "aborted" ? "aborted" : "failed"));
+  };
+  return new ReadableStream<Fields>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) {
+          if (parts.finish === null) await breakOff("aborted");
+          for (const part of held.splice(0)) controller.enqueue(part);
+          return controller.close();
+        }
+        parts.take(value);
+        if (value["type"] === "finish") {
+          isOver = true;
+          await keep(null).finally(() => end("done"));
+          for (const part of held.splice(0)) controller.enqueue(part);
+        }
+        if (value["type"] === "tool-call" || (held.length > 0 && value["type"] === "tool-result")) {
+          held.push(value);
+          // Nothing to give on yet: the stream asks again only when it got something.
+          return await this.pull?.(controller);
+        }
+        controller.enqueue(value);
+      } catch (error) {
+        await breakOff(isAbort(error) ? "aborted" : "error").catch(() => {});
+        controller.error(error);
+      }
+    },
+    async cancel(reason) {
+      await breakOff("aborted").finally(() => reader.cancel(reason));
+    },
+  });
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}

@@ -1,0 +1,92 @@
+import { isFields, type Fields } from "@throughline/core/internal";
+
+/** Puts the parts of a stream together to the content of a reply, as a call without a stream has it. */
+export class ReplyParts {
+  readonly #content: Fields[] = [];
+  readonly #open = new Map<unknown, { type: string; text: string; metadata: unknown }>();
+  finish: Fields | null = null;
+  response: Fields = {};
+
+  take(part: Fields): void {
+    const { type, id, delta, providerMetadata } = part;
+    switch (type) {
+      case "text-start":
+      case "reasoning-start":
+        this.#open.set(id, {
+          type: type === "text-start" ? "text" : "reasoning",
+          text: "",
+          metadata: providerMetadata,
+        });
+        return;
+      case "text-delta":
+      case "reasoning-delta":
+      case "text-end":
+      case "reasoning-end":
+        this.#grow(id, delta, providerMetadata);
+        if (type.endsWith("-end")) this.#end(id);
+        return;
+      case "tool-call":
+      case "tool-result":
+      case "file":
+      case "reasoning-file":
+      case "custom":
+        this.#content.push(part);
+        return;
+      case "response-metadata":
+        this.response = { ...this.response, ...part };
+        return;
+      case "finish":
+        this.finish = part;
+    }
+  }
+
+  /** All that came, texts that were broken off included. */
+  content(): readonly Fields[] {
+    for (const id of this.#open.keys()) this.#end(id);
+    return this.#content;
+  }
+
+  #grow(id: unknown, delta: unknown, metadata: unknown): void {
+    const open = this.#open.get(id);
+    if (open === undefined) return;
+    if (typeof delta === "string") open.text += delta;
+    if (isFields(metadata)) open.metadata = metadata;
+  }
+
+  #end(id: unknown): void {
+    const open = this.#open.get(id);
+    this.#open.delete(id);
+    if (open === undefined) return;
+    const own = isFields(open.metadata) ? { providerMetadata: open.metadata } : {};
+    this.#content.push({ type: open.type, text: open.text, ...own });
+  }
+}
+
+const stopReasons: Readonly<Record<string, string>> = { "tool-calls": "toolUse", unknown: "stop", other: "stop" };
+
+/** Why a reply ended, as records have it. */
+export function stopReasonOf(finishReason: unknown): string {
+  const word = isFields(finishReason) ? finishReason["unified"] : finishReason;
+  return typeof word === "string" ? (stopReasons[word] ?? word) : "stop";
+}
+
+/** Tokens as records have them; undefined where the provider says nothing. */
+export function usageOf(usage: unknown): Fields | undefined {
+  if (!isFields(usage)) return undefined;
+  const given = isFields(usage["inputTokens"]) ? usage["inputTokens"] : {};
+  const made = isFields(usage["outputTokens"]) ? usage["outputTokens"] : {};
+  const [total, cacheRead, cacheWrite] = [given["total"], given["cacheRead"], given["cacheWrite"]].map(countOf);
+  const [output, reasoning] = [made["total"], made["reasoning"]].map(countOf);
+  if (given["total"] === undefined && made["total"] === undefined) return undefined;
+  const fresh =
+    given["noCache"] === undefined
+      ? Math.max(0, (total ?? 0) - (cacheRead ?? 0) - (cacheWrite ?? 0))
+      : countOf(given["noCache"]);
+  const thought = (reasoning ?? 0) > 0 ? { reasoning } : {};
+  const counts = { input: fresh, output, cacheRead, cacheWrite };
+  return { ...counts, ...thought, totalTokens: (total ?? 0) + (output ?? 0) };
+}
+
+function countOf(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : 0;
+}

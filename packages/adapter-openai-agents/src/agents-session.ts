@@ -1,0 +1,286 @@
+import type {
+  AgentInputItem,
+  OpenAIResponsesCompactionArgs,
+  OpenAIResponsesCompactionResult,
+  RunContext,
+  SessionHistoryRewriteArgs,
+  SessionHistoryTransactionArgs,
+} from "@openai/agents-core";
+import {
+  type Clock,
+  hasErrorCode,
+  type RandomSource,
+  type RecordDraft,
+  type SessionRef,
+  type SessionStore,
+} from "@throughline/core";
+import { assertKnownOptions, isFields, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { systemRandom } from "@throughline/core/node";
+import {
+  compactAgentItems,
+  cutAgentItems,
+  openAiAgentsItems,
+  readAgentItems,
+  replaceAgentCall,
+  type LiveItem,
+  type LiveItemsOptions,
+  type LivePlace,
+} from "@throughline/foreign-formats/live";
+import {
+  createFrameworkLog,
+  frameworkSessionKey,
+  type FrameworkLog,
+  type LogChange,
+  type LogView,
+} from "@throughline/framework-log";
+import { plainJson, withBytes } from "./plain-items.ts";
+import type { RunRecorder } from "./run-recorder.ts";
+import { userError, withSdkErrors } from "./sdk-errors.ts";
+import { asItem, checkTransaction, endsWith, operationRecordId, transactionTexts } from "./transactions.ts";
+
+/** Whose session a run is about. */
+export interface SessionScope {
+  /** @default the option */
+  readonly agentId?: string;
+  /** @default the option */
+  readonly namespace?: string;
+}
+
+/** Options of `createAgentsSession`. */
+export interface AgentsSessionOptions {
+  readonly store: SessionStore;
+  /** The SDK's id of the session, any text. @default a random UUID */
+  readonly sessionId?: string;
+  /** @default "main" */
+  readonly agentId?: string;
+  /** @default "" */
+  readonly namespace?: string;
+  /** A session of the store, whoever began it. @default the one that `sessionId` names */
+  readonly ref?: SessionRef;
+  /** Whose session it is, by the context of a run. @default the same for every run */
+  readonly scopeOf?: (runContext: RunContext<unknown> | undefined) => SessionScope;
+  /** Compacts the session; called by the runner after a turn. @default the session is not compacted */
+  readonly compact?: (
+    ref: SessionRef,
+    args: OpenAIResponsesCompactionArgs,
+  ) => Promise<OpenAIResponsesCompactionResult | null>;
+  /** Called for what another program wrote and has no place among items. @default none */
+  readonly onLoss?: LiveItemsOptions["onLoss"];
+  /** Whether `clearSession` erases the session for good. @default false: it is reset, and the log keeps the records */
+  readonly purge?: boolean;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+const { callback, filledText, flag, object, objectWith, required, text } = optionKinds;
+const table: OptionTable<AgentsSessionOptions> = {
+  store: required(objectWith("load", "append", "read")),
+  sessionId: text,
+  agentId: filledText,
+  namespace: text,
+  ref: object,
+  scopeOf: callback,
+  compact: callback,
+  onLoss: callback,
+  purge: flag,
+  clock: objectWith("nowMs", "sleep"),
+  random: objectWith("uuid"),
+};
+
+type Context = RunContext<unknown> | undefined;
+
+/** A session of the OpenAI Agents SDK over a log: what `run(agent, input, { session })` takes. Created by `createAgentsSession`. */
+export class AgentsSession {
+  readonly acceptsRunContext = true as const;
+  /** The run that records into it; null when none does. */
+  recorder: RunRecorder | null = null;
+  /** Absent where nothing compacts: the runner looks for it. */
+  readonly runCompaction?: (
+    args?: OpenAIResponsesCompactionArgs,
+    runContext?: Context,
+  ) => Promise<OpenAIResponsesCompactionResult | null>;
+  readonly #options: AgentsSessionOptions;
+  readonly #sessionId: string;
+  readonly #logs = new Map<string, FrameworkLog>();
+  /** The items of a view, made once. */
+  readonly #items = new WeakMap<LogView["records"], readonly LiveItem[]>();
+
+  constructor(options: AgentsSessionOptions) {
+    this.#options = options;
+    this.#sessionId = options.sessionId ?? options.ref?.key ?? (options.random ?? systemRandom).uuid();
+    const { compact } = options;
+    if (compact !== undefined)
+      this.runCompaction = (args = {}, context = undefined) => compact(this.log(context).ref, args);
+  }
+
+  /** The log behind it, for the context of a run. */
+  log(context: Context = undefined): FrameworkLog {
+    const { store, agentId = "main", namespace = "", ref: given, scopeOf, clock, random } = this.#options;
+    const scope = { agentId, namespace, ...scopeOf?.(context) };
+    const ref = given ?? frameworkSessionKey({ ...scope, framework: "openai-agents", id: this.#sessionId });
+    const name = JSON.stringify(ref);
+    const ports = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
+    const log = this.#logs.get(name) ?? createFrameworkLog({ store, ref, ...ports });
+    this.#logs.set(name, log);
+    return log;
+  }
+
+  getSessionId(): Promise<string> {
+    return Promise.resolve(this.#sessionId);
+  }
+
+  getItems(limit?: number, context?: Context): Promise<AgentInputItem[]> {
+    return withSdkErrors(async () => {
+      if (limit !== undefined && limit <= 0) return [];
+      const items = this.#itemsOf(await this.log(context).view());
+      const wanted = limit === undefined ? items : items.slice(-limit);
+      // Objects of the caller's own in each call: the runner compares them by identity.
+      return wanted.map(({ value }) => asItem(withBytes(value) as LiveItem["value"]));
+    });
+  }
+
+  async addItems(items: AgentInputItem[], context?: Context): Promise<void> {
+    const added = await this.#storable(items);
+    const missing = this.recorder === null ? added : this.recorder.unrecorded(added);
+    if (missing.length > 0) await this.#append(context, (view, log) => additions(view, log, missing));
+  }
+
+  async popItem(context?: Context): Promise<AgentInputItem | undefined> {
+    let popped: AgentInputItem | undefined;
+    await this.#append(context, (view, log) => {
+      const items = this.#itemsOf(view);
+      const last = items.at(-1);
+      popped = last === undefined ? undefined : asItem(withBytes(last.value) as LiveItem["value"]);
+      return last === undefined ? null : cutAgentItems(view, items, items.length - 1, log.place(view));
+    });
+    return popped;
+  }
+
+  clearSession(context?: Context): Promise<void> {
+    if (this.#options.purge !== true)
+      return this.#append(context, ({ state, lastSeq }, log) =>
+        state === null || lastSeq === 0
+          ? null
+          : { drafts: [{ type: "reset", id: log.nextId(), reason: "clearSession" }] },
+      );
+    return withSdkErrors(async () => {
+      const log = this.log(context);
+      if ((await log.view()).state !== null) await this.#options.store.remove(log.ref, { purge: true });
+    });
+  }
+
+  async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
+    for (const { callId, replacement } of mutations) {
+      const [item = {}] = await this.#storable([replacement]);
+      await this.#append(undefined, (view, log) => {
+        const change = replaceAgentCall(view, { callId, replacement: item }, log.place(view));
+        return change.drafts.length === 0 ? null : change;
+      });
+    }
+  }
+
+  async applyHistoryTransaction(args: SessionHistoryTransactionArgs, context?: Context): Promise<void> {
+    const { operationId, hash, expectedSuffix, items } = await checkTransaction(args);
+    let refusal: string | null = null;
+    const attempt = (): Promise<void> =>
+      this.#append(context, (view, log) => {
+        refusal = null;
+        const id = operationRecordId(view, operationId);
+        const known = view.records.find((stored) => stored.id === id)?.record["data"];
+        if (known !== undefined) refusal = isFields(known) && known["hash"] === hash ? "" : transactionTexts.other;
+        const current = expectedSuffix === null ? [] : this.#itemsOf(view);
+        const isOther =
+          expectedSuffix !== null &&
+          !endsWith(
+            current.map(({ value }) => value),
+            expectedSuffix,
+          );
+        if (refusal === null && isOther) refusal = transactionTexts.suffix;
+        if (refusal !== null) return null;
+        const cut = cutAgentItems(view, current, current.length - (expectedSuffix?.length ?? 0), log.place(view));
+        const fresh = expectedSuffix === null ? (this.recorder?.unrecorded(items) ?? items) : items;
+        const { drafts } = additions({ ...view, headId: cut.headId }, log, fresh);
+        const note = sideDraft("operation", { operationId, hash }, { ...log.place(view), nextId: () => id });
+        const moved = drafts.length > 0 || cut.rewindTo === undefined ? {} : { rewindTo: cut.rewindTo };
+        return { drafts: [...cut.drafts, ...drafts, note], ...moved };
+      });
+    try {
+      await attempt();
+    } catch (error) {
+      // An operation that lies before what is read of the log: its record is there, so it was applied.
+      if (!hasErrorCode((error as { cause?: unknown }).cause, "RECORD_ID_TAKEN")) throw error;
+      refusal = (await this.#hashBefore(context, operationId)) === hash ? "" : transactionTexts.other;
+    }
+    if (refusal !== null && refusal !== "") throw await userError(refusal);
+  }
+
+  replaceHistoryWithCompaction(items: AgentInputItem[], context?: Context): Promise<void> {
+    return this.#append(context, (view, log) =>
+      compactAgentItems(
+        items.map((item) => plainJson(item) ?? {}),
+        this.#itemsOf(view),
+        log.place(view),
+      ),
+    );
+  }
+
+  /** The state of the run that stopped for an approval, for `RunState.fromString`; null when none waits. */
+  async pendingRunState(context?: Context): Promise<string | null> {
+    const { records } = await withSdkErrors(() => this.log(context).view());
+    const last = records.findLast(({ record }) => record["customType"] === "openai-agents.run-state")?.record["data"];
+    const state = isFields(last) ? last["state"] : null;
+    return typeof state === "string" ? state : null;
+  }
+
+  /** Stores data beside the conversation. */
+  async note(name: string, data: Readonly<Record<string, unknown>>, context?: Context): Promise<void> {
+    await this.#append(context, (view, log) => ({ drafts: [sideDraft(name, data, log.place(view))] }));
+  }
+
+  #itemsOf(view: LogView): readonly LiveItem[] {
+    const items = this.#items.get(view.records) ?? readAgentItems(view, { onLoss: this.#options.onLoss ?? (() => {}) });
+    this.#items.set(view.records, items);
+    return items;
+  }
+
+  async #hashBefore(context: Context, operationId: string): Promise<unknown> {
+    const log = this.log(context);
+    const id = operationRecordId(await log.view(), operationId);
+    for await (const page of this.#options.store.read(log.ref, { order: "descending" })) {
+      const data = page.records.find((stored) => stored.id === id)?.record["data"];
+      if (isFields(data)) return data["hash"];
+    }
+    return null;
+  }
+
+  async #append(context: Context, make: (view: LogView, log: FrameworkLog) => LogChange | null): Promise<void> {
+    await withSdkErrors(async () => {
+      const log = this.log(context);
+      await log.append((view) => make(view, log));
+    });
+  }
+
+  async #storable(items: readonly unknown[]): Promise<readonly LiveItem["value"][]> {
+    const plain = items.map(plainJson);
+    if (plain.includes(null)) throw await userError("An item of a session must be an object that JSON can hold.");
+    return plain as readonly LiveItem["value"][];
+  }
+}
+
+/** A session of the OpenAI Agents SDK over a log of the store. @throws {ThroughlineError} INPUT_INVALID */
+export function createAgentsSession(options: AgentsSessionOptions): AgentsSession {
+  assertKnownOptions<AgentsSessionOptions>("createAgentsSession", options, table);
+  return new AgentsSession(options);
+}
+
+function additions(view: LogView, log: FrameworkLog, items: readonly LiveItem["value"][]): LogChange {
+  const made = openAiAgentsItems.drafts(items, log.place(view));
+  return { drafts: made.flatMap(({ drafts }) => drafts) };
+}
+
+function sideDraft(name: string, data: Readonly<Record<string, unknown>>, place: LivePlace): RecordDraft {
+  const frame = { id: place.nextId(), timestamp: place.timestamp };
+  return { type: "custom", customType: `openai-agents.${name}`, appendMode: "side", ...frame, data };
+}

@@ -1,0 +1,61 @@
+import { isFields, type Fields } from "@throughline/core/internal";
+
+/** Bytes stand in JSON as base64 under a name that no item has. */
+const bytesName = "throughline.bytes";
+
+/** An item as JSON has it: bytes as text, without what is undefined. Null for what JSON cannot hold. */
+export function plainJson(value: unknown): Fields | null {
+  try {
+    const plain: unknown = encode(value, new Set());
+    return isFields(plain) ? plain : null;
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+function encode(value: unknown, above: Set<object>): unknown {
+  if (value instanceof Uint8Array) return { [bytesName]: Buffer.from(value).toString("base64") };
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError("JSON has no such number");
+  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint")
+    throw new TypeError("JSON has no such value");
+  if (typeof value !== "object" || value === null) return value;
+  if (above.has(value)) throw new TypeError("The value holds itself");
+  above.add(value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null)
+    throw new TypeError("JSON has no objects of classes");
+  const made = Array.isArray(value)
+    ? value.map((one) => encode(one, above))
+    : Object.fromEntries(
+        Object.entries(value).flatMap(([name, one]) => (one === undefined ? [] : [[name, encode(one, above)]])),
+      );
+  above.delete(value);
+  return made;
+}
+
+/** An item with its bytes. */
+export function withBytes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withBytes);
+  if (!isFields(value)) return value;
+  const bytes = value[bytesName];
+  if (typeof bytes === "string" && Object.keys(value).length === 1) return new Uint8Array(Buffer.from(bytes, "base64"));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withBytes(one)]));
+}
+
+/** Whether two lists of items are equal, whatever the order of their fields. */
+export function sameItems(one: readonly Fields[], other: readonly Fields[]): boolean {
+  return one.length === other.length && one.every((item, at) => isSame(item, other[at]));
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true;
+  if (Array.isArray(one))
+    return Array.isArray(other) && one.length === other.length && one.every((item, at) => isSame(item, other[at]));
+  if (!isFields(one) || !isFields(other)) return false;
+  const names = Object.keys(one);
+  return (
+    names.length === Object.keys(other).length &&
+    names.every((name) => Object.hasOwn(other, name) && isSame(one[name], other[name]))
+  );
+}

@@ -1,0 +1,143 @@
+import { isFields, type Fields } from "@throughline/core/internal";
+import type { AgentInputItem, ModelRequest } from "@openai/agents-core";
+import { plainJson, sameItems } from "./plain-items.ts";
+
+/** What a recorder needs of the session that it writes to. */
+interface RecordedSession {
+  addItems(items: AgentInputItem[]): Promise<void>;
+}
+
+/** Stores the items of one run as they come, and knows which of them the runner hands over again at its end. */
+export class RunRecorder {
+  readonly #session: RecordedSession;
+  /** Not stored yet: the input of the run. */
+  #input: readonly Fields[];
+  /** Stored by the recorder, and not handed over by the runner so far. */
+  #recorded: Fields[] = [];
+  /** Calls of the last reply that have no result in the log. */
+  #openCalls = new Set<unknown>();
+  #isHandedOff = false;
+  #storing: readonly Fields[] = [];
+  /** One append after the other; a failure is thrown before the next step. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(session: RecordedSession, input: readonly Fields[]) {
+    this.#session = session;
+    this.#input = input;
+  }
+
+  /** What is new of the input, where a callback of the caller decides. */
+  setInput(items: readonly Fields[]): void {
+    this.#input = items;
+  }
+
+  /** Call before a model is asked: everything that it is asked with is stored afterwards. False: it is another run's call. */
+  async beforeCall({ input }: Pick<ModelRequest, "input">): Promise<boolean> {
+    const items = typeof input === "string" ? [] : input.map((item) => plainJson(item) ?? {});
+    const results = items.filter((item) => isResult(item) && this.#openCalls.has(item["callId"]));
+    const asked = new Set(items.map((item) => item["callId"]));
+    // An agent that serves as a tool asks its own model while the calls are open.
+    const isHandedOff = this.#isHandedOff;
+    this.#isHandedOff = false;
+    if (!isHandedOff && this.#openCalls.size > 0 && ![...this.#openCalls].some((id) => asked.has(id))) return false;
+    const fresh = this.#input;
+    this.#input = [];
+    this.#openCalls.clear();
+    await this.#store([...fresh, ...results]);
+    return true;
+  }
+
+  /** Call with a whole reply, before anything is done with it. */
+  async afterReply(output: readonly unknown[]): Promise<void> {
+    const items = output.map((item) => withoutCallId(plainJson(item) ?? {}));
+    this.#openCalls = new Set(items.filter(isCall).map((item) => item["callId"]));
+    await this.#store(items);
+  }
+
+  /** A tool has run. Structured results are stored as the runner sends them, with the next call. */
+  toolEnded(toolCall: Fields, result: unknown): void {
+    const { type, name, namespace, callId } = toolCall;
+    if (type !== "function_call" || typeof result !== "string" || !this.#openCalls.has(callId)) return;
+    if (/^\s*[[{]/.test(result.slice(0, 100))) return;
+    const named = typeof namespace === "string" ? { name, namespace } : { name };
+    const output = { type: "text", text: result };
+    const item = { type: "function_call_result", ...named, callId, status: "completed", output };
+    this.#openCalls.delete(callId);
+    this.#last = this.#store([item]);
+    // It is thrown before the next step.
+    this.#last.catch(() => {});
+  }
+
+  /** The next call continues another agent: nothing of the calls before it may be in its input. */
+  handedOff(): void {
+    this.#isHandedOff = true;
+  }
+
+  /** Waits for what is being stored. */
+  settled(): Promise<void> {
+    return this.#last;
+  }
+
+  /** The items that the recorder has not stored. Each is found once: by its call, or by its content in order. */
+  unrecorded(items: readonly Fields[]): readonly Fields[] {
+    // The recorder's own write.
+    if (items.length > 0 && sameItems(items, this.#storing)) return items;
+    return items.filter((item) => {
+      const at = this.#recorded.findIndex((one) => isSameItem(one, item));
+      if (at >= 0) this.#recorded.splice(at, 1);
+      return at < 0;
+    });
+  }
+
+  async #store(items: readonly Fields[]): Promise<void> {
+    const before = this.#last;
+    this.#last = (async () => {
+      await before;
+      if (items.length === 0) return;
+      this.#storing = items;
+      try {
+        // The runner's own items, as JSON.
+        await this.#session.addItems(items as unknown as AgentInputItem[]);
+      } finally {
+        this.#storing = [];
+      }
+      this.#recorded.push(...items);
+    })();
+    await this.#last;
+  }
+}
+
+function isCall({ type, callId }: Fields): boolean {
+  return typeof callId === "string" && typeof type === "string" && type.endsWith("_call");
+}
+
+function isResult({ type, callId }: Fields): boolean {
+  return typeof callId === "string" && typeof type === "string" && /_(?:result|output)$/.test(type);
+}
+
+/** As the runner stores it: the provider's id of a call does not go back. */
+function withoutCallId(item: Fields): Fields {
+  if (item["type"] !== "function_call" && item["type"] !== "function_call_result") return item;
+  const { id: _id, ...rest } = item;
+  return rest;
+}
+
+function isSameItem(one: Fields, other: Fields): boolean {
+  if (one["type"] !== other["type"] && one["role"] !== other["role"]) return false;
+  if (typeof one["callId"] === "string" || typeof other["callId"] === "string")
+    return one["callId"] === other["callId"] && one["type"] === other["type"];
+  return sameItems([meaning(one)], [meaning(other)]);
+}
+
+/** What an item says, without what the runner or a provider adds to it. */
+function meaning({ type = "message", role, content, ...rest }: Fields): Fields {
+  const texts = typeof content === "string" ? [{ text: content }] : content;
+  const said = Array.isArray(texts)
+    ? (texts as readonly unknown[]).map((part) =>
+        isFields(part) && typeof part["text"] === "string" ? part["text"] : part,
+      )
+    : texts;
+  if (role !== undefined) return { type, role, content: said };
+  const { id: _id, status: _status, providerData: _data, ...own } = rest;
+  return { type, content: said, ...own };
+}

@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto";
+import type { AgentInputItem, SessionHistoryTransactionArgs } from "@openai/agents-core";
+import { isFields, type Fields } from "@throughline/core/internal";
+import type { LogView } from "@throughline/framework-log";
+import { plainJson, sameItems } from "./plain-items.ts";
+import { userError } from "./sdk-errors.ts";
+
+/** A transaction that was checked, with the id of the record that remembers it. */
+export interface CheckedTransaction {
+  readonly operationId: string;
+  readonly hash: string;
+  /** Null: nothing goes. */
+  readonly expectedSuffix: readonly Fields[] | null;
+  readonly items: readonly Fields[];
+}
+
+/** Texts of the SDK's own store: its callers may look for them. */
+export const transactionTexts = {
+  other: "Session history operation was already applied with a different transaction.",
+  suffix: "Session history suffix no longer matches the transaction precondition.",
+  id: "Session history transaction operationId must be a non-empty string.",
+  object: "Session history transaction must be an object.",
+  type: "Unsupported session history transaction type.",
+  append: "Session history append transaction fields are invalid.",
+  replace: "Session history suffix transaction fields are invalid.",
+  items: "Session history transaction items contain invalid or unsupported data.",
+} as const;
+
+/** Checks a transaction as the SDK's own store does. @throws the SDK's UserError */
+export async function checkTransaction(args: SessionHistoryTransactionArgs): Promise<CheckedTransaction> {
+  const { operationId, transaction } = (isFields(args) ? args : {}) as Fields;
+  if (typeof operationId !== "string" || operationId.trim() === "") throw await userError(transactionTexts.id);
+  if (!isFields(transaction)) throw await userError(transactionTexts.object);
+  const { type, items, expectedSuffix, replacement } = transaction;
+  const size = Object.keys(transaction).length;
+  if (type === "append_items") {
+    if (size !== 2 || !Array.isArray(items)) throw await userError(transactionTexts.append);
+    return { operationId, hash: await hashOf(transaction), expectedSuffix: null, items: await checkedItems(items) };
+  }
+  if (type !== "replace_suffix") throw await userError(transactionTexts.type);
+  if (size !== 3 || !Array.isArray(expectedSuffix) || !Array.isArray(replacement))
+    throw await userError(transactionTexts.replace);
+  const suffix = await checkedItems(expectedSuffix);
+  return {
+    operationId,
+    hash: await hashOf(transaction),
+    expectedSuffix: suffix,
+    items: await checkedItems(replacement),
+  };
+}
+
+async function checkedItems(items: readonly unknown[]): Promise<readonly Fields[]> {
+  const { protocol } = await import("@openai/agents-core");
+  const plain = items.map((item) => plainJson(item));
+  if (plain.some((item, at) => item === null || !protocol.ModelItem.safeParse(items[at]).success))
+    throw await userError(transactionTexts.items);
+  return plain as readonly Fields[];
+}
+
+async function hashOf(transaction: Fields): Promise<string> {
+  const plain = plainJson(transaction);
+  if (plain === null) throw await userError(transactionTexts.items);
+  return createHash("sha256").update(sortedJson(plain)).digest("hex");
+}
+
+function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    isFields(inner) ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  );
+}
+
+/**
+ * The id of the record that remembers an operation. It is the same in every process, so that a store refuses a second one. A
+ * cleared session forgets its operations: the reset is part of the id.
+ */
+export function operationRecordId({ records, headId }: LogView, operationId: string): string {
+  const reset = headId === null ? undefined : records.findLast(({ type, side }) => type === "reset" && !side);
+  const hash = createHash("sha256")
+    .update(`${reset?.id ?? ""}\0${operationId}`)
+    .digest("hex");
+  return `operation-${hash.slice(0, 40)}`;
+}
+
+/** Whether items end with these. */
+export function endsWith(items: readonly Fields[], suffix: readonly Fields[]): boolean {
+  return suffix.length <= items.length && sameItems(items.slice(items.length - suffix.length), suffix);
+}
+
+/** An item as the SDK types it. */
+export function asItem(value: Fields): AgentInputItem {
+  // It was checked by the SDK when it came in, or made by the mapping for its schema.
+  return value as unknown as AgentInputItem;
+}

@@ -1,0 +1,202 @@
+import type { AppendDraft, RecordDraft, SourcedRecord } from "@throughline/core";
+import { isFields, type Fields } from "@throughline/core/internal";
+import { buildContext, type NeutralMessage } from "@throughline/history";
+import { aiSdkPrompt } from "../live/live-formats.ts";
+import type { LiveChange, LivePlace, LiveSession } from "../live/live-format.ts";
+import { PromptMessages } from "./prompt-messages.ts";
+
+/** A piece of a conversation, comparable between a prompt and a log. */
+interface Atom {
+  readonly text: string;
+  /** The record that it stands in, or the message of the prompt. */
+  readonly at: string | number;
+  /** Whether an edit could put another text in its place: the whole of a message is this text. */
+  readonly said: string | null;
+}
+
+/** What a prompt has that a log has not. */
+export interface PromptChange extends LiveChange {
+  /** How the prompt stands to the log: it goes on from it, it left it earlier, or it shares nothing with it. */
+  readonly kind: "continues" | "branches" | "starts";
+}
+
+/**
+ * The drafts of what is new in a prompt. A prompt is the whole history at each call, or the end of it: it is laid where it
+ * agrees best with the end of the log. Where it left the log earlier, it becomes a branch. Texts that the program changed in
+ * the part they share become edits. Instructions at the beginning are no part of the conversation.
+ */
+export function promptDrafts(session: LiveSession, prompt: readonly unknown[], place: LivePlace): PromptChange {
+  const first = prompt.findIndex((message) => !isFields(message) || message["role"] !== "system");
+  const messages = first < 0 ? [] : prompt.slice(first);
+  const told = messages.flatMap((message, at) => promptAtoms(isFields(message) ? message : {}, at));
+  const known = logAtoms(session);
+  const { end, run } = bestRun(known, told);
+  if (run === 0) {
+    const shared = sharedStart(known, told);
+    const isBranch = shared > 0 && shared < known.length;
+    const from = messageBehind(told, shared);
+    const headId = isBranch ? String(known[shared - 1]?.at) : session.headId;
+    const added = additions(messages.slice(from), { ...place, headId });
+    return { ...added, kind: isBranch ? "branches" : "starts" };
+  }
+  const edits = textEdits(known, told, { end, run }, place);
+  const headId = edits.at(-1)?.id ?? place.headId;
+  const added = additions(messages.slice(messageBehind(told, end + 1)), { ...place, headId });
+  return { drafts: [...edits, ...added.drafts], headId: added.headId, kind: "continues" };
+}
+
+function additions(messages: readonly unknown[], place: LivePlace): LiveChange {
+  const made = aiSdkPrompt(4).drafts(messages, place);
+  return { drafts: made.flatMap(({ drafts }) => drafts), headId: made.at(-1)?.headId ?? place.headId };
+}
+
+/** The first message of which nothing is among the first atoms. */
+function messageBehind(told: readonly Atom[], count: number): number {
+  const last = told[count - 1];
+  return last === undefined ? 0 : Number(last.at) + 1;
+}
+
+function promptAtoms(message: Fields, at: number): readonly Atom[] {
+  const { bodies } = new PromptMessages().element(message);
+  return bodies.flatMap((body) => recordAtoms((body["message"] ?? {}) as Fields, at));
+}
+
+function recordAtoms({ role, content, toolCallId }: Fields, at: string | number): readonly Atom[] {
+  if (role === "toolResult") return [{ text: `result ${String(toolCallId)}`, at, said: null }];
+  const blocks =
+    typeof content === "string" ? [{ type: "text", text: content }] : Array.isArray(content) ? content : [];
+  const made = (blocks as readonly Fields[]).flatMap((block) => blockText(String(role), block));
+  const [only] = blocks as readonly Fields[];
+  const said = made.length === 1 && typeof only?.["text"] === "string" ? only["text"] : null;
+  return made.map((text) => ({ text, at, said }));
+}
+
+function blockText(role: string, block: Fields): readonly string[] {
+  switch (block["type"]) {
+    case "text":
+      return block["text"] === "" ? [] : [`${role} ${String(block["text"])}`];
+    case "toolCall":
+      return [`call ${String(block["id"])}`];
+    case "thinking":
+      return [];
+    default:
+      return [`${role} ${JSON.stringify(block)}`];
+  }
+}
+
+function logAtoms({ records, headId }: LiveSession): readonly Atom[] {
+  const { messages } = buildContext(records, { headId });
+  const stored = new Map<string, SourcedRecord>(records.map((record) => [record.id, record]));
+  return messages.flatMap((message) => {
+    const record = stored.get(message.recordId)?.record;
+    const own = isFields(record?.["message"]) ? record["message"] : {};
+    // An edited message says something else than its record.
+    const content = isTextual(message) ? message.content : own["content"];
+    return recordAtoms({ ...own, role: message.role, content }, message.recordId);
+  });
+}
+
+function isTextual({ content }: NeutralMessage): boolean {
+  return content.every(({ type }) => type === "text" || type === "toolCall" || type === "thinking");
+}
+
+/** No longer run is counted: what agrees this far is the same conversation. */
+const longestRun = 256;
+
+/** Where in the prompt the last atom of the log stands: the place before which most agrees. */
+function bestRun(known: readonly Atom[], told: readonly Atom[]): { readonly end: number; readonly run: number } {
+  let best = { end: -1, run: 0 };
+  for (let end = 0; end < told.length && best.run < longestRun; end++) {
+    let run = 0;
+    while (run < longestRun && run <= end && run < known.length && isSame(known.at(-1 - run), told[end - run]))
+      run += 1;
+    if (run > best.run) best = { end, run };
+  }
+  return best;
+}
+
+function isSame(one: Atom | undefined, other: Atom | undefined): boolean {
+  return one !== undefined && one.text === other?.text;
+}
+
+function sharedStart(known: readonly Atom[], told: readonly Atom[]): number {
+  let shared = 0;
+  while (shared < known.length && isSame(known[shared], told[shared])) shared += 1;
+  return shared;
+}
+
+/** Edits of texts that the prompt has otherwise, where both have as much before the part that agrees. */
+function textEdits(
+  known: readonly Atom[],
+  told: readonly Atom[],
+  { end, run }: { readonly end: number; readonly run: number },
+  place: LivePlace,
+): readonly (RecordDraft & { readonly id: string })[] {
+  if (known.length !== end + 1 || run === known.length) return [];
+  let parentId = place.headId;
+  return known.slice(0, known.length - run).flatMap((atom, at) => {
+    const other = told[at];
+    if (other === undefined || isSame(atom, other) || atom.said === null || other.said === null) return [];
+    if (atom.text.split(" ", 1)[0] !== other.text.split(" ", 1)[0]) return [];
+    const frame = { id: place.nextId(), parentId, timestamp: place.timestamp };
+    parentId = frame.id;
+    const replacement = { content: [{ type: "text", text: other.said }] };
+    return [{ type: "context_edit", ...frame, targetId: String(atom.at), replacement }];
+  });
+}
+
+/** What is known of a reply beside its content. */
+export interface ReplyFacts {
+  readonly provider: string;
+  readonly model: string;
+  /** As records have it: `stop`, `toolUse`, … */
+  readonly stopReason: string;
+  readonly responseId?: string;
+  readonly usage?: Fields;
+}
+
+/** The drafts of a reply: its content as a model gives it to the AI SDK. Empty where it said nothing. */
+export function replyDrafts(content: readonly unknown[], facts: ReplyFacts, place: LivePlace): readonly AppendDraft[] {
+  const parts = content.filter(isFields).flatMap(promptPart);
+  if (parts.length === 0) return [];
+  const [made] = aiSdkPrompt(4).drafts([{ role: "assistant", content: parts }], place);
+  return (made?.drafts ?? []).map((draft) => withFacts(draft, facts));
+}
+
+/** A part of a reply as the next prompt has it. */
+function promptPart(part: Fields): readonly Fields[] {
+  const { type, text, providerMetadata, input, toolCallId, toolName, result, isError } = part;
+  const own = isFields(providerMetadata) ? { providerOptions: providerMetadata } : {};
+  if (type === "text") return text === "" ? [] : [{ type, text, ...own }];
+  if (type === "reasoning") return [{ type, text, ...own }];
+  if (type === "tool-call") {
+    const executed = part["providerExecuted"] === true ? { providerExecuted: true } : {};
+    return [{ type, toolCallId, toolName, input: parsed(input), ...executed, ...own }];
+  }
+  if (type === "tool-result" && part["preliminary"] !== true) {
+    const output = typeof result === "string" ? { type: "text", value: result } : { type: "json", value: result };
+    const failed = { type: output.type === "text" ? "error-text" : "error-json", value: result };
+    return [{ type, toolCallId, toolName, output: isError === true ? failed : output, ...own }];
+  }
+  return type === "file" || type === "reasoning-file" || type === "custom" ? [{ ...part, ...own }] : [];
+}
+
+function parsed(input: unknown): unknown {
+  if (typeof input !== "string") return input;
+  try {
+    return JSON.parse(input);
+  } catch {
+    // As the model wrote it: the SDK shows it so in its next prompt.
+    return input;
+  }
+}
+
+function withFacts(draft: AppendDraft, { provider, model, ...facts }: ReplyFacts): AppendDraft {
+  const isSourced = "source" in draft && !("type" in draft);
+  const record = (isSourced ? draft.record : draft) as RecordDraft;
+  const message = record["message"];
+  if (!isFields(message) || message["role"] !== "assistant") return draft;
+  const author = { provider: message["provider"] ?? provider, model: message["model"] ?? model };
+  const whole: RecordDraft = { ...record, message: { ...message, ...author, ...facts } };
+  return isSourced ? { source: (draft as { readonly source: string }).source, record: whole } : whole;
+}

@@ -1,0 +1,14 @@
+export { promptMessageFor } from "./ai-sdk/write-prompt-messages.ts";
+export { promptDrafts, replyDrafts, type PromptChange, type ReplyFacts } from "./ai-sdk/prompt-steps.ts";
+export { compactAgentItems, cutAgentItems, readAgentItems, replaceAgentCall } from "./openai-agents/agent-history.ts";
+export { cutLiveItems } from "./live/cut-items.ts";
+export { aiSdkMessages, aiSdkPrompt, openAiAgentsItems } from "./live/live-formats.ts";
+export type {
+  LiveChange,
+  LiveDrafts,
+  LiveFormat,
+  LiveItem,
+  LiveItemsOptions,
+  LivePlace,
+  LiveSession,
+} from "./live/live-format.ts";

@@ -1,0 +1,64 @@
+import type { RecordDraft, SourcedRecord } from "@throughline/core";
+import { isFields, type Fields } from "@throughline/core/internal";
+import { walkBranch } from "@throughline/history";
+import type { LiveChange, LiveItem, LivePlace, LiveSession } from "./live-format.ts";
+
+/** The type of the note that names items which were taken back although no branch holds them. */
+export function removedTypeOf(format: string): string {
+  return `${format}.removed`;
+}
+
+/** A record beside the conversation. */
+export function liveNote(customType: string, data: Fields, { nextId, headId, timestamp }: LivePlace): RecordDraft {
+  return { type: "custom", customType, appendMode: "side", id: nextId(), parentId: headId, timestamp, data };
+}
+
+/** Takes back the items behind the first `keep`. Nothing is erased: the log keeps what was there. */
+export function cutLiveItems(
+  format: string,
+  session: LiveSession,
+  items: readonly LiveItem[],
+  keep: number,
+  place: LivePlace,
+): LiveChange {
+  const removed = items.slice(keep);
+  if (removed.length === 0) return { drafts: [], headId: place.headId };
+  const byId = new Map(session.records.map((stored) => [stored.id, stored]));
+  const path = walkBranch(session.records, session.headId).path.filter(({ side }) => !side);
+  const keptIds = new Set(items.slice(0, keep).flatMap(({ recordIds }) => recordIds));
+  const isOnBranch = (id: string): boolean => byId.get(id)?.side === false;
+  const goes = removed.flatMap(({ recordIds }) => recordIds).filter((id) => !keptIds.has(id));
+  const first = path.find(({ id }) => goes.includes(id));
+  const before = first === undefined ? null : (path[path.indexOf(first) - 1] ?? null);
+  const shared = removed[0]?.recordIds.findLast((id) => keptIds.has(id) && isOnBranch(id));
+  const sideIds = goes.filter((id) => !isOnBranch(id));
+  const notes = sideIds.length === 0 ? [] : [liveNote(removedTypeOf(format), { ids: sideIds }, place)];
+  if (shared !== undefined) {
+    const edit = partlyCut(byId.get(shared) as SourcedRecord, removed, place);
+    return { drafts: [edit, ...notes], headId: edit.id as string };
+  }
+  if (first === undefined) return { drafts: notes, headId: place.headId };
+  const targetId = before?.id ?? null;
+  const leaf = { type: "leaf", id: place.nextId(), parentId: place.headId, timestamp: place.timestamp, targetId };
+  return { drafts: [leaf, ...notes], rewindTo: targetId, headId: targetId };
+}
+
+/** A record of somebody else that is several items, without the last of them. */
+function partlyCut(stored: SourcedRecord, removed: readonly LiveItem[], place: LivePlace): RecordDraft {
+  const message = isFields(stored.record["message"]) ? stored.record["message"] : {};
+  const own = removed.filter(({ recordIds }) => recordIds.includes(stored.id)).map(({ value }) => value);
+  const callIds = new Set(own.map(({ callId }) => callId));
+  const goesText = own.some(({ type }) => type === "message");
+  const content = listOf(message["content"]).filter(
+    (block) =>
+      isFields(block) &&
+      !(block["type"] === "toolCall" ? callIds.has(block["id"]) : goesText && block["type"] === "text"),
+  );
+  const replacement = content.length === 0 ? null : { content };
+  const frame = { id: place.nextId(), parentId: stored.id, timestamp: place.timestamp };
+  return { type: "context_edit", ...frame, targetId: stored.id, replacement };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,95 @@
+import type { AppendDraft, SourcedRecord } from "@throughline/core";
+import type { Fields } from "@throughline/core/internal";
+import type { ProviderRules, ReplayTurn } from "@throughline/history/internal";
+import type { WriteOptions } from "../format-writer.ts";
+import type { MessageList } from "../message-list.ts";
+import type { WrittenConversation } from "../write-conversation.ts";
+import type { LossLog } from "../write-losses.ts";
+
+/** Where new items of a running program stand in a log. */
+export interface LivePlace {
+  /** The head before them. */
+  readonly headId: string | null;
+  readonly lastSeq: number;
+  /** ISO 8601. */
+  readonly timestamp: string;
+  /** Makes the id of a record. */
+  nextId(): string;
+  /** The log before them, where calls may stand that the items answer. @default none is known */
+  readonly records?: readonly SourcedRecord[];
+}
+
+/** The drafts of one item: the first has the item as its source. */
+export interface LiveDrafts {
+  readonly item: Fields;
+  readonly drafts: readonly [AppendDraft, ...AppendDraft[]];
+  /** Of the first record. */
+  readonly recordId: string;
+  /** The head after them. */
+  readonly headId: string | null;
+}
+
+/** What of a log a program is to see. */
+export interface LiveSession {
+  /** In order of seq: all records, or the end of them that holds the context. */
+  readonly records: readonly SourcedRecord[];
+  readonly headId: string | null;
+  readonly sessionId: string;
+}
+
+/** An item of a program, with the records it was made of. */
+export interface LiveItem {
+  readonly value: Fields;
+  /** Of the first it has a record of its own; empty for what was made up. */
+  readonly recordIds: readonly string[];
+  /** True when the program itself handed over exactly this item. */
+  readonly isNative: boolean;
+}
+
+/** The items of a program that runs: in as drafts, out as the program knows them. */
+export interface LiveFormat {
+  /** `sourceFormat` of its records. */
+  readonly name: string;
+  /**
+   * The drafts of items, in order. Each item is the source of its first record.
+   * @throws {ThroughlineError} INPUT_INVALID for an item that is no JSON object
+   */
+  drafts(items: readonly unknown[], place: LivePlace): readonly LiveDrafts[];
+  /**
+   * The active branch as items: those that the program handed over come back as they were; what others wrote, or what was
+   * edited or redacted, is rendered. What has no place is reported.
+   */
+  items(session: LiveSession, options?: LiveItemsOptions): readonly LiveItem[];
+}
+
+/** A change of a branch. */
+export interface LiveChange {
+  readonly drafts: readonly AppendDraft[];
+  readonly rewindTo?: string | null;
+  /** The head after it. */
+  readonly headId: string | null;
+}
+
+/** Options of `LiveFormat.items`. */
+export interface LiveItemsOptions extends Partial<WriteOptions> {
+  /** True: everything is rendered, every call is answered. @default false */
+  readonly repaired?: boolean;
+}
+
+/** Writes turns of a conversation as items. */
+export interface TurnWriter {
+  /** The items that are complete with this turn. */
+  turn(turn: ReplayTurn): readonly Fields[];
+  /** The item that is still open. */
+  close(): readonly Fields[];
+}
+
+/** How a format is read and written while its program runs. */
+export interface LiveMapping {
+  readonly name: string;
+  readonly createList: () => MessageList;
+  readonly rules: ProviderRules;
+  readonly createWriter: (session: LiveSession, conversation: WrittenConversation, losses: LossLog) => TurnWriter;
+  /** Whether an item holds the results of its own calls. */
+  readonly holdsResults: boolean;
+}

@@ -1,0 +1,47 @@
+import { PromptMessages } from "../ai-sdk/prompt-messages.ts";
+import { UiMessages } from "../ai-sdk/ui-messages.ts";
+import { createPromptTurns } from "../ai-sdk/write-prompt-messages.ts";
+import { UiMessageList, uiMessageRules } from "../ai-sdk/write-ui-messages.ts";
+import { AgentItems } from "../openai-agents/agent-items.ts";
+import { agentItemRules, createAgentItemTurns } from "../openai-agents/write-agent-items.ts";
+import { liveDrafts } from "./live-drafts.ts";
+import type { LiveFormat, LiveMapping } from "./live-format.ts";
+import { liveItems } from "./live-items.ts";
+
+function liveFormat(mapping: LiveMapping): LiveFormat {
+  const { name, createList } = mapping;
+  return {
+    name,
+    drafts: (items, place) => liveDrafts(name, createList(), items, place),
+    items: (session, options = {}) => liveItems(mapping, session, options),
+  };
+}
+
+/** Items of a session of OpenAI's Agents SDK. */
+export const openAiAgentsItems: LiveFormat = liveFormat({
+  name: "openai-agents",
+  createList: () => new AgentItems(),
+  rules: agentItemRules,
+  createWriter: () => createAgentItemTurns(),
+  holdsResults: false,
+});
+
+/** Messages that the AI SDK keeps for a user interface. */
+export const aiSdkMessages: LiveFormat = liveFormat({
+  name: "ai-sdk",
+  createList: () => new UiMessages(),
+  rules: uiMessageRules,
+  createWriter: ({ sessionId }, conversation, losses) => new UiMessageList(sessionId, conversation, losses),
+  holdsResults: true,
+});
+
+/** Messages that the AI SDK gives to a model of provider specification 3 or 4. */
+export function aiSdkPrompt(version: 3 | 4): LiveFormat {
+  return liveFormat({
+    name: "ai-sdk.prompt",
+    createList: () => new PromptMessages(),
+    rules: uiMessageRules,
+    createWriter: () => createPromptTurns(version),
+    holdsResults: false,
+  });
+}

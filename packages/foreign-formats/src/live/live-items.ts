@@ -1,0 +1,292 @@
+import type { SourcedRecord } from "@throughline/core";
+import {
+  isFields,
+  derivedFromOf,
+  findRecordProblem,
+  sourceFormatOf,
+  throughlineKind,
+  type Fields,
+} from "@throughline/core/internal";
+import { walkBranch } from "@throughline/history";
+import type { ReplayTurn } from "@throughline/history/internal";
+import { WrittenConversation } from "../write-conversation.ts";
+import { LossLog } from "../write-losses.ts";
+import { removedTypeOf } from "./cut-items.ts";
+import type { LiveItem, LiveItemsOptions, LiveMapping, LiveSession } from "./live-format.ts";
+
+/** An item that the program handed over, with the records that stand for it. */
+interface Unit {
+  readonly first: SourcedRecord;
+  readonly records: SourcedRecord[];
+  /** Where the program replaced the item: the record of that. */
+  replacedBy?: SourcedRecord;
+}
+
+/** The active branch as items of a program. */
+export function liveItems(
+  mapping: LiveMapping,
+  session: LiveSession,
+  { onLoss, repaired = false }: LiveItemsOptions,
+): readonly LiveItem[] {
+  const branch = new LiveBranch(mapping.name, session);
+  if (!repaired && branch.isAllNative) return branch.units.map(nativeItem);
+  const losses = new LossLog(onLoss ?? (() => {}));
+  const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses);
+  const writer = mapping.createWriter(session, conversation, losses);
+  const turns = [...conversation.context()].flatMap(piecesOf);
+  const native = repaired ? null : new NativeUnits(branch, turns, mapping.holdsResults);
+  const items: LiveItem[] = [];
+  /** Of the item that the writer holds open. */
+  let openIds: readonly string[] = [];
+  const add = (values: readonly Fields[], ids: readonly string[]): void => {
+    for (const [index, value] of values.entries())
+      items.push({ value, recordIds: index === 0 && openIds.length > 0 ? openIds : ids, isNative: false });
+    openIds = [];
+  };
+  for (const turn of turns) {
+    const ids = idsOf(turn, branch);
+    const units = native?.unitsOf(ids) ?? [];
+    if (units.length === 0) {
+      // A result that was made up for a call of the program's own is the program's to make up.
+      if (ids.length === 0 && native?.answers(turn) === true) continue;
+      const values = writer.turn(turn);
+      if (values.length === 0) openIds = [...openIds, ...ids];
+      else add(values, ids);
+      continue;
+    }
+    const given = native?.take(units) ?? [];
+    if (given.length > 0) add(writer.close(), []);
+    items.push(...given.map(nativeItem));
+  }
+  add(writer.close(), []);
+  return [...items, ...(native?.rest() ?? []).map(nativeItem)];
+}
+
+function nativeItem({ first, records, replacedBy }: Unit): LiveItem {
+  return {
+    value: JSON.parse((replacedBy ?? first).source as string) as Fields,
+    recordIds: records.map(({ id }) => id),
+    isNative: true,
+  };
+}
+
+/** What a branch holds of a program's own items. */
+class LiveBranch {
+  readonly path: readonly SourcedRecord[];
+  readonly #places: ReadonlyMap<string, number>;
+  /** In the order of the log: those of which every record is as it was handed over. */
+  readonly units: readonly Unit[];
+  /** Whether nothing of the context is anybody else's. */
+  readonly isAllNative: boolean;
+
+  constructor(name: string, { records, headId }: LiveSession) {
+    const { path } = walkBranch(records, headId);
+    const start = path.findLastIndex(isBoundary) + 1;
+    const boundary = path[start - 1];
+    this.path = path as readonly SourcedRecord[];
+    this.#places = new Map(path.map(({ id }, at) => [id, at]));
+    const edits = editsOf(name, this.path);
+    const units = new Map<string, Unit>();
+    const broken = new Set<string>();
+    for (const stored of records) {
+      const { record, id, parentId, side, seq } = stored;
+      if (record["customType"] === removedTypeOf(name) && (parentId === null || this.#places.has(parentId)))
+        for (const removedId of removedIds(record)) broken.add(removedId);
+      if (throughlineKind(record) === "redaction") broken.add(derivedParent(id));
+      if (sourceFormatOf(record) !== name || record.type === "context_edit") continue;
+      const unitId = derivedFromOf(record)?.id ?? id;
+      const isHere = side ? parentId === null || this.#places.has(parentId) : this.#places.has(id);
+      const isBehind = side ? seq > (boundary?.seq ?? 0) : (this.#places.get(id) ?? -1) >= start;
+      const edit = edits.get(id);
+      if (!isHere || edit === null || removes(edit)) broken.add(unitId);
+      else if (isBehind) {
+        const unit = addTo(units, unitId, stored);
+        if (edit !== undefined) unit.replacedBy = edit;
+      }
+    }
+    this.units = [...units].flatMap(([id, unit]) => (broken.has(id) || !isWhole(unit) ? [] : [unit]));
+    const own = new Set(this.units.flatMap((unit) => [...unit.records, ...replacing(unit)].map(({ id }) => id)));
+    // A record that an edit leaves out is in nobody's context.
+    for (const [target, edit] of edits) if (removes(edit)) own.add(String(target)).add(edit.id);
+    const isPlain = boundary === undefined || (boundary.type === "reset" && !keepsRecords(boundary));
+    this.isAllNative = isPlain && path.slice(start).every(({ id, type }) => own.has(id) || !contextTypes.has(type));
+  }
+
+  placeOf(id: string): number {
+    return this.#places.get(id) ?? -1;
+  }
+}
+
+function removedIds({ data }: SourcedRecord["record"]): readonly string[] {
+  const ids = isFields(data) && Array.isArray(data["ids"]) ? (data["ids"] as readonly unknown[]) : [];
+  return ids.filter((id) => typeof id === "string");
+}
+
+/** Types that a context shows, or that change what it shows. */
+const contextTypes: ReadonlySet<string> = new Set([
+  "message",
+  "custom_message",
+  "branch_summary",
+  "compaction",
+  "context_edit",
+  "custom",
+]);
+
+function addTo(units: Map<string, Unit>, id: string, stored: SourcedRecord): Unit {
+  const unit = units.get(id) ?? { first: stored, records: [] };
+  units.set(id, unit);
+  unit.records.push(stored);
+  return unit;
+}
+
+function replacing({ replacedBy }: Unit): readonly SourcedRecord[] {
+  return replacedBy === undefined ? [] : [replacedBy];
+}
+
+function isRemoval({ record }: SourcedRecord): boolean {
+  return record.type === "context_edit" && record["replacement"] === null;
+}
+
+function removes(edit: SourcedRecord | null | undefined): edit is SourcedRecord {
+  return edit !== null && edit !== undefined && isRemoval(edit);
+}
+
+/** The last edit of each record: by the program itself, with the item that it put there; null for anybody else's. */
+function editsOf(name: string, path: readonly SourcedRecord[]): ReadonlyMap<unknown, SourcedRecord | null> {
+  const edits = new Map<unknown, SourcedRecord | null>();
+  for (const stored of path) {
+    const target = editTarget(stored.record);
+    const isOwn =
+      sourceFormatOf(stored.record) === name && typeof stored.source === "string" && !stored.isSourceCanonical;
+    if (target !== undefined) edits.set(target, isOwn || isRemoval(stored) ? stored : null);
+  }
+  return edits;
+}
+
+function isWhole({ first }: Unit): boolean {
+  return typeof first.source === "string" && derivedFromOf(first.record) === null && !first.isSourceCanonical;
+}
+
+/** The item that a redacted record was a part of. */
+function derivedParent(id: string): string {
+  const at = id.lastIndexOf("~d");
+  return at > 0 && /^[1-9][0-9]*$/.test(id.slice(at + 2)) ? id.slice(0, at) : id;
+}
+
+function isBoundary({ type, side, record }: { type: string; side: boolean; record: SourcedRecord["record"] }): boolean {
+  return !side && (type === "reset" || type === "compaction") && findRecordProblem(record) === null;
+}
+
+function keepsRecords({ record }: { readonly record: SourcedRecord["record"] }): boolean {
+  return typeof record["firstKeptEntryId"] === "string";
+}
+
+function editTarget(record: SourcedRecord["record"]): unknown {
+  if (record.type === "context_edit") return record["targetId"];
+  if (throughlineKind(record) !== "edit") return undefined;
+  return (record["data"] as Fields | undefined)?.["targetId"];
+}
+
+/** A turn of the user with results is a turn for each result and one for what the user said. */
+function piecesOf(turn: ReplayTurn): readonly ReplayTurn[] {
+  if (turn.role !== "user" || turn.results.length === 0) return [turn];
+  const results = turn.results.map((result) => ({ ...turn, recordId: null, results: [result], blocks: [] }));
+  return turn.blocks.length === 0 ? results : [...results, { ...turn, results: [] }];
+}
+
+/** The records of a piece, those between the first and the last of a reply included. */
+function idsOf(turn: ReplayTurn, branch: LiveBranch): readonly string[] {
+  if (turn.role === "user" && turn.results.length > 0)
+    return turn.results.flatMap(({ recordId }) => (recordId === null ? [] : [recordId]));
+  if (turn.recordId === null) return [];
+  if (turn.role !== "assistant" || turn.lastRecordId === null) return [turn.recordId];
+  const [first, last] = [branch.placeOf(turn.recordId), branch.placeOf(turn.lastRecordId)];
+  const between = branch.path.slice(first, last + 1).filter(({ record }) => roleOf(record) === "assistant");
+  return between.length === 0 ? [turn.recordId] : between.map(({ id }) => id);
+}
+
+function roleOf(record: SourcedRecord["record"]): unknown {
+  return (record["message"] as Fields | undefined)?.["role"];
+}
+
+/** The units to hand back among what others wrote. */
+class NativeUnits {
+  readonly #byRecord: Map<string, Unit>;
+  readonly #callIds = new Set<unknown>();
+  readonly #given = new Set<Unit>();
+  /** Those that no model sees, in the order of the log. */
+  readonly #silent: Unit[];
+
+  constructor(branch: LiveBranch, turns: readonly ReplayTurn[], holdsResults: boolean) {
+    this.#silent = branch.units.filter(({ first }) => first.side);
+    const spoken = branch.units.filter(({ first }) => !first.side);
+    this.#byRecord = new Map(spoken.flatMap((unit) => unit.records.map(({ id }) => [id, unit] as const)));
+    for (const unit of mixedUnits(branch, turns, this.#byRecord, holdsResults))
+      for (const { id } of unit.records) this.#byRecord.delete(id);
+    for (const { records } of this.#byRecord.values())
+      for (const { record } of records) for (const id of callIdsOf(record)) this.#callIds.add(id);
+  }
+
+  /** The units of a piece; none where a part of it is somebody else's. */
+  unitsOf(ids: readonly string[]): readonly Unit[] {
+    const found = ids.map((id) => this.#byRecord.get(id));
+    return found.includes(undefined) ? [] : [...new Set(found as Unit[])];
+  }
+
+  /** Whether a piece answers a call of one of the units. */
+  answers(turn: ReplayTurn): boolean {
+    return turn.role === "user" && turn.results.some(({ callId }) => this.#callIds.has(callId));
+  }
+
+  /** Those that were not given yet, with the silent ones that stand before them. */
+  take(units: readonly Unit[]): readonly Unit[] {
+    const fresh = units.filter((unit) => !this.#given.has(unit));
+    return fresh.flatMap((unit) => {
+      this.#given.add(unit);
+      const until = this.#silent.findIndex(({ first }) => first.seq > unit.first.seq);
+      return [...this.#silent.splice(0, until < 0 ? this.#silent.length : until), unit];
+    });
+  }
+
+  rest(): readonly Unit[] {
+    return this.#silent;
+  }
+}
+
+/** Units of which somebody else wrote a part: they are rendered. */
+function mixedUnits(
+  branch: LiveBranch,
+  turns: readonly ReplayTurn[],
+  units: ReadonlyMap<string, Unit>,
+  holdsResults: boolean,
+): ReadonlySet<Unit> {
+  const mixed = new Set<Unit>();
+  const callUnits = new Map<string, Unit>();
+  for (const turn of turns) {
+    const found = idsOf(turn, branch).map((id) => units.get(id));
+    if (found.includes(undefined)) for (const unit of found) if (unit !== undefined) mixed.add(unit);
+    const [unit] = found;
+    if (turn.role === "assistant" && unit !== undefined)
+      for (const block of turn.blocks) if (block.type === "toolCall") callUnits.set(block.id, unit);
+    if (!holdsResults || turn.role !== "user") continue;
+    for (const { callId, recordId } of turn.results) {
+      const asking = callUnits.get(callId);
+      if (asking !== undefined && recordId !== null && units.get(recordId) !== asking) mixed.add(asking);
+    }
+  }
+  return mixed;
+}
+
+function callIdsOf(record: SourcedRecord["record"]): readonly unknown[] {
+  const content = (record["message"] as Fields | undefined)?.["content"];
+  if (!Array.isArray(content)) return [];
+  return (content as readonly Fields[]).flatMap(({ type, id }) => (type === "toolCall" ? [id] : []));
+}
+
+function writtenSession({
+  records,
+  headId,
+  sessionId,
+}: LiveSession): ConstructorParameters<typeof WrittenConversation>[0] {
+  return { records, headId, sessionId, cwd: "", label: null, title: null, createdAtMs: 0 };
+}
