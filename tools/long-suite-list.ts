@@ -338,6 +338,21 @@ export const longSuites: readonly LongSuite[] = [
     "tools/adapter-pairs.ts",
     { full: [], quick: [] },
   ),
+  program(
+    "mcp-clients",
+    "the clients of both lines of the MCP SDK, oldest and newest, over both transports, get the same answers",
+    "tools/mcp-clients.ts",
+    { full: [], quick: [] },
+  ),
+  program(
+    "mcp-scale",
+    "a search over 100,000 sessions by an MCP client, its start, and its memory",
+    "benchmarks/mcp.ts",
+    {
+      full: ["--check"],
+      quick: ["--sessions", 500, "--runs", 3],
+    },
+  ),
   tests("tests-foreign-formats", "every hostile value in every field of every format, every cut", {
     project: "packages/foreign-formats",
     full: files(["hostile-values"]),

@@ -44,18 +44,45 @@ const textOf = async (client: Client, name: string, args: Record<string, unknown
   return first?.type === "text" ? first.text : "";
 };
 
-/** What a guide tells people to write, with the program of this checkout in the place of `npx`. */
-function configured(name: string): { readonly command: string; readonly args: readonly string[] } {
+/** The blocks of the guide that tell a client of the server, by the file they are for. */
+function registrations(): ReadonlyMap<string, string> {
   const guide = readFileSync(join(import.meta.dirname, "../../../docs/guides/memory-for-mcp-clients.md"), "utf8");
-  const [, block = ""] = new RegExp(`<!-- ${name} -->\\n+\`\`\`json\\n([\\s\\S]*?)\`\`\``).exec(guide) ?? [];
-  const { command, args } = (JSON.parse(block) as Configuration).mcpServers.throughline;
-  expect([command, ...args.slice(0, 2)]).toEqual(["npx", "-y", "@throughline/cli"]);
-  return { command: process.execPath, args: [sourceCondition, binPath, ...args.slice(2)] };
+  const blocks = guide.matchAll(/<!-- (\S+) -->\n+```\w+\n([\s\S]*?)```/g);
+  return new Map(Array.from(blocks, ([, file = "", block = ""]) => [file, block]));
 }
 
-interface Configuration {
-  readonly mcpServers: { readonly throughline: { readonly command: string; readonly args: readonly string[] } };
+interface Launch {
+  readonly command: string | readonly string[];
+  readonly args?: readonly string[];
 }
+
+/** The command that a client starts by a block: the JSON of most, the TOML of Codex. */
+function launchOf(file: string, block: string): readonly string[] {
+  if (file.endsWith(".toml")) {
+    const [command = "", args = ""] = Array.from(block.matchAll(/ = (.*)/g), ([, value = ""]) => value);
+    return [JSON.parse(command) as string, ...(JSON.parse(args) as string[])];
+  }
+  const document = JSON.parse(block) as Readonly<Record<string, { readonly throughline: Launch }>>;
+  const [servers] = Object.values(document);
+  const { command = "", args = [] } = servers?.throughline ?? {};
+  return [command, args].flat();
+}
+
+/** The same with the program of this checkout in the place of `npx`. */
+function configured(file: string): { readonly command: string; readonly args: string[] } {
+  const launch = launchOf(file, registrations().get(file) ?? "");
+  return { command: process.execPath, args: [sourceCondition, binPath, ...launch.slice(3)] };
+}
+
+it("is registered with each client by the same command", () => {
+  const launches = Array.from(registrations(), ([file, block]) => [file, launchOf(file, block)]);
+  expect(launches).toEqual(
+    [".mcp.json", "config.toml", "opencode.json", ".vscode/mcp.json", "mcpServers"].map((file) => [
+      file,
+      ["npx", "-y", "@throughline/cli", "mcp"],
+    ]),
+  );
+});
 
 describe.each(generations)("an MCP client of protocol %s", (version, options) => {
   it("is registered by the guide's JSON and started from an empty folder [MCP]", async () => {
@@ -63,7 +90,6 @@ describe.each(generations)("an MCP client of protocol %s", (version, options) =>
     mkdirSync(cwd);
     const transport = new StdioClientTransport({
       ...configured(".mcp.json"),
-      args: [...configured(".mcp.json").args],
       cwd,
       env: cleanEnvironment(directory.path),
       stderr: "pipe",

@@ -16,7 +16,7 @@ import type { MemoryScope } from "./memory-scope.ts";
 import { readOnlyStore } from "./read-only-store.ts";
 
 /** What is searched for. */
-export interface ViewSearch {
+interface ViewSearch {
   readonly text: string;
   readonly role?: string;
   readonly tool?: string;
@@ -29,7 +29,7 @@ export interface ViewSearch {
 }
 
 /** A part of the view that the store can list by itself: the sessions of an agent whose keys begin alike. */
-export interface ViewPart {
+interface ViewPart {
   /** Null: of every agent of the namespace. */
   readonly agentId: string | null;
   readonly keyPrefix: string;

@@ -40,7 +40,7 @@ export const noteInput: z.ZodType<NoteArguments> = argumentsOf({
 });
 
 /** The session that holds an agent's notes. */
-export function notesRef({ namespace, agentId }: MemoryScope): SessionRef {
+function notesRef({ namespace, agentId }: MemoryScope): SessionRef {
   return { namespace, agentId, key: `agent:${agentId}:mcp:direct:notes` };
 }
 

@@ -14,7 +14,7 @@ export const generations: readonly (readonly [name: string, options: ClientOptio
   ["2026-07-28", { versionNegotiation: { mode: { pin: "2026-07-28" } } }],
 ];
 
-export const ownScope: MemoryScope = {
+const ownScope: MemoryScope = {
   namespace: "",
   agentId: "main",
   agents: ["main"],
@@ -23,7 +23,7 @@ export const ownScope: MemoryScope = {
 };
 
 /** What a call gave. */
-export interface Answer {
+interface Answer {
   readonly text: string;
   readonly isError: boolean;
   /** Empty without any. */
