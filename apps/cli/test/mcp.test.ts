@@ -170,7 +170,7 @@ describe("over HTTP", () => {
     expect(await ask({ origin: "null" })).toBe(403);
     expect(await ask({ "sec-fetch-site": "cross-site" })).toBe(403);
     expect(await ask({}, {}, url.replace("/mcp", "/other"))).toBe(404);
-    expect(await ask({}, { method: "GET", body: null })).toBe(405);
+    for (const method of ["GET", "DELETE", "PUT", "OPTIONS"]) expect(await ask({}, { method, body: null })).toBe(405);
     expect(await ask({}, { body: "{broken" })).toBe(400);
     expect(
       await ask(

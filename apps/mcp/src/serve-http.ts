@@ -53,7 +53,7 @@ export async function serveMemoryOverHttp(options: HttpOptions): Promise<MemoryH
   const server = createServer(
     { requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs },
     (request, response) => {
-      answer(request, response, { handler, scopes, admit: options.admit }).catch((error: unknown) => {
+      answer(request, response, { handler, scopes, admit: options.admit, onError }).catch((error: unknown) => {
         onError(error);
         response.destroy();
       });
@@ -86,6 +86,7 @@ interface Answering {
   readonly handler: McpHttpHandler;
   readonly scopes: WeakMap<AuthInfo, MemoryScope>;
   readonly admit: HttpOptions["admit"];
+  readonly onError: HttpOptions["onError"];
 }
 
 const statuses: Readonly<Record<string, number>> = {
@@ -99,19 +100,26 @@ const statuses: Readonly<Record<string, number>> = {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { handler, scopes, admit }: Answering,
+  { handler, scopes, admit, onError }: Answering,
 ): Promise<void> {
   let scope: MemoryScope;
   try {
     scope = await admit(request);
   } catch (error) {
-    const status = ThroughlineError.isInstance(error) ? statuses[error.code] : undefined;
-    if (status === undefined) throw error;
-    refuse(request, response, status, (error as ThroughlineError).message);
+    if (!ThroughlineError.isInstance(error)) throw error;
+    const status = statuses[error.code];
+    // Of any other failure the sender learns nothing: it has shown no token.
+    if (status === undefined) onError(error);
+    refuse(request, response, status ?? 503, status === undefined ? "The store could not answer." : error.message);
     return;
   }
   if ((request.url ?? "").split("?")[0] !== path) {
     refuse(request, response, 404, `The server answers at ${path}.`);
+    return;
+  }
+  // Without sessions of the protocol there is nothing to get and nothing to delete.
+  if (request.method !== "POST") {
+    refuse(request, response, 405, "The server takes POST.");
     return;
   }
   const gone = new AbortController();
@@ -123,15 +131,15 @@ async function answer(
 }
 
 function webRequest(request: IncomingMessage, signal: AbortSignal): Request {
-  const { method = "GET", rawHeaders } = request;
+  const { rawHeaders } = request;
   const headers = new Headers();
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
-  const hasBody = method !== "GET" && method !== "HEAD";
   return new Request(`http://127.0.0.1${path}`, {
-    method,
+    method: "POST",
     headers,
     signal,
-    ...(hasBody ? { body: Readable.toWeb(request) as ReadableStream<Uint8Array>, duplex: "half" } : {}),
+    body: Readable.toWeb(request) as ReadableStream<Uint8Array>,
+    duplex: "half",
   });
 }
 
@@ -164,6 +172,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, status: numb
     "cache-control": "no-store",
     connection: "close",
     ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    ...(status === 405 ? { allow: "POST" } : {}),
   });
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
 }

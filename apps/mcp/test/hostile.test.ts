@@ -1,5 +1,6 @@
 import type { SearchHit, SessionStore } from "@throughline/core";
 import { ThroughlineError } from "@throughline/core";
+import { serveMemoryOverHttp } from "@throughline/mcp";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
 import { fill, generations, refOf, said, serve } from "./memory-clients.ts";
@@ -180,6 +181,48 @@ describe("a store that fails", () => {
     const { structured, isError, text } = await call("search_sessions", { query: "gondola" });
     expect([isError, text, errors]).toEqual([false, expect.anything(), []]);
     expect(structured).toMatchObject({ isComplete: false, hits: [{ seq: 1 }] });
+  });
+
+  it("ends the call of a client that went away, and refuses requests while it cannot look for tokens", async () => {
+    const gate = Promise.withResolvers<AbortSignal>();
+    const store = createMemoryStore();
+    const waiting = {
+      capabilities: store.capabilities,
+      list: async ({ signal }: { signal: AbortSignal }) => {
+        gate.resolve(signal);
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+      },
+    } as unknown as SessionStore;
+    const { url } = await serve(waiting);
+    const left = new AbortController();
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "list_sessions" } });
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const asking = fetch(url, { method: "POST", body, headers, signal: left.signal }).then((response) =>
+      response.text(),
+    );
+    const signal = await gate.promise;
+    left.abort();
+    await expect(asking).rejects.toThrow();
+    await expect.poll(() => signal.aborted).toBe(true);
+
+    const failure = new ThroughlineError("STORE_LOCKED", "/home/ada/secret.db is locked");
+    const errors: unknown[] = [];
+    const locked = await serveMemoryOverHttp({
+      version: "1",
+      openStore: async () => store,
+      resultTokens: 5000,
+      callTimeoutMs: 1000,
+      host: "127.0.0.1",
+      port: 0,
+      onError: (error: unknown) => errors.push(error),
+      admit: async () => {
+        throw failure;
+      },
+    });
+    const response = await fetch(locked.url, { method: "POST", body, headers });
+    expect([response.status, await response.text()]).toEqual([503, expect.not.stringContaining("ada")]);
+    expect(errors).toEqual([failure]);
+    await locked.close();
   });
 
   it("lets four calls work at once and a hundred wait", async () => {
