@@ -123,8 +123,9 @@ class RecordedCalls {
         const facts = factsOf(model, parts.finish ?? {}, parts.response);
         return this.#keep(parts.content(), stopReason === null ? facts : { ...facts, stopReason });
       };
+      const signal = params["abortSignal"] instanceof AbortSignal ? params["abortSignal"] : undefined;
       const end = (state: "done" | "failed" | "aborted"): Promise<void> => this.#end(turn, state);
-      return { ...result, stream: recordedStream(result.stream, parts, { keep, end }) };
+      return { ...result, stream: recordedStream(result.stream, parts, { keep, end, signal }) };
     } catch (error) {
       await this.#end(turn, "failed").catch(() => {});
       throw error;
@@ -145,7 +146,7 @@ class RecordedCalls {
         if (mode === "record") return { turn, sent: params };
         const version = model.specificationVersion === "v3" ? 3 : 4;
         const items = aiSdkPrompt(version).items(view, {
-          repaired: false,
+          repaired: true,
           ...(onLoss === undefined ? {} : { onLoss }),
         });
         const behind = prompt.findIndex(({ role }) => role !== "system");
@@ -199,6 +200,8 @@ interface StreamEnd {
   /** Stores what came. */
   readonly keep: (stopReason: string | null) => Promise<void>;
   readonly end: (state: "done" | "failed" | "aborted") => Promise<void>;
+  /** Of the program: a model may go on after it. */
+  readonly signal: AbortSignal | undefined;
 }
 
 /**
@@ -208,7 +211,7 @@ interface StreamEnd {
 function recordedStream(
   stream: ReadableStream<Fields>,
   parts: ReplyParts,
-  { keep, end }: StreamEnd,
+  { keep, end, signal }: StreamEnd,
 ): ReadableStream<Fields> {
   const reader = stream.getReader();
   const held: Fields[] = [];
@@ -218,18 +221,27 @@ function recordedStream(
     isOver = true;
     await keep(stopReason).finally(() => end(stopReason === "aborted" ? "aborted" : "failed"));
   };
+  const onAbort = (): void => {
+    // What cannot be stored now is an error of the next call: its lease is still held.
+    void breakOff("aborted")
+      .catch(() => {})
+      .then(() => reader.cancel(signal?.reason))
+      .catch(() => {});
+  };
+  signal?.addEventListener("abort", onAbort, { once: true });
   return new ReadableStream<Fields>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read();
         if (done) {
-          if (parts.finish === null) await breakOff("aborted");
-          for (const part of held.splice(0)) controller.enqueue(part);
+          if (parts.finish === null) await breakOff(parts.hasFailed ? "error" : "aborted");
           return controller.close();
         }
         parts.take(value);
         if (value["type"] === "finish") {
+          if (isOver) return controller.close();
           isOver = true;
+          signal?.removeEventListener("abort", onAbort);
           await keep(null).finally(() => end("done"));
           for (const part of held.splice(0)) controller.enqueue(part);
         }

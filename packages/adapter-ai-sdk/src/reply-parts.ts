@@ -6,6 +6,8 @@ export class ReplyParts {
   readonly #open = new Map<unknown, { type: string; text: string; metadata: unknown }>();
   finish: Fields | null = null;
   response: Fields = {};
+  /** Whether the stream has reported an error. */
+  hasFailed = false;
 
   take(part: Fields): void {
     const { type, id, delta, providerMetadata } = part;
@@ -34,6 +36,9 @@ export class ReplyParts {
         return;
       case "response-metadata":
         this.response = { ...this.response, ...part };
+        return;
+      case "error":
+        this.hasFailed = true;
         return;
       case "finish":
         this.finish = part;

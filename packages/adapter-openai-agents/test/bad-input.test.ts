@@ -44,12 +44,12 @@ describe("bad input", () => {
   );
 
   it("refuses an item that holds itself, one that is too deep and one that is too large", async () => {
-    const session = newSession();
+    const session = newSession({ store: createMemoryStore({ limits: { recordBytes: 2000 } }) });
     const circle: Record<string, unknown> = { type: "message", role: "user" };
     circle["content"] = [circle];
     let deep: unknown = "x";
     for (let level = 0; level < 300; level++) deep = [deep];
-    const large = "x".repeat(17 * 1024 * 1024);
+    const large = "x".repeat(3000);
     await expect(session.addItems([asItem(circle)])).rejects.toThrow(UserError);
     for (const [content, code] of [
       [[{ type: "input_text", text: deep }], "RECORD_INVALID"],

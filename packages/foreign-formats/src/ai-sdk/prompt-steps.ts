@@ -1,6 +1,6 @@
 import type { AppendDraft, RecordDraft, SourcedRecord } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
-import { buildContext, type NeutralMessage } from "@throughline/history";
+import { buildContext, type NeutralMessage, walkBranch } from "@throughline/history";
 import { aiSdkPrompt } from "../live/live-formats.ts";
 import type { LiveChange, LivePlace, LiveSession } from "../live/live-format.ts";
 import { PromptMessages } from "./prompt-messages.ts";
@@ -36,13 +36,32 @@ export function promptDrafts(session: LiveSession, prompt: readonly unknown[], p
     const isBranch = shared > 0 && shared < known.length;
     const from = messageBehind(told, shared);
     const headId = isBranch ? String(known[shared - 1]?.at) : session.headId;
-    const added = additions(messages.slice(from), { ...place, headId });
-    return { ...added, kind: isBranch ? "branches" : "starts" };
+    const edits = isBranch ? keptEdits(session, known.slice(0, shared), { ...place, headId }) : [];
+    const added = additions(messages.slice(from), { ...place, headId: edits.at(-1)?.id ?? headId });
+    return { drafts: [...edits, ...added.drafts], headId: added.headId, kind: isBranch ? "branches" : "starts" };
   }
   const edits = textEdits(known, told, { end, run }, place);
   const headId = edits.at(-1)?.id ?? place.headId;
   const added = additions(messages.slice(messageBehind(told, end + 1)), { ...place, headId });
   return { drafts: [...edits, ...added.drafts], headId: added.headId, kind: "continues" };
+}
+
+/** An edit made on the branch that is left, of a record that both have, is made on the new one too. */
+function keptEdits(
+  { records, headId }: LiveSession,
+  shared: readonly Atom[],
+  place: LivePlace,
+): readonly (RecordDraft & { readonly id: string })[] {
+  const ids = new Set<unknown>(shared.map(({ at }) => at));
+  const edits = walkBranch(records, headId).path.filter(
+    ({ type, record }) => type === "context_edit" && ids.has(record["targetId"]),
+  );
+  let parentId = place.headId;
+  return edits.map(({ record: { targetId, replacement } }) => {
+    const frame = { id: place.nextId(), parentId, timestamp: place.timestamp };
+    parentId = frame.id;
+    return { type: "context_edit", ...frame, targetId, replacement };
+  });
 }
 
 function additions(messages: readonly unknown[], place: LivePlace): LiveChange {

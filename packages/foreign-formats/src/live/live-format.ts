@@ -72,7 +72,7 @@ export interface LiveChange {
 
 /** Options of `LiveFormat.items`. */
 export interface LiveItemsOptions extends Partial<WriteOptions> {
-  /** True: everything is rendered, every call is answered. @default false */
+  /** True: as a model is to be sent it. Every call is answered, and replies that failed are left out. @default false */
   readonly repaired?: boolean;
 }
 

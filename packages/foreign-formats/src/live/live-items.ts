@@ -34,7 +34,7 @@ export function liveItems(
   const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses);
   const writer = mapping.createWriter(session, conversation, losses);
   const turns = [...conversation.context()].flatMap(piecesOf);
-  const native = repaired ? null : new NativeUnits(branch, turns, mapping.holdsResults);
+  const native = new NativeUnits(branch, turns, { holdsResults: mapping.holdsResults, repaired });
   const items: LiveItem[] = [];
   /** Of the item that the writer holds open. */
   let openIds: readonly string[] = [];
@@ -45,21 +45,21 @@ export function liveItems(
   };
   for (const turn of turns) {
     const ids = idsOf(turn, branch);
-    const units = native?.unitsOf(ids) ?? [];
+    const units = native.unitsOf(ids);
     if (units.length === 0) {
       // A result that was made up for a call of the program's own is the program's to make up.
-      if (ids.length === 0 && native?.answers(turn) === true) continue;
+      if (!repaired && ids.length === 0 && native.answers(turn)) continue;
       const values = writer.turn(turn);
       if (values.length === 0) openIds = [...openIds, ...ids];
       else add(values, ids);
       continue;
     }
-    const given = native?.take(units) ?? [];
+    const given = native.take(units);
     if (given.length > 0) add(writer.close(), []);
     items.push(...given.map(nativeItem));
   }
   add(writer.close(), []);
-  return [...items, ...(native?.rest() ?? []).map(nativeItem)];
+  return [...items, ...native.rest().map(nativeItem)];
 }
 
 function nativeItem({ first, records, replacedBy }: Unit): LiveItem {
@@ -217,11 +217,11 @@ class NativeUnits {
   /** Those that no model sees, in the order of the log. */
   readonly #silent: Unit[];
 
-  constructor(branch: LiveBranch, turns: readonly ReplayTurn[], holdsResults: boolean) {
+  constructor(branch: LiveBranch, turns: readonly ReplayTurn[], rules: UnitRules) {
     this.#silent = branch.units.filter(({ first }) => first.side);
     const spoken = branch.units.filter(({ first }) => !first.side);
     this.#byRecord = new Map(spoken.flatMap((unit) => unit.records.map(({ id }) => [id, unit] as const)));
-    for (const unit of mixedUnits(branch, turns, this.#byRecord, holdsResults))
+    for (const unit of mixedUnits(branch, turns, this.#byRecord, rules))
       for (const { id } of unit.records) this.#byRecord.delete(id);
     for (const { records } of this.#byRecord.values())
       for (const { record } of records) for (const id of callIdsOf(record)) this.#callIds.add(id);
@@ -253,17 +253,25 @@ class NativeUnits {
   }
 }
 
+interface UnitRules {
+  readonly holdsResults: boolean;
+  readonly repaired: boolean;
+}
+
 /** Units of which somebody else wrote a part: they are rendered. */
 function mixedUnits(
   branch: LiveBranch,
   turns: readonly ReplayTurn[],
   units: ReadonlyMap<string, Unit>,
-  holdsResults: boolean,
+  { holdsResults, repaired }: UnitRules,
 ): ReadonlySet<Unit> {
   const mixed = new Set<Unit>();
+  const shown = new Set<string>();
   const callUnits = new Map<string, Unit>();
   for (const turn of turns) {
-    const found = idsOf(turn, branch).map((id) => units.get(id));
+    const ids = idsOf(turn, branch);
+    for (const id of ids) shown.add(id);
+    const found = ids.map((id) => units.get(id));
     if (found.includes(undefined)) for (const unit of found) if (unit !== undefined) mixed.add(unit);
     const [unit] = found;
     if (turn.role === "assistant" && unit !== undefined)
@@ -271,9 +279,12 @@ function mixedUnits(
     if (!holdsResults || turn.role !== "user") continue;
     for (const { callId, recordId } of turn.results) {
       const asking = callUnits.get(callId);
-      if (asking !== undefined && recordId !== null && units.get(recordId) !== asking) mixed.add(asking);
+      if (asking !== undefined && (recordId === null ? repaired : units.get(recordId) !== asking)) mixed.add(asking);
     }
   }
+  // A model is not sent what a reply that failed has said.
+  for (const unit of repaired ? units.values() : [])
+    if (unit.records.some(({ id, side }) => !side && !shown.has(id))) mixed.add(unit);
   return mixed;
 }
 
