@@ -2,8 +2,7 @@ import { errorCodes, ThroughlineError } from "@throughline/core";
 import type { Clock, ErrorCode, RandomSource, SessionRef, WriteOutcome } from "@throughline/core";
 import { HttpProblem, sessionPath, type HttpClient, type HttpRequest } from "@throughline/http-client";
 
-interface Operation<Answer> {
-  readonly isWrite: boolean;
+interface WriteOperation<Answer> {
   readonly signal?: AbortSignal | undefined;
   /** Asked when a repeat is refused and an earlier attempt may have been applied: what that one wrote, or null. */
   readonly findApplied?: () => Promise<Answer | null>;
@@ -27,15 +26,20 @@ interface Answered<Answer> {
 /** The requests of one handle. */
 export interface Connection {
   readonly client: HttpClient;
-  /** Sends a request until it is answered. @throws {ThroughlineError} the server's, STORE_UNREACHABLE, ABORTED */
-  ask<Answer>(request: HttpRequest, operation: Operation<Answer>): Promise<Answered<Answer>>;
+  /** Sends a request that changes nothing until it is answered. @throws {ThroughlineError} the server's, STORE_UNREACHABLE, ABORTED */
+  read<Answer>(request: HttpRequest, signal?: AbortSignal): Promise<Answer>;
+  /** The same for one that writes, with its outcome in every error. */
+  write<Answer>(request: HttpRequest, operation?: WriteOperation<Answer>): Promise<Answered<Answer>>;
 }
 
 const firstWaitMs = 50;
 
 export function createConnection({ client, clock, random, timeoutMs, retries }: ConnectionOptions): Connection {
-  const ask = async <Answer>(request: HttpRequest, operation: Operation<Answer>): Promise<Answered<Answer>> => {
-    const { isWrite, signal, findApplied } = operation;
+  const ask = async <Answer>(
+    request: HttpRequest,
+    isWrite: boolean,
+    { signal, findApplied }: WriteOperation<Answer>,
+  ): Promise<Answered<Answer>> => {
     const [ended, overdue] = [new AbortController(), new AbortController()];
     void clock.sleep(timeoutMs, ended.signal).then(
       () => overdue.abort(),
@@ -67,7 +71,12 @@ export function createConnection({ client, clock, random, timeoutMs, retries }: 
       ended.abort();
     }
   };
-  return { client, ask };
+  return {
+    client,
+    read: async <Answer>(request: HttpRequest, signal?: AbortSignal) =>
+      (await ask<Answer>(request, false, { signal })).body,
+    write: (request, operation = {}) => ask(request, true, operation),
+  };
 }
 
 async function slept(clock: Clock, waitMs: number, signal: AbortSignal): Promise<boolean> {

@@ -1,19 +1,9 @@
 import type * as core from "@throughline/core";
-import {
-  assertFence,
-  assertRef,
-  assertStoreOptions,
-  forkBound,
-  preparePartial,
-  readSearchQuery,
-  refused,
-  sessionNotFound,
-} from "@throughline/core/store";
+import { assertFence, assertRef, assertStoreOptions, preparePartial } from "@throughline/core/store";
+import { forkBound, readSearchQuery, refused } from "@throughline/core/store";
 import { sessionRequest, type Connection } from "./connection.ts";
-import { isAddressable } from "./addressable.ts";
-import { boundMs, stateOf, type WireSession } from "./wire.ts";
-
-type WireHit = Omit<core.SearchHit, "ref"> & Pick<WireSession, "agentId" | "key" | "archiveId">;
+import { assertMayExist, boundMs, isAddressable, refOf, stateOf } from "./wire.ts";
+import type { WireRef, WireSession } from "./wire.ts";
 
 export function createSearchFacet(connection: Connection, begin: (signal?: AbortSignal) => void): core.SearchFacet {
   return {
@@ -25,20 +15,15 @@ export function createSearchFacet(connection: Connection, begin: (signal?: Abort
       const times = { sinceMs: boundMs(sinceMs), untilMs: boundMs(untilMs) };
       const asked = { ...filters, ...times, q: text, agent: agentId, session: key };
       const request = { method: "POST", path: "/search", namespace, body: asked } as const;
-      const { body } = await connection.ask<{ readonly items: readonly WireHit[] }>(request, {
-        isWrite: false,
-        signal,
-      });
-      for (const { agentId: agent, key: at, archiveId, ...item } of body.items) {
-        const { sessionId: id, seq, id: recordId, role, tsMs, score, snippet, highlights } = item;
-        const ref = { namespace, agentId: agent, key: at, ...(archiveId === null ? {} : { archiveId }) };
-        yield { ref, sessionId: id, seq, id: recordId, role, tsMs, score, snippet, highlights };
+      type WireHits = { readonly items: readonly (Omit<core.SearchHit, "ref"> & WireRef)[] };
+      for (const hit of (await connection.read<WireHits>(request, signal)).items) {
+        const { sessionId, seq, id, role, tsMs, score, snippet, highlights } = hit;
+        yield { ref: refOf(namespace, hit), sessionId, seq, id, role, tsMs, score, snippet, highlights };
       }
     },
     async lag() {
       begin();
-      const { body } = await connection.ask<{ readonly records: number }>({ path: "/search/lag" }, { isWrite: false });
-      return body.records;
+      return (await connection.read<{ readonly records: number }>({ path: "/search/lag" })).records;
     },
   };
 }
@@ -53,11 +38,11 @@ export function createForkFacet(
     fork: (ref, target, options) =>
       write(async () => {
         const atSeq = forkBound(ref, target, options);
-        if (!isAddressable(ref)) throw sessionNotFound(ref);
+        assertMayExist(ref);
         const { sessionId } = options;
         const body = { key: target.key, sessionId, ...(atSeq === Infinity ? {} : { atSeq }) };
         const request = sessionRequest(ref, "/fork", { method: "POST", body, query: { entry: true } });
-        const answer = await connection.ask<WireSession>(request, { isWrite: true });
+        const answer = await connection.write<WireSession>(request);
         // 200: a fork of this origin with this id was there already. It is ours only when an answer was lost.
         if (answer.status === 200 && !answer.isRepeat)
           throw refused("SESSION_EXISTS", `The session id "${sessionId}" is in use.`, { id: sessionId });
@@ -66,16 +51,11 @@ export function createForkFacet(
       }),
     async sharers(ref, seqs) {
       begin();
-      assertRef(ref);
-      if (!isAddressable(ref)) throw sessionNotFound(ref);
+      assertMayExist(ref);
       const request = sessionRequest(ref, "/sharers", { method: "POST", body: { seqs } });
-      const { body } = await connection.ask<{
-        readonly items: readonly (Omit<core.SharedRecords, "ref"> &
-          Pick<WireSession, "agentId" | "key" | "archiveId">)[];
-      }>(request, { isWrite: false });
-      return body.items.map(({ agentId, key, archiveId, sessionId, seqs: shared }) => {
-        const at = { namespace: ref.namespace, agentId, key, ...(archiveId === null ? {} : { archiveId }) };
-        return { ref: at, sessionId, seqs: shared };
+      type WireSharers = { readonly items: readonly (Omit<core.SharedRecords, "ref"> & WireRef)[] };
+      return (await connection.read<WireSharers>(request)).items.map((sharer) => {
+        return { ref: refOf(ref.namespace, sharer), sessionId: sharer.sessionId, seqs: sharer.seqs };
       });
     },
   };
@@ -90,28 +70,21 @@ export function createPartialsFacet(
     write: (ref, given) =>
       write(async () => {
         const { partial } = preparePartial(given, limits);
-        assertRef(ref);
-        if (!isAddressable(ref)) throw sessionNotFound(ref);
-        await connection.ask(sessionRequest(ref, "/partial", { method: "PUT", body: partial }), { isWrite: true });
+        assertMayExist(ref);
+        await connection.write(sessionRequest(ref, "/partial", { method: "PUT", body: partial }));
       }),
     read: (ref) =>
       write(async () => {
-        assertRef(ref);
-        if (!isAddressable(ref)) throw sessionNotFound(ref);
-        const request = sessionRequest(ref, "/partial");
-        const { body } = await connection.ask<{ readonly partial: core.PartialReply | null }>(request, {
-          isWrite: false,
-        });
-        return body.partial;
+        assertMayExist(ref);
+        type WirePartial = { readonly partial: core.PartialReply | null };
+        return (await connection.read<WirePartial>(sessionRequest(ref, "/partial"))).partial;
       }),
     remove: (ref, fence) =>
       write(async () => {
         assertFence(fence);
         assertRef(ref);
         if (!isAddressable(ref)) return;
-        await connection.ask(sessionRequest(ref, "/partial", { method: "DELETE", query: { fence } }), {
-          isWrite: true,
-        });
+        await connection.write(sessionRequest(ref, "/partial", { method: "DELETE", query: { fence } }));
       }),
   };
 }

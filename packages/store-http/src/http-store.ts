@@ -24,11 +24,10 @@ import {
   beginningMs,
   linkRecords,
 } from "@throughline/core/internal";
-import { isAddressable } from "./addressable.ts";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { createForkFacet, createPartialsFacet, createSearchFacet } from "./facets.ts";
 import { watchSession } from "./watch-session.ts";
-import { appendBody, appendResultOf, boundMs, recordOf, stateOf } from "./wire.ts";
+import { appendBody, appendResultOf, assertMayExist, boundMs, isAddressable, recordOf, stateOf } from "./wire.ts";
 import type { WireAppend, WireRecord, WireSession } from "./wire.ts";
 
 export interface HttpStoreParts {
@@ -46,6 +45,19 @@ interface WirePage {
   readonly items: readonly WireRecord[];
   readonly lastSeq: number;
   readonly sessionId: string;
+}
+
+interface WireWindow {
+  readonly session: WireSession;
+  readonly items: readonly WireRecord[];
+  /** Where the rest begins of a window that does not fit into an answer. */
+  readonly nextAfter: number | null;
+}
+
+interface WireList {
+  readonly items: readonly WireSession[];
+  readonly nextCursor: string | null;
+  readonly findings: readonly core.Finding[];
 }
 
 interface WireSave extends WireSession {
@@ -94,15 +106,14 @@ export class HttpStore implements core.SessionStore {
       const { prepared, options: own } = prepareAppend(drafts, unkeyed, { capabilities, ids, clock });
       assertBatchSize(linkRecords(prepared, null), capabilities.limits);
       if (idempotencyKey !== undefined) assertIdempotencyKey(idempotencyKey);
-      assertRef(ref);
-      if (!isAddressable(ref)) throw sessionNotFound(ref);
+      assertMayExist(ref);
       // A key of ours makes every append one that can be repeated.
       const key =
         idempotencyKey === undefined ? { idempotencyKey: ids.next() } : { idempotencyKey, isNewKey: isNewKey === true };
       const text = appendBody(drafts, { ...own, ...key }, bodyBytes);
       const request = sessionRequest(ref, "/records", { method: "POST", text });
       const { signal } = options;
-      const { body } = await this.#connection.ask<WireAppend>(request, { isWrite: true, signal });
+      const { body } = await this.#connection.write<WireAppend>(request, { signal });
       const result = appendResultOf(body);
       const { records, replayed } = result;
       if (records[0] !== undefined && !replayed)
@@ -128,30 +139,27 @@ export class HttpStore implements core.SessionStore {
     const { signal, payload = "record" as Payload } = options;
     let session = ofSession;
     return readPages(options, async ({ afterSeq, beforeSeq, order, left }) => {
-      this.#assertFound(ref, signal);
+      this.#life.begin(signal);
+      assertMayExist(ref);
       const limit = Math.min(Math.max(left, 0), this.capabilities.limits.pageRecords);
       const before = beforeSeq === Infinity ? undefined : beforeSeq;
       const query = { after: afterSeq, before, order, limit, payload, session };
-      const { body } = await this.#ask<WirePage>(sessionRequest(ref, "/records", { query }), signal);
-      session = body.sessionId;
-      return { records: body.items.map((item) => recordOf(item, payload)), lastSeq: body.lastSeq };
+      const page = await this.#connection.read<WirePage>(sessionRequest(ref, "/records", { query }), signal);
+      session = page.sessionId;
+      return { records: page.items.map((item) => recordOf(item, payload)), lastSeq: page.lastSeq };
     });
   }
 
   async readWindow(ref: core.SessionRef, options: { readonly signal?: AbortSignal } = {}): Promise<core.RecordWindow> {
     assertStoreOptions("readWindow", options);
     const { signal } = options;
-    this.#assertFound(ref, signal);
-    const { body } = await this.#ask<{
-      readonly session: WireSession;
-      readonly items: readonly WireRecord[];
-      /** Where the rest begins of a window that does not fit into an answer. */
-      readonly nextAfter: number | null;
-    }>(sessionRequest(ref, "/window"), signal);
-    const state = stateOf(body.session);
-    const records = body.items.map((item) => recordOf(item, "record"));
-    if (body.nextAfter === null) return { state, records };
-    const rest = { ...options, afterSeq: body.nextAfter, beforeSeq: state.head.lastSeq + 1 };
+    this.#life.begin(signal);
+    assertMayExist(ref);
+    const window = await this.#connection.read<WireWindow>(sessionRequest(ref, "/window"), signal);
+    const state = stateOf(window.session);
+    const records = window.items.map((item) => recordOf(item, "record"));
+    if (window.nextAfter === null) return { state, records };
+    const rest = { ...options, afterSeq: window.nextAfter, beforeSeq: state.head.lastSeq + 1 };
     for await (const page of this.#readOf<"record">(ref, rest, state.sessionId)) records.push(...page.records);
     return { state, records };
   }
@@ -177,8 +185,7 @@ export class HttpStore implements core.SessionStore {
       const headers = ifRevision === null ? { "if-none-match": "*" } : { "if-match": `"${ifRevision}"` };
       const query = { durability, createdAtMs };
       const request = sessionRequest(ref, "/entry", { method: "PUT", headers, query, body: entry });
-      const { body } = await this.#connection.ask<WireSave>(request, {
-        isWrite: true,
+      const { body } = await this.#connection.write<WireSave>(request, {
         // The revision is the next one and the entry is ours: it was written, and its answer lost.
         findApplied: async () => {
           const state = await this.#loadWire(ref, undefined);
@@ -206,17 +213,14 @@ export class HttpStore implements core.SessionStore {
     planList(checked);
     const times = { sinceMs: boundMs(sinceMs), untilMs: boundMs(untilMs) };
     const asked = { ...filters, ...times, agent: agentId, prefix: keyPrefix, entry: true };
-    const { body } = await this.#ask<{
-      readonly items: readonly WireSession[];
-      readonly nextCursor: string | null;
-      readonly findings: readonly core.Finding[];
-    }>({ path: "/sessions", namespace, query: asked }, signal);
-    for (const finding of body.findings) {
+    const request = { path: "/sessions", namespace, query: asked };
+    const { items, nextCursor, findings } = await this.#connection.read<WireList>(request, signal);
+    for (const finding of findings) {
       const identity = JSON.stringify(finding);
       if (!this.#told.has(identity)) this.#life.announce({ name: "finding", ref: null, finding });
       this.#told.add(identity);
     }
-    return { sessions: body.items.map(stateOf), nextCursor: body.nextCursor };
+    return { sessions: items.map(stateOf), nextCursor };
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
@@ -231,7 +235,7 @@ export class HttpStore implements core.SessionStore {
       const key = action.kind === "rename" ? { key: action.key } : {};
       const body = { ...key, sessionId };
       const request = sessionRequest(ref, `/${action.kind}`, { method: "POST", body, query: { entry: true } });
-      return stateOf((await this.#connection.ask<WireSession>(request, { isWrite: true })).body);
+      return stateOf((await this.#connection.write<WireSession>(request)).body);
     });
   }
 
@@ -243,20 +247,19 @@ export class HttpStore implements core.SessionStore {
       const { sessionId } = await this.#existing(ref);
       if (!purge) return void (await this.#archive(ref, sessionId));
       const request = sessionRequest(ref, "", { method: "DELETE", query: { purge, session: sessionId, force: true } });
-      await this.#connection.ask(request, { isWrite: true });
+      await this.#connection.write(request);
       this.#life.announce({ name: "session-removed", ref, sessionId });
     });
   }
 
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     return this.#write(async () => {
-      assertRef(ref);
       assertRedaction(ids, options);
-      if (!isAddressable(ref)) throw sessionNotFound(ref);
+      assertMayExist(ref);
       const { reason, entryFields } = options;
       const body = { ids, reason, ...(entryFields === undefined ? {} : { entryFields }) };
       const request = sessionRequest(ref, "/redact", { method: "POST", body });
-      const { seqs } = (await this.#connection.ask<core.RedactResult>(request, { isWrite: true })).body;
+      const { seqs } = (await this.#connection.write<core.RedactResult>(request)).body;
       this.#life.announce({ name: "records-redacted", ref, seqs });
       return { seqs };
     });
@@ -279,23 +282,10 @@ export class HttpStore implements core.SessionStore {
     return this.#life.track(work);
   }
 
-  #assertFound(ref: core.SessionRef, signal: AbortSignal | undefined): void {
-    this.#life.begin(signal);
-    assertRef(ref);
-    if (!isAddressable(ref)) throw sessionNotFound(ref);
-  }
-
-  async #ask<Answer>(
-    request: Parameters<Connection["ask"]>[0],
-    signal: AbortSignal | undefined,
-  ): Promise<{ body: Answer }> {
-    return this.#connection.ask<Answer>(request, { isWrite: false, signal });
-  }
-
   async #loadWire(ref: core.SessionRef, signal: AbortSignal | undefined): Promise<WireSession | null> {
     if (!isAddressable(ref)) return null;
     try {
-      return (await this.#ask<WireSession>(sessionRequest(ref, "", { query: { entry: true } }), signal)).body;
+      return await this.#connection.read<WireSession>(sessionRequest(ref, "", { query: { entry: true } }), signal);
     } catch (error) {
       if (hasErrorCode(error, "SESSION_NOT_FOUND")) return null;
       throw error;
@@ -315,11 +305,9 @@ export class HttpStore implements core.SessionStore {
   }
 
   async #archive(ref: core.SessionRef, sessionId: string): Promise<core.SessionState> {
-    const request = sessionRequest(ref, "", {
-      method: "DELETE",
-      query: { session: sessionId, entry: true, force: true },
-    });
-    const state = stateOf((await this.#connection.ask<WireSession>(request, { isWrite: true })).body);
+    const query = { session: sessionId, entry: true, force: true };
+    const request = sessionRequest(ref, "", { method: "DELETE", query });
+    const state = stateOf((await this.#connection.write<WireSession>(request)).body);
     if (ref.archiveId === undefined) this.#life.announce({ name: "session-archived", ref: state.ref, sessionId });
     return state;
   }

@@ -32,6 +32,11 @@ export interface HttpStoreOptions {
   readonly ids?: core.RecordIds;
 }
 
+interface WireStore {
+  readonly capabilities: core.StoreCapabilities;
+  readonly limits: { readonly bodyBytes: number };
+}
+
 const { callback, integer, number, required, secret, text } = optionKinds;
 
 const url: OptionKind = {
@@ -66,11 +71,8 @@ export async function openHttpStore(options: HttpStoreOptions): Promise<core.Ses
   const { timeoutMs = 30_000, retries = 3, onEvent, clock, random, ids } = withSystemPorts(options);
   const client = createHttpClient(options);
   const connection = createConnection({ client, clock, random, timeoutMs, retries });
-  const { body } = await connection.ask<{
-    readonly capabilities: core.StoreCapabilities;
-    readonly limits: { readonly bodyBytes: number };
-  }>({ path: "/store" }, { isWrite: false });
-  const { durabilities, limits, idempotency, ...declared } = body.capabilities;
+  const served = await connection.read<WireStore>({ path: "/store" });
+  const { durabilities, limits, idempotency, ...declared } = served.capabilities;
   const capabilities: core.StoreCapabilities = Object.freeze({
     ...declared,
     maintenance: false,
@@ -78,5 +80,5 @@ export async function openHttpStore(options: HttpStoreOptions): Promise<core.Ses
     limits: Object.freeze(limits),
     idempotency: Object.freeze(idempotency),
   });
-  return new HttpStore({ connection, capabilities, bodyBytes: body.limits.bodyBytes, clock, random, ids, onEvent });
+  return new HttpStore({ connection, capabilities, bodyBytes: served.limits.bodyBytes, clock, random, ids, onEvent });
 }

@@ -1,19 +1,37 @@
 import type * as core from "@throughline/core";
-import { refused } from "@throughline/core/store";
+import { assertRef, refused, sessionNotFound } from "@throughline/core/store";
 
-/** A session as the server states it with `entry=true`. */
-export interface WireSession extends Omit<core.SessionState, "ref" | "archived"> {
-  readonly namespace: string;
+/** False where no store keeps a session: such an address cannot be written in a URL. */
+export function isAddressable({ namespace, agentId, key, archiveId = "" }: core.SessionRef): boolean {
+  const parts = [namespace, agentId, key, archiveId];
+  return parts.every((part) => part.isWellFormed() && !part.includes("\0")) && Buffer.byteLength(key) <= 2000;
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID for a value of another form, SESSION_NOT_FOUND where no session can be */
+export function assertMayExist(ref: core.SessionRef): void {
+  assertRef(ref);
+  if (!isAddressable(ref)) throw sessionNotFound(ref);
+}
+
+/** Where a session lies, as the server states it. */
+export interface WireRef {
   readonly agentId: string;
   readonly key: string;
   readonly archiveId: string | null;
 }
 
+export function refOf(namespace: string, { agentId, key, archiveId }: WireRef): core.SessionRef {
+  return { namespace, agentId, key, ...(archiveId === null ? {} : { archiveId }) };
+}
+
+/** A session as the server states it with `entry=true`. */
+export interface WireSession extends WireRef, Omit<core.SessionState, "ref" | "archived"> {
+  readonly namespace: string;
+}
+
 export function stateOf(session: WireSession): core.SessionState {
-  const { namespace, agentId, key, archiveId, sessionId, entry, revision, head } = session;
-  const { messageCount, createdAtMs, updatedAtMs } = session;
-  const ref = archiveId === null ? { namespace, agentId, key } : { namespace, agentId, key, archiveId };
-  const archived = archiveId !== null;
+  const { namespace, archiveId, sessionId, entry, revision, head, messageCount, createdAtMs, updatedAtMs } = session;
+  const [ref, archived] = [refOf(namespace, session), archiveId !== null];
   return { ref, sessionId, archived, entry, revision, head, messageCount, createdAtMs, updatedAtMs };
 }
 
