@@ -377,6 +377,7 @@ export const longSuites: readonly LongSuite[] = [
       "denied-files",
       "exit-codes",
       "failed-flushes",
+      "gateway",
       "hostile-texts",
       "kill-append",
       "large-imports",

@@ -7,6 +7,7 @@ import { createProviderSimulator, type ProviderSimulator } from "@throughline/pr
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isLongRun } from "../../../tools/test-size.ts";
 import { objects, runHere, start, temporaryDirectory } from "./harness.ts";
 
 let directory = temporaryDirectory();
@@ -113,36 +114,40 @@ describe("serve with gateway.upstreams", () => {
     expect(run.stderr).not.toMatch(/secret@|x-evil/);
   });
 
-  it("keeps calls in files while the store is locked, and stores them after kill -9", async () => {
-    configure({ anthropic: { api: "anthropic", baseUrl: simulator.url, apiKeyEnv: "EXAMPLE_KEY" } });
-    const apiKey = await tokenOf("gateway:anthropic");
-    const baseURL = (await serve()).get("anthropic") ?? "";
-    const anthropic = new Anthropic({ apiKey, baseURL, maxRetries: 0, timeout: 60_000 });
-    const messages: Anthropic.MessageParam[] = [];
-    const ask = async (text: string): Promise<void> => {
-      messages.push({ role: "user", content: text });
-      const stream = anthropic.messages.stream({ model: "claude-opus-5", max_tokens: 99, messages });
-      messages.push({ role: "assistant", content: await stream.finalText() });
-    };
-    await ask("before");
-    await expect.poll(async () => (await json("sessions"))[0]?.["messageCount"], { timeout: 20_000 }).toBe(2);
-    const other = new DatabaseSync(join(directory.path, "sessions.db"));
-    other.exec("BEGIN IMMEDIATE");
-    for (const text of ["first", "second", "third"]) await ask(text);
-    const spool = join(directory.path, "spool");
-    await expect.poll(() => readdirSync(spool).length, { timeout: 30_000 }).toBe(3);
-    child?.kill("SIGKILL");
-    await new Promise((resolve) => child?.once("close", resolve));
-    other.exec("ROLLBACK");
-    other.close();
-    expect(readdirSync(spool)).toHaveLength(3);
-    await serve();
-    await expect.poll(() => readdirSync(spool), { timeout: 20_000 }).toEqual([]);
-    const [session] = await json("sessions");
-    expect(session?.["messageCount"]).toBe(8);
-    const calls = (await json("explain", String(session?.["key"]))).filter(({ kind }) => kind === "call");
-    expect(calls.map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0]);
-  }, 120_000);
+  it.runIf(isLongRun)(
+    "keeps calls in files while the store is locked, and stores them after kill -9",
+    async () => {
+      configure({ anthropic: { api: "anthropic", baseUrl: simulator.url, apiKeyEnv: "EXAMPLE_KEY" } });
+      const apiKey = await tokenOf("gateway:anthropic");
+      const baseURL = (await serve()).get("anthropic") ?? "";
+      const anthropic = new Anthropic({ apiKey, baseURL, maxRetries: 0, timeout: 60_000 });
+      const messages: Anthropic.MessageParam[] = [];
+      const ask = async (text: string): Promise<void> => {
+        messages.push({ role: "user", content: text });
+        const stream = anthropic.messages.stream({ model: "claude-opus-5", max_tokens: 99, messages });
+        messages.push({ role: "assistant", content: await stream.finalText() });
+      };
+      await ask("before");
+      await expect.poll(async () => (await json("sessions"))[0]?.["messageCount"], { timeout: 20_000 }).toBe(2);
+      const other = new DatabaseSync(join(directory.path, "sessions.db"));
+      other.exec("BEGIN IMMEDIATE");
+      for (const text of ["first", "second", "third"]) await ask(text);
+      const spool = join(directory.path, "spool");
+      await expect.poll(() => readdirSync(spool).length, { timeout: 30_000 }).toBe(3);
+      child?.kill("SIGKILL");
+      await new Promise((resolve) => child?.once("close", resolve));
+      other.exec("ROLLBACK");
+      other.close();
+      expect(readdirSync(spool)).toHaveLength(3);
+      await serve();
+      await expect.poll(() => readdirSync(spool), { timeout: 20_000 }).toEqual([]);
+      const [session] = await json("sessions");
+      expect(session?.["messageCount"]).toBe(8);
+      const calls = (await json("explain", String(session?.["key"]))).filter(({ kind }) => kind === "call");
+      expect(calls.map(({ attempt }) => attempt)).toEqual([0, 0, 0, 0]);
+    },
+    120_000,
+  );
 
   it("makes tokens for upstreams, and refuses scopes that are none", async () => {
     const [token] = await json("token", "create", "agent", "--scopes", "gateway:anthropic,read,gateway:manage");

@@ -89,8 +89,8 @@ async function storedBytes(key: string): Promise<number> {
 }
 
 describe("long conversations", () => {
-  const long = testSize({ short: 40, long: 500 });
-  const short = { conversations: testSize({ short: 2, long: 10 }), calls: testSize({ short: 10, long: 50 }) };
+  const long = testSize({ short: 15, long: 500 });
+  const short = { conversations: testSize({ short: 1, long: 10 }), calls: testSize({ short: 4, long: 50 }) };
 
   it("grow with what is said, and every request is given back byte for byte", async () => {
     const content = await converse("long", long);

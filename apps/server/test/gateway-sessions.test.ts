@@ -195,6 +195,12 @@ describe("a client that names nothing", () => {
     expect(on).toEqual([...first, ...second, ...first]);
   });
 
+  it("has two sessions where two begin alike at once", async () => {
+    for (const content of ["Yes?", "What?"]) gateway.simulator.enqueue({ kind: "answer", content, delayMs: 200 });
+    const both = await Promise.all([50, 60].map(async (size) => talk(["Alike"], { body: { max_tokens: size } })));
+    expect(new Set(both.flat()).size).toBe(2);
+  });
+
   it("keeps an answer that is asked for again as a branch beside the first", async () => {
     const history: Said[] = [];
     const [session = ""] = await talk(["Tell me a joke"], { headers: { "throughline-session": "again" } }, history);

@@ -46,6 +46,9 @@ export interface SessionRequest {
   readonly mayWrite: boolean;
 }
 
+/** Whether a session waits for the answer to another request than this one. */
+export type IsAsked = (key: string, requestSha256: string) => boolean;
+
 /** The reply that a request continues: the provider has stored it under this id. */
 function followedReply(split: SplitRequest): string | null {
   const previous = split.member("previous_response_id");
@@ -91,6 +94,7 @@ export async function chooseSession(
   request: SessionRequest,
   logs: SessionLogs,
   lookup: SessionLookup,
+  isAsked: IsAsked,
 ): Promise<ChosenSession> {
   const { scope, headers, split } = request;
   const given = sessionOfHeader(headers["throughline-session"], scope, request.mayWrite);
@@ -105,7 +109,7 @@ export async function chooseSession(
   }
   const followed = await byReply(request, logs, lookup);
   if (followed !== null) return followed;
-  return (await byMessages(request, logs, lookup)) ?? newSession(request);
+  return (await byMessages(request, logs, lookup, isAsked)) ?? newSession(request);
 }
 
 function refOf({ namespace, agentId }: GatewayScope, key: string): SessionRef {
@@ -157,12 +161,13 @@ async function byReply(
 
 /**
  * A request that repeats a known reply continues that conversation. One that repeats only what a user said may be any: it
- * counts where that was never answered.
+ * counts where that was never answered, and is not being answered.
  */
 async function byMessages(
   { scope, split, requestSha256 }: SessionRequest,
   logs: SessionLogs,
   lookup: SessionLookup,
+  isAsked: IsAsked,
 ): Promise<ChosenSession | null> {
   const { first, firstReply } = unitIds(split);
   if (first === null) return null;
@@ -177,7 +182,7 @@ async function byMessages(
     const match = session.log.match(split);
     const { known, node, nodes } = match;
     const isAnswered = nodes.some((one) => one.isReply);
-    const isOpen = node !== null && node.children.length === 0;
+    const isOpen = node !== null && node.children.length === 0 && !isAsked(key, requestSha256);
     const again = session.log.callOf(requestSha256);
     const isRetry = again !== null && again.outcome !== "answered";
     if (known === 0 || (!isAnswered && !isOpen && !isRetry) || known <= (best?.known ?? 0)) continue;

@@ -93,6 +93,7 @@ export async function createGateway(
       .prune(clock.nowMs() - lookupMs)
       .catch((error: unknown) => log.failed("Old notes of the gateway could not be removed.", error));
   };
+  prune();
   const pruning = setInterval(prune, pruneEveryMs);
   pruning.unref();
   const storing = new Set<Promise<unknown>>();

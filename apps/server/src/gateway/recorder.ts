@@ -86,7 +86,7 @@ export class Recorder {
 
   async #begin(request: SessionRequest, recordId: string): Promise<BegunCall> {
     await letOthersRun(request.split);
-    const chosen = await chooseSession(request, this.#logs, this.#lookup);
+    const chosen = await chooseSession(request, this.#logs, this.#lookup, (key, sha256) => this.#isAsked(key, sha256));
     await letOthersRun(request.split);
     const { ref, entry, isAnonymous } = chosen;
     const session = chosen.session ?? (await this.#create(ref, entry));
@@ -105,6 +105,13 @@ export class Recorder {
     if (chosen.lane === "main") session.log.tools ??= request.split.partHash("tools");
     this.#running.set(runningKey, { ...named, count: (running?.count ?? 0) + 1 });
     return begun;
+  }
+
+  /** Whether another request than this one is being answered in a session. */
+  #isAsked(key: string, sha256: string): boolean {
+    for (const name of this.#running.keys())
+      if (name.startsWith(`${key} `) && !name.endsWith(` ${sha256}`)) return true;
+    return false;
   }
 
   async #create(ref: SessionRef, entry: Readonly<Record<string, unknown>>): Promise<KnownSession> {

@@ -107,6 +107,7 @@ export class Spool {
         await file.close();
       }
       await rename(temporary, join(folder, name));
+      await flushed(folder);
     } catch (error) {
       this.#bytes -= bytes.length;
       await rm(temporary, { force: true });
@@ -180,6 +181,16 @@ export class Spool {
     await rename(join(this.#options.folder, name), join(this.#options.folder, aside)).catch(() => {});
     this.#drop(name);
     this.#options.onFailed(error, aside);
+  }
+}
+
+/** A file that was renamed has its name after a power cut only where its folder is flushed. */
+async function flushed(folder: string): Promise<void> {
+  const opened = await open(folder, "r");
+  try {
+    await opened.sync();
+  } finally {
+    await opened.close();
   }
 }
 
