@@ -169,7 +169,9 @@ describe.each(["memory", "SQLite"])("over a store of %s", (kind) => {
       // A token may be for other agents than the one whose notes the server keeps.
       const foreign = await serve(store, { agents: ["work"], allowNotes: true });
       expect(await foreign.call("add_note", { topic: "t", text: "x" })).toMatchObject({ isError: true });
-      await fill(store, { ...mine, key: "agent:main:mcp:direct:notes" }, ["x"]);
+      const own = await serve(store, { allowNotes: true });
+      await own.call("add_note", { topic: "instruments", text: "a violin" });
+      expect((await own.call("read_memory")).text).toContain("instruments");
       expect((await foreign.call("read_memory")).text).toBe("[No notes yet.]");
     });
   });
