@@ -280,7 +280,7 @@ function replayFlush(schema: string, layout: Layout): string {
 
 /** What a turn that is opened, renewed or closed makes of the session's row. */
 function turnColumns({ isPortable }: FunctionForm, of: Naming): string {
-  // A server that words the statement anew takes a parameter behind CASE for a truth value.
+  // A server that writes the statement in its own words takes a parameter behind CASE for a truth value.
   const named = (column: "turn_id" | "turn_owner"): string =>
     isPortable
       ? `CASE WHEN ${of("turn")} = 'open' THEN ${of(column)} WHEN ${of("turn")} = 'close' THEN NULL ELSE t.${column} END`

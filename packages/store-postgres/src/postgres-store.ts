@@ -40,7 +40,7 @@ import { saveEntry } from "./save-entry.ts";
 import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
 import type { PostgresAppendOptions, PostgresStore, PostgresStoreOptions } from "./store-options.ts";
-import { SessionIdCache, type StoreContext } from "./store-context.ts";
+import { keepContext, SessionIdCache, type StoreContext } from "./store-context.ts";
 import { settingsPassedOn } from "./statement-settings.ts";
 import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
 
@@ -95,6 +95,7 @@ class PostgresSessionStore implements PostgresStore {
     const { pool, listening, locking, end } = poolOf(options);
     this.#endPool = end;
     this.#context = this.#createContext(pool);
+    keepContext(this, this.#context);
     const { clock = systemClock, random = systemRandom, notify = true } = options;
     const schema = schemaOf(options);
     this.#signals =

@@ -96,12 +96,37 @@ async function catchUp(
     if (sessions.length === 0) break;
     for (const session of sessions) await indexSession(context, session, check);
   }
+  // An index at its beginning: it was rebuilt, or its records came from a backup or another schema.
+  if (Number(first?.["caught_up_slot"]) === 0) await indexInherited(context, check, signal);
   const slot = Number(first?.["slot"]);
   if (tenant.length > 0) return;
   if (first?.["is_limited"] !== false || slot <= Number(first["caught_up_slot"])) return;
   await pool.run(`UPDATE ${schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`, [
     slot,
   ]);
+}
+
+/**
+ * What forks share of sessions that were purged: it was indexed with those, and nothing else of them is left to be looked at.
+ * Their records hang on a number without a session, so that a fork's row is locked in place of it, and no position is kept.
+ */
+async function indexInherited(
+  context: StoreContext,
+  check: () => Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { schema, pool, found } = context;
+  const rows = await pool.run(
+    `SELECT b.no AS session_no, max(b.to_seq) AS last_seq, 0 AS indexed_seq, min(s.session_no) AS locked_no, s.namespace, s.agent_id,
+       min(s.key) AS key, '' AS archive_id, min(b.id) AS session_id
+     FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs, s.base_ids) AS b (no, to_seq, id)
+     WHERE s.base_nos IS NOT NULL
+       AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${found.layout.and("o", "s.tenant")})
+     GROUP BY b.no, s.namespace, s.agent_id`,
+    [],
+    { signal, isRead: true },
+  );
+  for (const row of rows) await indexSession(context, row, check);
 }
 
 /** What the session has behind its `indexed_seq`. */
@@ -137,7 +162,7 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
     // Against a redaction or purge at this moment: it comes before, and is seen, or after, and removes what is written here.
     const [locked] = await run(
       `SELECT FROM ${schema}.sessions WHERE session_no = $1${layout.and("", "$2")} FOR SHARE`,
-      [sessionNo, ...tenant],
+      [session["locked_no"] ?? sessionNo, ...tenant],
     );
     if (locked === undefined) return;
     if (documents.length > 0)
@@ -156,6 +181,7 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
           ...tenant,
         ],
       );
+    if (session["locked_no"] !== undefined) return;
     await run(
       `INSERT INTO ${schema}.search_positions AS p (session_no, indexed_seq${layout.last("tenant")}) VALUES ($1, $2${layout.last("$3")})
        ON CONFLICT (session_no${layout.last("tenant")}) DO UPDATE SET indexed_seq = greatest(p.indexed_seq, excluded.indexed_seq)`,

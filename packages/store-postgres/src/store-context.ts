@@ -1,4 +1,5 @@
 import type { SessionEvent, SessionRef, SessionState, StoreLimits } from "@throughline/core";
+import { refused } from "@throughline/core/store";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
 import type { RowCoder } from "./record-columns.ts";
@@ -61,4 +62,18 @@ export class SessionIdCache {
       this.#ids.delete(oldest);
     }
   }
+}
+
+const contexts = new WeakMap<object, StoreContext>();
+
+/** Notes what a store works with, for operations that take two stores. */
+export function keepContext(store: object, context: StoreContext): void {
+  contexts.set(store, context);
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID for a store that is none of this package */
+export function contextOf(store: object): StoreContext {
+  const context = contexts.get(store);
+  if (context !== undefined) return context;
+  throw refused("INPUT_INVALID", "The store is none of createPostgresStore.");
 }

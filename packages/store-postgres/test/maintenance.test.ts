@@ -177,6 +177,25 @@ describe.skipIf(url === "")(
       await rm(folder, { recursive: true });
     });
 
+    it("what a fork has of a purged session is found after the index was rebuilt", async () => {
+      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
+      await store.save(refOf("origin"), { sessionId: "origin" }, { ifRevision: null });
+      await store.append(refOf("origin"), [{ type: "message", message: { role: "user", content: "kept by a fork" } }]);
+      await store.fork.fork(refOf("origin"), refOf("heir"), { sessionId: "heir" });
+      await store.remove(refOf("origin"), { purge: true });
+      const found = async (): Promise<readonly string[]> => {
+        const hits: string[] = [];
+        for await (const { sessionId } of store.search?.search({ text: "kept" }) ?? []) hits.push(sessionId);
+        return hits;
+      };
+      expect(await found()).toEqual(["heir"]);
+      await store.search?.rebuild?.();
+      expect(await found()).toEqual(["heir"]);
+      // And it goes with the last fork.
+      await store.remove(refOf("heir"), { purge: true });
+      expect(await found()).toEqual([]);
+    });
+
     it("a backup that breaks off leaves no file and holds none open, whatever broke it", async () => {
       const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
       const path = join(folder, "store.sql");

@@ -2,6 +2,7 @@ import * as exported from "@throughline/store-postgres";
 import { describeOptions } from "@throughline/test-kit/options";
 import { postgresAppendTable, postgresStoreTable } from "../src/checked-options.ts";
 import { leaseTable } from "../src/job-leases.ts";
+import { relocateTable } from "../src/relocate-sessions.ts";
 
 // Nothing listens there: what is refused in time asks no server.
 const url = "postgres://ada:secret@127.0.0.1:1/db";
@@ -29,5 +30,11 @@ describeOptions(exported, [
     table: leaseTable,
     valid: { owner: "me", leaseMs: 1000 },
     call: (options) => store.leases.acquire("job", options),
+  },
+  {
+    name: "relocateSessions",
+    table: relocateTable,
+    valid: { namespace: "customer" },
+    call: (options) => exported.relocateSessions(store, store, options).next(),
   },
 ]);

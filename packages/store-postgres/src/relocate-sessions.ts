@@ -1,0 +1,335 @@
+import { hasErrorCode, ThroughlineError, type SessionEntry, type SessionRef } from "@throughline/core";
+import { abortedBefore, assertKnownOptions, type OptionTable, optionKinds } from "@throughline/core/internal";
+import type { RunStatement } from "./connection-pool.ts";
+import {
+  asTexts,
+  columnsOf,
+  copyKeys,
+  copyPayloads,
+  copyRecords,
+  differingSeqs,
+  insertTexts,
+  type CopiedNumber,
+  type RowPlace,
+} from "./copy-rows.ts";
+import { entryColumns, entryOf, refOf, type DatabaseRow } from "./row-values.ts";
+import {
+  assertFitting,
+  dropLeftCopies,
+  families,
+  newNumber,
+  offsetOf,
+  placeOf,
+  type Relocation,
+} from "./relocation.ts";
+import { contextOf, type StoreContext } from "./store-context.ts";
+import type { PostgresStore } from "./store-options.ts";
+
+/** Sessions that share records, moved together or not at all. */
+export interface RelocatedFamily {
+  /**
+   * `moved`; `busy` while a turn of one of them is open, which a later run moves; `taken` where the target has a session of
+   * that key or id already.
+   */
+  readonly outcome: "moved" | "busy" | "taken";
+  readonly sessions: readonly { readonly ref: SessionRef; readonly sessionId: string }[];
+  /** How many records were copied in this run. */
+  readonly records: number;
+}
+
+/** Options of `relocateSessions`. */
+export interface RelocateOptions {
+  /** Only the sessions of this namespace. @default all */
+  readonly namespace?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** The kinds of the options of `relocateSessions`. */
+export const relocateTable: OptionTable<RelocateOptions> = { namespace: optionKinds.text, signal: optionKinds.signal };
+
+/** A session of the source: its row, and the same as texts. */
+interface Member {
+  readonly row: DatabaseRow;
+  readonly texts: DatabaseRow;
+  /** Where it stood before it was moved away; null when it has not been. */
+  readonly movedFrom: { readonly archiveId: string } | null;
+}
+
+/** The field in the entry of a session that was moved away. */
+const movedField = "movedTo";
+
+/**
+ * Moves sessions to another schema, in the same database or another one, and of either layout, while others write to both:
+ * records, payloads, revisions, fences, idempotency keys, forks and redactions. Sessions that share records move together.
+ *
+ * It may be ended at any time and run again: nothing is lost, doubled, or active at both places. A session that was moved
+ * stays in the source, archived, with `movedTo` in its entry, until it is purged. Both stores are those of the owners of their
+ * schemas. Yields each family as it is done, the one that was written last at the end.
+ * @throws {ThroughlineError} INPUT_INVALID, CODEC_FAILED, STORE_UNSUPPORTED, ABORTED, and those of the stores
+ * @example for await (const { outcome, sessions } of relocateSessions(from, to)) console.log(outcome, sessions.length);
+ */
+export async function* relocateSessions(
+  source: PostgresStore,
+  target: PostgresStore,
+  options: RelocateOptions = {},
+): AsyncGenerator<RelocatedFamily> {
+  assertKnownOptions<RelocateOptions>("relocateSessions", options, relocateTable);
+  const { namespace, signal } = options;
+  // Opens both; what they are is known then.
+  for (const store of [source, target]) await store.list({ limit: 1 });
+  const [from, to] = [contextOf(source), contextOf(target)];
+  const check = (): void => {
+    if (signal?.aborted === true) throw abortedBefore("all sessions were moved", signal);
+  };
+  await assertFitting(from, to);
+  const place = placeOf(to);
+  const relocation: Relocation = {
+    from,
+    to,
+    offset: await offsetOf(from, to),
+    columns: {
+      sessions: await columnsOf(place, "sessions"),
+      records: await columnsOf(place, "records"),
+      keyed_appends: await columnsOf(place, "keyed_appends"),
+    },
+    check,
+  };
+  await dropLeftCopies(relocation);
+  for (const numbers of await families(from, namespace, check)) {
+    check();
+    yield* moveFamily(relocation, numbers);
+  }
+  await dropLeftCopies(relocation);
+}
+
+/** What a run before this one has moved away is finished, then what is still here is moved. */
+async function* moveFamily(relocation: Relocation, numbers: readonly string[]): AsyncGenerator<RelocatedFamily> {
+  const members = await membersOf(relocation, numbers, placeOf(relocation.from).run, "");
+  const left = members.filter(({ movedFrom }) => movedFrom !== null);
+  if (left.length > 0) {
+    const finished = await finish(relocation, left);
+    if (finished !== null) yield finished;
+  }
+  const here = members.filter(({ movedFrom }) => movedFrom === null);
+  if (here.length > 0) yield await moveMembers(relocation, here);
+}
+
+async function moveMembers(relocation: Relocation, before: readonly Member[]): Promise<RelocatedFamily> {
+  const { from, to } = relocation;
+  const numbers = before.map(({ row }) => String(row["session_no"]));
+  let records = 0;
+  // While others write: what is left for the lock is what comes meanwhile.
+  for (const number of numbersOf(relocation, before))
+    records += await copyNumber(relocation, number, placeOf(from), placeOf(to));
+  const move = (runTo: RunStatement): Promise<RelocatedFamily["outcome"]> =>
+    from.pool.transaction(async (runFrom) => {
+      const members = await membersOf(relocation, numbers, runFrom, " FOR UPDATE OF t");
+      // One was purged, or moved by another run: the next look tells which.
+      if (members.length < before.length || members.some(({ movedFrom }) => movedFrom !== null)) return "busy";
+      const nowMs = Number((await runFrom(`SELECT ${from.schema}.store_now_ms() AS now_ms`))[0]?.["now_ms"]);
+      if (members.some(({ row }) => row["turn_id"] !== null && Number(row["lease_until_ms"]) > nowMs)) return "busy";
+      if (await isTaken(relocation, members, runTo)) return "taken";
+      const [source, target] = [placeOf(from, runFrom), placeOf(to, runTo)];
+      for (const number of numbersOf(relocation, members)) {
+        records += await copyNumber(relocation, number, source, target);
+        await copyKeys(source, target, number, relocation.columns.keyed_appends);
+      }
+      await insertMembers(relocation, members, target);
+      for (const member of members) await leave(relocation, member, runFrom);
+      return "moved";
+    });
+  try {
+    // The source's commit decides. If this process ends before the target's, the next run finds the rows in the source.
+    const outcome = await to.pool.transaction(move);
+    return { outcome, records, sessions: sessionsOf(before) };
+  } catch (error) {
+    if (!hasErrorCode(error, "STORE_LOCKED")) throw error;
+    return { outcome: "busy", records, sessions: sessionsOf(before) };
+  }
+}
+
+function sessionsOf(members: readonly Member[]): RelocatedFamily["sessions"] {
+  return members.map(({ row, movedFrom }) => {
+    const ref = refOf({ ...row, archive_id: movedFrom?.archiveId ?? row["archive_id"] });
+    return { ref, sessionId: String(row["session_id"]) };
+  });
+}
+
+/** The source has let go of the family; the target gets the rows that are missing there. */
+async function finish(relocation: Relocation, members: readonly Member[]): Promise<RelocatedFamily | null> {
+  const { from, to } = relocation;
+  const [first] = members as readonly [Member];
+  const isThere = async (run: RunStatement): Promise<boolean> => {
+    const { layout } = to.found;
+    const ref = refOf(first.row);
+    const sql = `SELECT FROM ${to.schema}.sessions WHERE session_no = $1${layout.and("", "$2")}`;
+    const number = newNumber(relocation, String(first.row["session_no"]));
+    return (await run(sql, [number, ...layout.values(ref)])).length > 0;
+  };
+  let records = 0;
+  const outcome = await to.pool.transaction(async (runTo) => {
+    if (await isThere(runTo)) return null;
+    if (await isTaken(relocation, members, runTo)) return "taken" as const;
+    const target = placeOf(to, runTo);
+    for (const number of numbersOf(relocation, members)) {
+      records += await copyNumber(relocation, number, placeOf(from), target);
+      await copyKeys(placeOf(from), target, number, relocation.columns.keyed_appends);
+    }
+    await insertMembers(relocation, members, target);
+    return "moved" as const;
+  });
+  return outcome === null ? null : { outcome, records, sessions: sessionsOf(members) };
+}
+
+async function membersOf(
+  { from, columns }: Relocation,
+  numbers: readonly string[],
+  run: RunStatement,
+  lock: string,
+): Promise<readonly Member[]> {
+  const rows = await run(
+    `SELECT t.*, to_json(t.base_nos::text[]) AS bases FROM ${from.schema}.sessions t
+     WHERE t.session_no = ANY ($1::bigint[]) ORDER BY t.session_no${lock}`,
+    [numbers],
+  );
+  const texts = await run(
+    `SELECT ${asTexts(columns.sessions, "t")} FROM ${from.schema}.sessions t
+     WHERE t.session_no = ANY ($1::bigint[]) ORDER BY t.session_no`,
+    [numbers],
+  );
+  const textOf = new Map(texts.map((row) => [String(row["session_no"]), row]));
+  return rows.flatMap((row) => {
+    const text = textOf.get(String(row["session_no"]));
+    if (text === undefined) return [];
+    const moved = entryOf(from.rows, row)[movedField] as { readonly archiveId?: unknown } | undefined;
+    const movedFrom = typeof moved?.archiveId === "string" ? { archiveId: moved.archiveId } : null;
+    return [{ row, texts: text, movedFrom }];
+  });
+}
+
+/** The numbers that the records of the family hang on: its own, and those of sessions that were purged. */
+function numbersOf(relocation: Relocation, members: readonly Member[]): readonly CopiedNumber[] {
+  const [first] = members;
+  if (first === undefined) return [];
+  const ref = refOf(first.row);
+  const tenants = {
+    fromTenant: relocation.from.found.layout.values(ref),
+    toTenant: relocation.to.found.layout.values(ref),
+  };
+  const all = members.flatMap(({ row }) => [String(row["session_no"]), ...((row["bases"] ?? []) as readonly string[])]);
+  return [...new Set(all)].map((from) => ({ from, to: newNumber(relocation, from), ...tenants }));
+}
+
+/** Everything behind what was copied before, and what has been redacted since; gives how many records. */
+async function copyNumber(
+  { columns, check }: Relocation,
+  number: CopiedNumber,
+  source: RowPlace,
+  target: RowPlace,
+): Promise<number> {
+  const { run, schema, layout } = target;
+  const sql = `SELECT max(seq) AS seq FROM ${schema}.records WHERE session_no = $1${layout.and("", "$2")}`;
+  const [reached] = await run(sql, [number.to, ...number.toTenant]);
+  const afterSeq = Number(reached?.["seq"] ?? 0);
+  let records = await copyRecords(source, target, number, { afterSeq }, columns.records, check);
+  const seqs = await differingSeqs(source, target, number);
+  if (seqs.length > 0) records += await copyRecords(source, target, number, { seqs }, columns.records, check);
+  await copyPayloads(source, target, number, check);
+  return records;
+}
+
+/** Whether the target has a session at one of the addresses, or with one of the ids, or another spelling of the agent. */
+async function isTaken(relocation: Relocation, members: readonly Member[], run: RunStatement): Promise<boolean> {
+  const { to } = relocation;
+  const { layout } = to.found;
+  for (const { row, movedFrom } of members) {
+    const number = newNumber(relocation, String(row["session_no"]));
+    const ref = refOf(row);
+    const archiveId = movedFrom?.archiveId ?? String(row["archive_id"]);
+    const [held] = await run(
+      `SELECT EXISTS (SELECT FROM ${to.schema}.sessions t WHERE t.namespace = $1 AND t.agent_id = $2${layout.and("t", "$7")}
+           AND t.session_no <> $6
+           AND (t.key = $3 AND t.archive_id = $4 OR lower(t.session_id) = lower($5)))
+         OR EXISTS (SELECT FROM ${to.schema}.agents a WHERE a.namespace = $1 AND a.folded_id = lower($2)
+           AND a.agent_id <> $2${layout.and("a", "$7")}) AS is_held`,
+      [ref.namespace, ref.agentId, ref.key, archiveId, row["session_id"], number, ...layout.values(ref)],
+    );
+    if (held?.["is_held"] === true) return true;
+  }
+  return false;
+}
+
+/** The rows of the sessions, as they stood before they were moved away, with their turns closed. */
+async function insertMembers(relocation: Relocation, members: readonly Member[], target: RowPlace): Promise<void> {
+  const { run, schema, layout } = target;
+  const { columns, from } = relocation;
+  for (const { row, texts, movedFrom } of members) {
+    const ref = refOf({ ...row, archive_id: movedFrom?.archiveId ?? row["archive_id"] });
+    const tenant = layout.values(ref);
+    await run(
+      `INSERT INTO ${schema}.agents (namespace, folded_id, agent_id${layout.last("tenant")})
+       VALUES ($1, lower($2), $2${layout.last("$3")}) ON CONFLICT DO NOTHING`,
+      [ref.namespace, ref.agentId, ...tenant],
+    );
+    const bases = (row["bases"] ?? null) as readonly string[] | null;
+    const moved = {
+      ...texts,
+      session_no: newNumber(relocation, String(row["session_no"])),
+      archive_id: ref.archiveId ?? "",
+      base_nos: bases === null ? null : `{${bases.map((base) => newNumber(relocation, base)).join(",")}}`,
+      turn_id: null,
+      turn_owner: null,
+      lease_until_ms: null,
+      ...(movedFrom === null ? {} : entryTexts(from, row, withoutField(entryOf(from.rows, row)))),
+    };
+    const into = { table: "sessions", columns: columns.sessions, key: ["session_no"], tenant };
+    await insertTexts(target, into, [moved]);
+  }
+  // The index is made again from the first record on: these sessions were written before the minute it has reached, or share what nobody else shows.
+  await run(`UPDATE ${schema}.search_state SET caught_up_slot = 0`);
+}
+
+function withoutField(entry: SessionEntry): SessionEntry {
+  const { [movedField]: _moved, ...rest } = entry;
+  return rest as SessionEntry;
+}
+
+/** An entry as texts of its columns. */
+function entryTexts(context: StoreContext, row: DatabaseRow, entry: SessionEntry): DatabaseRow {
+  const place = { ref: refOf(row), sessionId: String(row["session_id"]) };
+  const { names, values, coded } = entryColumns(context.rows, place, entry);
+  const literal = (texts: readonly (string | null)[] | null): string | null =>
+    texts === null ? null : `{${texts.map((text) => (text === null ? "NULL" : quoted(text))).join(",")}}`;
+  return {
+    entry_names: literal(names),
+    entry_values: literal(values),
+    entry_coded: coded === null ? null : `\\x${Buffer.from(coded).toString("hex")}`,
+  };
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
+}
+
+/** The source's session, archived, with a note in its entry of where it went. */
+async function leave({ from, to }: Relocation, { row }: Member, run: RunStatement): Promise<void> {
+  const { layout } = from.found;
+  const ref = refOf(row);
+  const archiveId = String(row["archive_id"]);
+  const movedTo = { schema: to.schema.replaceAll('"', ""), layout: to.found.layout.name, archiveId };
+  const place = { ref, sessionId: String(row["session_id"]) };
+  const { names, values, coded } = entryColumns(from.rows, place, {
+    ...entryOf(from.rows, row),
+    [movedField]: movedTo,
+  });
+  const sql = `UPDATE ${from.schema}.sessions SET archive_id = $2, entry_names = $3, entry_values = $4, entry_coded = $5,
+    turn_id = NULL, turn_owner = NULL, lease_until_ms = NULL, revision = revision + 1
+    WHERE session_no = $1${layout.and("", "$6")} RETURNING revision`;
+  const kept = archiveId === "" ? row["session_id"] : archiveId;
+  const [left] = await run(sql, [row["session_no"], kept, names, values, coded, ...layout.values(ref)]);
+  if (left === undefined)
+    throw new ThroughlineError("INTERNAL", "A session that was locked is gone.", {
+      outcome: "not-applied",
+      details: { ...ref },
+    });
+}

@@ -1,0 +1,147 @@
+import { ThroughlineError } from "@throughline/core";
+import { refused } from "@throughline/core/store";
+import type { RunStatement } from "./connection-pool.ts";
+import type { columnsOf, RowPlace } from "./copy-rows.ts";
+import { readSecurity } from "./row-security.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/** Beyond what the source gives its next sessions while they are moved. */
+const numbersApart = 2 ** 32;
+
+export interface Relocation {
+  readonly from: StoreContext;
+  readonly to: StoreContext;
+  /** What is added to a number of the source. */
+  readonly offset: bigint;
+  readonly columns: Readonly<Record<"sessions" | "records" | "keyed_appends", Awaited<ReturnType<typeof columnsOf>>>>;
+  readonly check: () => void;
+}
+
+export function placeOf({ pool, schema, found }: StoreContext, run?: RunStatement): RowPlace {
+  return { run: run ?? ((sql, values = []) => pool.run(sql, values)), schema, layout: found.layout };
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID, CODEC_FAILED */
+export async function assertFitting(from: StoreContext, to: StoreContext): Promise<void> {
+  const [ours, theirs] = [await identityOf(from), await identityOf(to)];
+  if (ours === theirs) throw refused("INPUT_INVALID", "A schema cannot be moved to itself.", { schema: from.schema });
+  const secured = [from, to].map(({ pool, schema }) => pool.transaction((run) => readSecurity({ schema }, run)));
+  const [sourceSecurity, targetSecurity] = await Promise.all(secured);
+  if (sourceSecurity?.isSecured === true && targetSecurity?.isSecured !== true)
+    throw new ThroughlineError(
+      "STORE_UNSUPPORTED",
+      "The source keeps agents apart by row security, and the target does not.",
+      {
+        outcome: "not-applied",
+        details: { from: from.schema, to: to.schema },
+        remedy:
+          "Open the target once with rowSecurity: true and fill its agent_roles, or move to a schema of the plain layout.",
+      },
+    );
+  const codecOf = async ({ pool, schema }: StoreContext): Promise<string> => {
+    const [row] = await pool.run(`SELECT value FROM ${schema}.store_info WHERE name = 'codec'`, [], { isRead: true });
+    return String(row?.["value"] ?? "");
+  };
+  const [given, kept] = [await codecOf(from), await codecOf(to)];
+  if (given !== kept)
+    throw refused("CODEC_FAILED", "Rows are moved as they lie: both schemas must have the same codec.", {
+      given,
+      kept,
+    });
+}
+
+/** Names a schema among all databases: by a random value that it keeps. */
+async function identityOf({ pool, schema }: StoreContext): Promise<string> {
+  await pool.run(
+    `INSERT INTO ${schema}.store_info (name, value) VALUES ('identity', gen_random_uuid()::text) ON CONFLICT (name) DO NOTHING`,
+    [],
+  );
+  const [row] = await pool.run(`SELECT value FROM ${schema}.store_info WHERE name = 'identity'`, [], { isRead: true });
+  return String(row?.["value"]);
+}
+
+/**
+ * What is added to the source's numbers: the target keeps them free from its first run on, so that no session there ever has
+ * one of them.
+ */
+export async function offsetOf(from: StoreContext, to: StoreContext): Promise<bigint> {
+  const name = `relocated_from_${await identityOf(from)}`;
+  const [last] = await from.pool.run(`SELECT last_value FROM ${from.schema}.session_numbers`, [], { isRead: true });
+  const span = BigInt(String(last?.["last_value"])) + BigInt(numbersApart);
+  const sequence = `${to.schema}.session_numbers`;
+  return to.pool.transaction(async (run) => {
+    // One run at a time decides.
+    await run(`SELECT FROM ${to.schema}.store_info WHERE name = 'version' FOR UPDATE`);
+    const [kept] = await run(`SELECT value FROM ${to.schema}.store_info WHERE name = $1`, [name]);
+    if (kept !== undefined) return BigInt(String(kept["value"]));
+    const [next] = await run(`SELECT nextval('${sequence}') AS number`);
+    const offset = BigInt(String(next?.["number"]));
+    await run(`SELECT setval('${sequence}', $1)`, [String(offset + span)]);
+    await run(`INSERT INTO ${to.schema}.store_info (name, value) VALUES ($1, $2)`, [name, String(offset)]);
+    return offset;
+  });
+}
+
+/**
+ * Removes what an earlier run copied of sessions that the source has purged since. Copies are what hangs on a number of the
+ * source's while the target has no session that shows it.
+ */
+export async function dropLeftCopies({ from, to, offset, check }: Relocation): Promise<void> {
+  const range = [String(offset), String(offset + BigInt(numbersApart) * 2n)];
+  const copied = await to.pool.run(
+    `SELECT DISTINCT r.session_no, r.session_no - $1::bigint AS number FROM ${to.schema}.records r
+     WHERE r.session_no > $1::bigint AND r.session_no < $2::bigint
+       AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s WHERE s.session_no = r.session_no${to.found.layout.and("s", "r.tenant")})
+       AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s
+         WHERE s.base_nos @> ARRAY[r.session_no]${to.found.layout.and("s", "r.tenant")})`,
+    range,
+    { isRead: true },
+  );
+  if (copied.length === 0) return;
+  const numbers = copied.map((row) => String(row["number"]));
+  const kept = await from.pool.run(
+    `SELECT n.no FROM unnest($1::bigint[]) AS n (no)
+     WHERE EXISTS (SELECT FROM ${from.schema}.sessions s WHERE s.session_no = n.no OR s.base_nos @> ARRAY[n.no])`,
+    [numbers],
+    { isRead: true },
+  );
+  const known = new Set(kept.map((row) => String(row["no"])));
+  const left = copied.filter((row) => !known.has(String(row["number"]))).map((row) => String(row["session_no"]));
+  for (const table of left.length === 0 ? [] : ["records", "payloads"]) {
+    check();
+    await to.pool.run(`DELETE FROM ${to.schema}.${table} WHERE session_no = ANY ($1::bigint[])`, [left]);
+  }
+}
+
+/** The numbers of sessions that share records, family by family, the one that was written last at the end. */
+export async function families(
+  { pool, schema }: StoreContext,
+  namespace: string | undefined,
+  check: () => void,
+): Promise<readonly (readonly string[])[]> {
+  const found = new Map<string, { readonly numbers: string[]; updatedAtMs: number }>();
+  for (let after = "0"; ;) {
+    check();
+    const rows = await pool.run(
+      `SELECT session_no, coalesce(base_nos[1], session_no) AS root, updated_at_ms FROM ${schema}.sessions
+       WHERE session_no > $1 AND ($2::text IS NULL OR namespace IN ($2, $2 || '.imports')) ORDER BY session_no LIMIT 1000`,
+      [after, namespace ?? null],
+      { isRead: true },
+    );
+    for (const row of rows) {
+      const root = String(row["root"]);
+      const family = found.get(root) ?? { numbers: [], updatedAtMs: 0 };
+      family.numbers.push(String(row["session_no"]));
+      family.updatedAtMs = Math.max(family.updatedAtMs, Number(row["updated_at_ms"]));
+      found.set(root, family);
+    }
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    after = String(last["session_no"]);
+  }
+  return [...found.values()].toSorted((a, b) => a.updatedAtMs - b.updatedAtMs).map(({ numbers }) => numbers);
+}
+
+export function newNumber({ offset }: Relocation, number: string): string {
+  return String(BigInt(number) + offset);
+}
