@@ -31,7 +31,7 @@ export interface SoakResult {
   readonly repeated: number;
   readonly kills: number;
   readonly restarts: number;
-  /** Orderly stops that did not end with 0. */
+  /** Orderly stops that did not end with 0, and nodes that ended by themselves. */
   readonly badStops: number;
   /** Acknowledged appends that the log does not hold at the seq that was answered. */
   readonly lost: number;
@@ -99,6 +99,8 @@ class Node {
     const child = this.#child;
     if (child === null) return null;
     this.#child = null;
+    // One that ended by itself, as when the database takes no connection, closes no second time.
+    if (child.exitCode !== null) return child.exitCode;
     const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
     child.kill(signal);
     return ended;
@@ -229,8 +231,8 @@ async function disturb(nodes: readonly Node[], options: SoakOptions, untilMs: nu
       continue;
     }
     const node = nodes[turn++ % nodes.length] as Node;
-    await node.stop("SIGKILL");
-    done.kills += 1;
+    if ((await node.stop("SIGKILL")) === null) done.kills += 1;
+    else done.badStops += 1;
     await sleep(500);
     await node.start();
   }
