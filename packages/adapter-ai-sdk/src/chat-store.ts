@@ -8,7 +8,14 @@ import {
 } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { aiSdkMessages, cutLiveItems, type LiveItem, type LiveItemsOptions } from "@throughline/foreign-formats/live";
-import { createFrameworkLog, frameworkSessionKey, type FrameworkLog, type LogView } from "@throughline/framework-log";
+import {
+  createFrameworkLog,
+  firstBatch,
+  frameworkSessionKey,
+  type FrameworkLog,
+  type LogChange,
+  type LogView,
+} from "@throughline/framework-log";
 import { chunksOf, type MessageChunk } from "./message-chunks.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
@@ -152,7 +159,7 @@ class Chats implements ChatStore {
     const { chatId, activeStreamId } = given;
     const messages = given.messages.map((message) => JSON.parse(JSON.stringify(message)) as Fields);
     const { known } = this.#chat(chatId);
-    await this.#append(chatId, (view, log) => {
+    const save = (view: LogView, log: FrameworkLog): LogChange | null => {
       const change = changeOf(this.#itemsOf(view, false), messages, known);
       const active = view.state?.entry["activeStreamId"];
       const isSameStream = activeStreamId === undefined || (active ?? null) === activeStreamId;
@@ -162,11 +169,19 @@ class Chats implements ChatStore {
       const cut = cutLiveItems(framework, view, items, change.keep ?? items.length, place);
       const made = aiSdkMessages.drafts(change.added, { ...place, headId: cut.headId });
       const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts)];
+      const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
+      isWhole = batch.length === drafts.length;
       const hasMain = made.some(({ headId }) => headId !== cut.headId);
       const moved = cut.rewindTo === undefined || hasMain ? {} : { rewindTo: cut.rewindTo };
       const stream = activeStreamId === undefined ? {} : { activeStreamId: activeStreamId ?? undefined };
-      return { drafts, ...moved, entry: { chatId, ...stream } };
-    });
+      return { drafts: batch, ...moved, entry: { chatId, ...stream } };
+    };
+    // A chat that is longer than one append takes goes in pieces: each begins where the log ends then.
+    let isWhole = false;
+    while (!isWhole) {
+      isWhole = true;
+      await this.#append(chatId, save);
+    }
     this.#chat(chatId).known = new Set([...known, ...idsOf(messages)]);
   }
 

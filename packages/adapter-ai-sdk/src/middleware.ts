@@ -8,7 +8,7 @@ import {
   type LiveItemsOptions,
   type ReplyFacts,
 } from "@throughline/foreign-formats/live";
-import { createFrameworkLog, type FrameworkLog } from "@throughline/framework-log";
+import { createFrameworkLog, firstBatch, type FrameworkLog, type LogView } from "@throughline/framework-log";
 import { ReplyParts, stopReasonOf, usageOf } from "./reply-parts.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
@@ -139,10 +139,7 @@ class RecordedCalls {
       const turn = await this.#log.openTurn({ owner, leaseMs });
       try {
         const prompt = Array.isArray(params["prompt"]) ? (params["prompt"] as readonly Fields[]) : [];
-        const view = await this.#log.append((now) => {
-          const change = promptDrafts(now, prompt.map(plainMessage), this.#log.place(now));
-          return change.drafts.length === 0 ? null : change;
-        });
+        const view = await this.#keepPrompt(prompt);
         if (mode === "record") return { turn, sent: params };
         const version = model.specificationVersion === "v3" ? 3 : 4;
         const items = aiSdkPrompt(version).items(view, {
@@ -160,6 +157,20 @@ class RecordedCalls {
         throw error;
       }
     });
+  }
+
+  /** A history that is longer than one append takes goes in pieces: each begins where the log ends then. */
+  async #keepPrompt(prompt: readonly unknown[]): Promise<LogView> {
+    for (;;) {
+      let isWhole = true;
+      const view = await this.#log.append((now) => {
+        const { drafts } = promptDrafts(now, prompt, this.#log.place(now));
+        const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
+        isWhole = batch.length === drafts.length;
+        return batch.length === 0 ? null : { drafts: batch };
+      });
+      if (isWhole) return view;
+    }
   }
 
   async #keep(content: readonly unknown[], facts: ReplyFacts): Promise<void> {
@@ -185,15 +196,6 @@ function factsOf({ provider, modelId }: Model, { finishReason, usage }: Fields, 
     ...(typeof response["id"] === "string" ? { responseId: response["id"] } : {}),
     ...(counted === undefined ? {} : { usage: counted }),
   };
-}
-
-/** A message as JSON has it: bytes as base64, addresses as text. */
-function plainMessage(message: Fields): unknown {
-  return JSON.parse(JSON.stringify(message, withoutBytes));
-}
-
-function withoutBytes(_name: string, value: unknown): unknown {
-  return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
 }
 
 interface StreamEnd {

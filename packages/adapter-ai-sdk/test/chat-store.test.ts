@@ -149,6 +149,16 @@ describe("createChatStore", () => {
     expect(await all(chats)).toBe("u n2");
   });
 
+  it("takes over a chat that is longer than one append, and never cuts a message", async () => {
+    const store = createMemoryStore({ limits: { batchRecords: 40 } });
+    const call = { type: "tool-clock", input: {}, state: "output-available", output: "noon" };
+    const messages = Array.from({ length: 60 }, (_, at) =>
+      reply(`a${at}`, step, { ...call, toolCallId: `t${at}` }, step, text(`answer ${at}`)),
+    );
+    await createChatStore({ store }).saveChat({ chatId: "c", messages });
+    expect(await createChatStore({ store }).loadChat("c")).toEqual(messages);
+  });
+
   it("loses nothing of two handles that load and save 60 times each", async () => {
     using folder = temporaryFolder();
     const path = join(folder.path, "s.sqlite");

@@ -251,6 +251,39 @@ describe("throughlineMiddleware", () => {
       expect(target.validate(target.render(buildContext(await recordsOf(store))).messages, null)).toEqual([]);
   });
 
+  it("takes over a history that is longer than one append", async () => {
+    const store = createMemoryStore({ limits: { batchRecords: 40 } });
+    const history = Array.from({ length: 101 }, (_, at): ModelMessage => ({
+      role: at % 2 === 0 ? "user" : "assistant",
+      content: `message ${at}`,
+    }));
+    await generateText({ model: scripted(store, [say("done")]).model, messages: history });
+    expect(await spoken(store)).toEqual([
+      ...history.map(({ role, content }) => `${role}: ${content as string}`),
+      "assistant: done",
+    ]);
+  });
+
+  it("finds its place in a long log by the ends, and stores each message once", async () => {
+    const store = createMemoryStore();
+    const history: ModelMessage[] = [];
+    for (let at = 0; at < 700; at++)
+      history.push({ role: at % 2 === 0 ? "user" : "assistant", content: `message ${at}` });
+    history.push(asked);
+    const ask = async (messages: ModelMessage[], text: string): Promise<unknown> =>
+      generateText({ model: scripted(store, [say(text)]).model, messages });
+    await ask(history, "noon");
+    history.push({ role: "assistant", content: "noon" }, { role: "user", content: "And now?" });
+    await ask(history, "later");
+    history.push({ role: "assistant", content: "later" }, { role: "user", content: "Now?" });
+    await ask(history.slice(-150), "midnight");
+    const lines = await spoken(store);
+    expect(lines).toEqual([
+      ...history.map(({ role, content }) => `${role}: ${content as string}`),
+      "assistant: midnight",
+    ]);
+  });
+
   it("keeps another process out while a model answers", async () => {
     const folder = mkdtempSync(join(tmpdir(), "throughline-ai-"));
     const path = join(folder, "s.sqlite");

@@ -23,12 +23,15 @@ export interface PromptChange extends LiveChange {
 /**
  * The drafts of what is new in a prompt. A prompt is the whole history at each call, or the end of it: it is laid where it
  * agrees best with the end of the log. Where it left the log earlier, it becomes a branch. Texts that the program changed in
- * the part they share become edits. Instructions at the beginning are no part of the conversation.
+ * the part they share become edits; of a long log only the end is compared, where that agrees. Instructions at the beginning
+ * are no part of the conversation.
  */
 export function promptDrafts(session: LiveSession, prompt: readonly unknown[], place: LivePlace): PromptChange {
   const first = prompt.findIndex((message) => !isFields(message) || message["role"] !== "system");
   const messages = first < 0 ? [] : prompt.slice(first);
-  const told = messages.flatMap((message, at) => promptAtoms(isFields(message) ? message : {}, at));
+  const behindEnd = behindSameEnd(session, messages);
+  if (behindEnd !== null) return { ...additions(messages.slice(behindEnd), place), kind: "continues" };
+  const told = messages.flatMap((message, at) => promptAtoms(message, at));
   const known = logAtoms(session);
   const { end, run } = bestRun(known, told);
   if (run === 0) {
@@ -44,6 +47,21 @@ export function promptDrafts(session: LiveSession, prompt: readonly unknown[], p
   const headId = edits.at(-1)?.id ?? place.headId;
   const added = additions(messages.slice(messageBehind(told, end + 1)), { ...place, headId });
   return { drafts: [...edits, ...added.drafts], headId: added.headId, kind: "continues" };
+}
+
+/** Of a log this many records, and of a prompt this many messages, are compared first. */
+const endRecords = 512;
+const endMessages = 256;
+/** Where this many pieces agree, what lies before them agrees too. */
+const surelySame = 64;
+
+/** The first message behind the end of the log, where the ends of both tell it; null where all of both has to be compared. */
+function behindSameEnd({ records, ...session }: LiveSession, messages: readonly unknown[]): number | null {
+  if (records.length <= endRecords) return null;
+  const from = Math.max(0, messages.length - endMessages);
+  const told = messages.slice(from).flatMap((message, at) => promptAtoms(message, from + at));
+  const { end, run } = bestRun(logAtoms({ ...session, records: records.slice(-endRecords) }), told);
+  return run < surelySame ? null : messageBehind(told, end + 1);
 }
 
 /** An edit made on the branch that is left, of a record that both have, is made on the new one too. */
@@ -65,7 +83,7 @@ function keptEdits(
 }
 
 function additions(messages: readonly unknown[], place: LivePlace): LiveChange {
-  const made = aiSdkPrompt(4).drafts(messages, place);
+  const made = aiSdkPrompt(4).drafts(messages.map(plain), place);
   return { drafts: made.flatMap(({ drafts }) => drafts), headId: made.at(-1)?.headId ?? place.headId };
 }
 
@@ -75,8 +93,18 @@ function messageBehind(told: readonly Atom[], count: number): number {
   return last === undefined ? 0 : Number(last.at) + 1;
 }
 
-function promptAtoms(message: Fields, at: number): readonly Atom[] {
-  const { bodies } = new PromptMessages().element(message);
+/** A message as JSON has it: bytes as base64, addresses as text. */
+function plain(message: unknown): unknown {
+  return JSON.parse(JSON.stringify(message, withoutBytes) ?? "null");
+}
+
+function withoutBytes(_name: string, value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+}
+
+function promptAtoms(given: unknown, at: number): readonly Atom[] {
+  const message = plain(given);
+  const { bodies } = new PromptMessages().element(isFields(message) ? message : {});
   return bodies.flatMap((body) => recordAtoms((body["message"] ?? {}) as Fields, at));
 }
 

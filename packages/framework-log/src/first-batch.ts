@@ -1,0 +1,34 @@
+import type { AppendDraft, StoreLimits } from "@throughline/core";
+
+/** What one append takes at most: a long history goes in pieces, so that a killed process begins in the middle. */
+const mostRecords = 500;
+const mostCharacters = 4 * 1024 * 1024;
+
+/**
+ * The first drafts of a list that one append takes, and never a part of an item: records that were derived from another one go
+ * with it. The first item goes whole, whatever its size.
+ */
+export function firstBatch(
+  drafts: readonly AppendDraft[],
+  { batchRecords }: Pick<StoreLimits, "batchRecords">,
+): readonly AppendDraft[] {
+  const most = Math.min(mostRecords, batchRecords);
+  let characters = 0;
+  let end = 0;
+  while (end < drafts.length) {
+    let next = end + 1;
+    while (isDerived(drafts[next])) next += 1;
+    for (const draft of drafts.slice(end, next)) characters += sourceLength(draft);
+    if (end > 0 && (next > most || characters > mostCharacters)) break;
+    end = next;
+  }
+  return drafts.slice(0, end);
+}
+
+function sourceLength(draft: AppendDraft): number {
+  return "source" in draft && !("type" in draft) ? (draft as { readonly source: string }).source.length : 0;
+}
+
+function isDerived(draft: AppendDraft | undefined): boolean {
+  return draft !== undefined && "derivedFrom" in draft && draft["derivedFrom"] !== undefined;
+}
