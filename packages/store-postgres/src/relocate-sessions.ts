@@ -311,7 +311,7 @@ function quoted(text: string): string {
   return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-/** The source's session, archived, with a note in its entry of where it went. */
+/** The source's session, archived, with a note in its entry of where it went. Its revision stays: the target may have yet to take it. */
 async function leave({ from, to }: Relocation, { row }: Member, run: RunStatement): Promise<void> {
   const { layout } = from.found;
   const ref = refOf(row);
@@ -323,8 +323,8 @@ async function leave({ from, to }: Relocation, { row }: Member, run: RunStatemen
     [movedField]: movedTo,
   });
   const sql = `UPDATE ${from.schema}.sessions SET archive_id = $2, entry_names = $3, entry_values = $4, entry_coded = $5,
-    turn_id = NULL, turn_owner = NULL, lease_until_ms = NULL, revision = revision + 1
-    WHERE session_no = $1${layout.and("", "$6")} RETURNING revision`;
+    turn_id = NULL, turn_owner = NULL, lease_until_ms = NULL
+    WHERE session_no = $1${layout.and("", "$6")} RETURNING session_no`;
   const kept = archiveId === "" ? row["session_id"] : archiveId;
   const [left] = await run(sql, [row["session_no"], kept, names, values, coded, ...layout.values(ref)]);
   if (left === undefined)
