@@ -41,7 +41,7 @@ async function fill(path: string, count: number): Promise<void> {
   }
   const large = { namespace: "", agentId: "main", key: largeKey };
   await store.save(large, { sessionId: "large" }, { ifRevision: null });
-  const draft = { type: "message", message: { role: "user", content: "large 漢字 ".repeat(6000) } };
+  const draft = { type: "message", message: { role: "user", content: "large 漢字 ".repeat(8000) } };
   for (let each = 0; each < 500; each += 50)
     await store.append(
       large,
