@@ -205,7 +205,7 @@ function messageLines(path: string): Kept {
 const folder = mkdtempSync(join(tmpdir(), "adapter-turns-"));
 const open: SessionStore[] = [];
 const sqlite = (name: string): SessionStore => {
-  const store = createSqliteStore({ path: join(folder, `${name}.sqlite`) });
+  const store = createSqliteStore({ path: join(folder, `${name}.sqlite`), searchFill: "on-demand" });
   open.push(store);
   return store;
 };
