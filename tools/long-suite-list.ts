@@ -205,6 +205,10 @@ export const longSuites: readonly LongSuite[] = [
     full: ["--seconds", 185, "--writers", 8, "--streams", 24],
     quick: ["--seconds", 12, "--kill-every", 4, "--restart-every", 8, "--writers", 2, "--streams", 4],
   }),
+  program("gateway-kills", "a server killed in streams of its gateway, in each mode", "tools/gateway-kills.ts", {
+    full: ["--rounds", 200],
+    quick: ["--rounds", 2],
+  }),
   program(
     "older-programs",
     "an earlier commit on stores of this one, and the other way round",

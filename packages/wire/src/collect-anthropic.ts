@@ -10,6 +10,8 @@ interface OpenBlock {
   signature: string;
   json: string;
   readonly citations: unknown[];
+  /** What a delta states of the block as a whole: the summary of a compaction. */
+  stated: Fields;
 }
 
 /** The message that a stream of Anthropic's API gives. */
@@ -37,7 +39,7 @@ class AnthropicReply {
         return this.#addUsage(this.#message?.["usage"]);
       case "content_block_start": {
         const start = isFields(event["content_block"]) ? event["content_block"] : {};
-        this.#blocks.set(index, { start, text: "", thinking: "", signature: "", json: "", citations: [] });
+        this.#blocks.set(index, { start, text: "", thinking: "", signature: "", json: "", citations: [], stated: {} });
         return;
       }
       case "content_block_delta":
@@ -80,6 +82,11 @@ class AnthropicReply {
       case "input_json_delta":
         block.json += textOr(delta["partial_json"], "");
         return;
+      case "compaction_delta": {
+        const { type: _type, ...stated } = delta;
+        block.stated = { ...block.stated, ...stated };
+        return;
+      }
       case "citations_delta":
         block.citations.push(delta["citation"]);
         return;
@@ -96,7 +103,7 @@ class AnthropicReply {
   }
 }
 
-function blockOf({ start, text, thinking, signature, json, citations }: OpenBlock): Fields {
+function blockOf({ start, text, thinking, signature, json, citations, stated }: OpenBlock): Fields {
   const cited = citations.length === 0 ? {} : { citations };
   switch (start["type"]) {
     case "text":
@@ -107,6 +114,8 @@ function blockOf({ start, text, thinking, signature, json, citations }: OpenBloc
         thinking: textOr(start["thinking"], "") + thinking,
         signature: textOr(start["signature"], "") + signature,
       };
+    case "compaction":
+      return { ...start, ...stated };
     default:
       // A call that was broken off keeps what was written of it.
       return json === "" ? start : { ...start, input: parsedFields(json) ?? json };

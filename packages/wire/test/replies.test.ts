@@ -117,3 +117,21 @@ describe("streams", () => {
         expect([api, text, readReply(api, type, text, "m").draft]).toEqual([api, text, null]);
   });
 });
+
+describe("a compaction on demand", () => {
+  it("is kept with what only the provider can read, also from a stream", () => {
+    const delta = { type: "compaction_delta", content: "They said hello.", encrypted_content: "b3BhcXVl" };
+    const stream = events([
+      anthropic[0],
+      { type: "content_block_start", index: 0, content_block: { type: "compaction", content: null } },
+      { type: "content_block_delta", index: 0, delta },
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason: "compaction" }, usage: { output_tokens: 9 } },
+      { type: "message_stop" },
+    ]);
+    const { draft, unknown } = readReply("anthropic-messages", "text/event-stream", stream, "m");
+    expect(JSON.stringify(draft)).toContain('"encrypted_content":"b3BhcXVl"');
+    expect(JSON.stringify(draft)).toContain('"content":"They said hello."');
+    expect(unknown).toEqual([]);
+  });
+});

@@ -40,6 +40,7 @@ const rows: Readonly<Record<Upstream["api"], readonly Row[]>> = {
   openai: [
     ["POST", /^\/v1\/chat\/completions$/, record("openai-completions")],
     ["POST", /^\/v1\/responses$/, record("openai-responses")],
+    ["POST", /^\/v1\/responses\/compact$/, record("openai-responses")],
     ["POST", /^\/v1\/responses\/input_tokens$/, pass],
     ["POST", /^\/v1\/(?:embeddings|moderations)$/, pass],
     ["GET", /^\/v1\/models(?:\/|$)/, pass],

@@ -1,0 +1,201 @@
+// Kills a server with -9 while an answer streams through its gateway, at another event in each round, and starts it again. The
+// client asks again what it did not hear the end of. In the end the log must have each question once, in order, and behind it
+// the answer that the client heard. The exit code is 1 when something that was acknowledged is lost or doubled.
+// node --conditions=@throughline/source tools/gateway-kills.ts [--rounds 200] [--modes record,guard,stateful]
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { createServer, type GatewayMode } from "../apps/server/src/index.ts";
+import { systemClock } from "../packages/core/src/node.ts";
+import { walkBranch } from "../packages/history/src/index.ts";
+import type { SessionRef, StoredRecord } from "../packages/core/src/index.ts";
+import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
+import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
+
+export interface KillsResult {
+  readonly mode: GatewayMode;
+  readonly rounds: number;
+  /** Rounds in which the process ended before the client had heard the end. */
+  readonly cut: number;
+  /** Questions and heard answers that the log does not have at their place. */
+  readonly lost: number;
+  /** Questions that the log has more than once on the branch. */
+  readonly doubled: number;
+  /** Of a session that holds the history: heard ends whose answer was not in the log right after the kill. */
+  readonly early: number;
+}
+
+const serving = "--serving";
+if (process.argv[2] === serving) await serve(process.argv.slice(3));
+else {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: "string", default: "200" },
+      modes: { type: "string", default: "record,guard,stateful" },
+    },
+  });
+  for (const mode of values.modes.split(",") as readonly GatewayMode[]) {
+    const result = await killInStreams(mode, Number(values.rounds));
+    process.stdout.write(`${JSON.stringify(result)}\n`);
+    if (result.lost + result.doubled + result.early > 0) process.exitCode = 1;
+  }
+}
+
+/** The process that is killed. */
+async function serve([folder = "", mode = "", baseUrl = "", known = ""]: readonly string[]): Promise<void> {
+  const server = await createServer({
+    openStore: () => createSqliteStore({ path: join(folder, "sessions.db") }),
+    port: 0,
+    gateway: {
+      upstreams: {
+        anthropic: { api: "anthropic", baseUrl, credentials: "server", apiKey: "k", mode: mode as GatewayMode },
+      },
+      spoolFolder: join(folder, "spool"),
+    },
+  });
+  const rights = { namespace: "", agents: "*", scopes: ["read", "gateway:anthropic"], expiresAtMs: null } as const;
+  const text = known === "" ? (await server.tokens.create(rights, null)).text : known;
+  process.send?.({ url: server.url, token: text });
+}
+
+async function killInStreams(mode: GatewayMode, rounds: number): Promise<KillsResult> {
+  const folder = mkdtempSync(join(tmpdir(), "throughline-gateway-kills-"));
+  let answers = 0;
+  const simulator = createProviderSimulator({
+    fallback: () => ({ kind: "answer", content: `Answer ${++answers}. ${"And so on. ".repeat(12)}`, eventDelayMs: 3 }),
+  });
+  await simulator.start();
+  let child: ChildProcess | null = null;
+  let token = "";
+  let url = "";
+  const start = async (): Promise<void> => {
+    child = fork(import.meta.filename, [serving, folder, mode, simulator.url, token], {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
+    const [said] = (await once(child, "message")) as [{ readonly url: string; readonly token: string }];
+    ({ url, token } = said);
+  };
+  const kill = async (): Promise<void> => {
+    const gone = child === null ? null : once(child, "exit");
+    child?.kill("SIGKILL");
+    await gone;
+  };
+  await start();
+  const history: { readonly role: string; readonly content: string }[] = [];
+  let [cut, early] = [0, 0];
+  for (let round = 0; round < rounds; round++) {
+    const question = { role: "user", content: `Question ${round}. ${"Please. ".repeat(10)}` };
+    history.push(question);
+    const messages = mode === "stateful" ? [question] : history;
+    // In guard mode a request is refused now and then, and sent again rebuilt.
+    if (mode === "guard" && round % 3 === 2)
+      simulator.enqueue({ kind: "error", status: 400, message: "prompt is too long: 9000 tokens > 4000 maximum" });
+    for (let tries = 0; ; tries++) {
+      const killAfter = tries === 0 ? round % 24 : Infinity;
+      const heard = await ask(url, token, messages, tries, killAfter === Infinity ? null : { after: killAfter, kill });
+      if (heard !== null) {
+        history.push({ role: "assistant", content: heard });
+        if (mode === "stateful" && tries === 0 && !(await hasAnswer(folder, heard))) early += 1;
+      } else cut += tries === 0 ? 1 : 0;
+      if (tries === 0) await start();
+      if (heard !== null) break;
+      if (tries > 100) throw new Error(`Question ${round} is not answered.`);
+      await systemClock.sleep(50);
+    }
+  }
+  // The last call of a client brings what was not stored before.
+  if (mode !== "stateful") {
+    await ask(url, token, [...history, { role: "user", content: "The end." }], 0, null);
+    await systemClock.sleep(3000);
+  }
+  await kill();
+  const said = await branchTexts(folder);
+  await simulator.close();
+  rmSync(folder, { recursive: true, force: true });
+  return { mode, rounds, cut, early, ...compared(history, said) };
+}
+
+/** The answer's text; null where its end was not heard. */
+async function ask(
+  url: string,
+  token: string,
+  messages: readonly object[],
+  tries: number,
+  killing: { readonly after: number; readonly kill: () => Promise<void> } | null,
+): Promise<string | null> {
+  let text = "";
+  let killed: Promise<void> | null = null;
+  const killNow = (): void => void (killed ??= killing?.kill() ?? null);
+  try {
+    if (killing?.after === 0) setTimeout(killNow, 15);
+    const answer = await fetch(`${url}/anthropic/v1/messages`, {
+      method: "POST",
+      headers: {
+        "x-api-key": token,
+        "anthropic-version": "2023-06-01",
+        "throughline-session": "home",
+        "x-stainless-retry-count": String(tries),
+      },
+      body: JSON.stringify({ model: "claude-opus-5", max_tokens: 500, stream: true, messages }),
+    });
+    if (answer.status !== 200) return null;
+    let chunks = 0;
+    for await (const chunk of answer.body ?? []) {
+      text += Buffer.from(chunk).toString("utf8");
+      if (++chunks === killing?.after) killNow();
+    }
+  } catch {
+    // The connection broke with the process.
+  }
+  if (killing !== null) {
+    killNow();
+    await killed;
+  }
+  if (!text.includes("event: message_stop")) return null;
+  const deltas = text.matchAll(/^data: (\{"type":"content_block_delta".*\})$/gm);
+  return Array.from(deltas, ([, data = ""]) => (JSON.parse(data) as { delta: { text: string } }).delta.text).join("");
+}
+
+async function records(folder: string): Promise<readonly StoredRecord[]> {
+  await using store = await createSqliteStore({ path: join(folder, "sessions.db") });
+  const found: StoredRecord[] = [];
+  const [session] = (await store.list({ namespace: "" })).sessions;
+  const ref: SessionRef | null = session?.ref ?? null;
+  if (ref !== null) for await (const page of store.read(ref)) found.push(...page.records);
+  return found;
+}
+
+async function hasAnswer(folder: string, text: string): Promise<boolean> {
+  return (await records(folder)).some((stored) => textOf(stored)?.text === text);
+}
+
+async function branchTexts(folder: string): Promise<readonly { readonly role: string; readonly text: string }[]> {
+  const all = await records(folder);
+  const head = all.findLast(({ side }) => !side)?.id ?? null;
+  return walkBranch(all, head).path.flatMap((stored) => textOf(stored) ?? []);
+}
+
+function textOf({ record }: StoredRecord): { readonly role: string; readonly text: string } | null {
+  if (record.type !== "message") return null;
+  const { role, content } = record["message"] as { readonly role: string; readonly content: unknown };
+  const blocks = typeof content === "string" ? [{ text: content }] : (content as readonly { readonly text?: string }[]);
+  return { role, text: blocks.map(({ text = "" }) => text).join("") };
+}
+
+function compared(
+  history: readonly { readonly role: string; readonly content: string }[],
+  said: readonly { readonly role: string; readonly text: string }[],
+): { readonly lost: number; readonly doubled: number } {
+  let [lost, doubled, from] = [0, 0, 0];
+  for (const { role, content } of history) {
+    const at = said.findIndex((one, index) => index >= from && one.role === role && one.text.trim() === content.trim());
+    if (at === -1) lost += 1;
+    else from = at + 1;
+    if (role === "user") doubled += said.filter((one) => one.role === role && one.text === content).length > 1 ? 1 : 0;
+  }
+  return { lost, doubled };
+}
