@@ -126,9 +126,9 @@ async function bodyOf(
   return { body: parseWith(rule.schema, value, "body"), type };
 }
 
-/** Asks for the body of a client that waits to be asked. */
-export function continueBody({ headers }: IncomingMessage, response: ServerResponse): void {
-  if (headers.expect !== undefined) response.writeContinue();
+/** Asks for the body of a client that waits to be asked, which one of HTTP/1.0 cannot. */
+export function continueBody({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
+  if (headers.expect !== undefined && httpVersion === "1.1") response.writeContinue();
 }
 
 function namespaceOf(request: IncomingMessage): string | undefined {
