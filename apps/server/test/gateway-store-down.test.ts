@@ -115,6 +115,22 @@ describe("spool", () => {
     },
   );
 
+  it("holds a call while another turn is open in its session, and the server says so", async () => {
+    const serving = await start();
+    await ask(serving, "before");
+    const [call] = await serving.calls(1);
+    const path = `/sessions/${call?.session}/turns`;
+    const { body } = await serving.serving.ask("POST", path, { body: { owner: "another", leaseMs: 60_000 } });
+    await ask(serving, "between");
+    await expect.poll(() => readiness(serving), { timeout: 10_000 }).toBe("degraded\n");
+    expect(files()).toHaveLength(1);
+    const closed = await serving.serving.ask("POST", `${path}/${String(body["fence"])}/close`, { body: {} });
+    expect(closed.status).toBe(200);
+    await expect.poll(() => readiness(serving), { timeout: 10_000 }).toBe("ready\n");
+    await assertKept(serving, 2);
+    expect(files()).toEqual([]);
+  });
+
   it("is stored by the next process, and a file that is not whole is put aside", async () => {
     const first = await start();
     leaving.leave("fails");
