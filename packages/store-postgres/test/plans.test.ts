@@ -3,7 +3,8 @@ import { createPostgresStore, type PostgresPool, type PostgresStore } from "@thr
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { layoutNamed, type Layout } from "../src/layout.ts";
-import { makeStandIn, newSchema, withClient } from "./store-under-test.ts";
+import { makeStandIn } from "./migrate-beside.ts";
+import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;

@@ -4,10 +4,6 @@ import type { PayloadCodec, SessionEvent, SessionStore } from "@throughline/core
 import type { StoreUnderTest } from "@throughline/store-conformance";
 import { startHolder } from "@throughline/store-conformance/internal";
 import { createPostgresStore, type PostgresStoreOptions } from "@throughline/store-postgres";
-import { systemClock, systemRandom } from "@throughline/core/node";
-import { ConnectionPool } from "../src/connection-pool.ts";
-import { migrateSchema } from "../src/migrate-schema.ts";
-import type { MigrationPlace } from "../src/migration-place.ts";
 import { createFaultyPool } from "./faulty-pool.ts";
 
 let schemas = 0;
@@ -36,29 +32,6 @@ export async function analyzeSchema(client: pg.Client, schema: string): Promise<
     [`"${schema}"`],
   );
   await client.query(`ANALYZE ${rows.map(({ name }) => name).join(", ")}`);
-}
-
-/** A place to migrate, on a pool of its own that `end` ends. */
-export function migrationPlace(url: string, schemaName: string): MigrationPlace & { end(): Promise<void> } {
-  const inner = new pg.Pool({ connectionString: url, max: 2 });
-  inner.on("error", () => undefined);
-  const pool = new ConnectionPool(inner, {
-    maxWaiting: 10,
-    timeoutMs: 30_000,
-    connectTimeoutMs: 10_000,
-    prepare: true,
-    clock: systemClock,
-    random: systemRandom,
-    place: "test",
-  });
-  return { pool, schemaName, schema: `"${schemaName}"`, end: () => inner.end() };
-}
-
-/** A schema of the tenant layout, every table in partitions: it shows which of them a statement asks. */
-export async function makeStandIn(url: string, schemaName: string, partitions: number): Promise<void> {
-  const where = migrationPlace(url, schemaName);
-  await migrateSchema(where, { layout: "tenant", partitions, partsAll: true });
-  await where.end();
 }
 
 /** Everything the tables of a schema hold, as bytes. */

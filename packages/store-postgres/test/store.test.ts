@@ -14,7 +14,8 @@ import { describe, expect, inject, it } from "vitest";
 import { migrateSchema } from "../src/migrate-schema.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { readmeGrants } from "./readme-grants.ts";
-import { migrationPlace, newSchema, withClient } from "./store-under-test.ts";
+import { migrationPlace } from "./migrate-beside.ts";
+import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;

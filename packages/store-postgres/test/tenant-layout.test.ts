@@ -5,7 +5,8 @@ import { tenantOf } from "../src/layout.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { tenantTables } from "../src/table-parts.ts";
 import { splitStatements } from "../src/split-statements.ts";
-import { makeStandIn, newSchema, withClient } from "./store-under-test.ts";
+import { makeStandIn } from "./migrate-beside.ts";
+import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;

@@ -11,7 +11,8 @@ import { migrateSchema } from "../src/migrate-schema.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { endingPool } from "./ending-pool.ts";
 import { foreign, openSecured, take } from "./secured-store.ts";
-import { migrationPlace, newSchema, withClient } from "./store-under-test.ts";
+import { migrationPlace } from "./migrate-beside.ts";
+import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
