@@ -27,7 +27,7 @@ export interface ReadCalls extends ReadCall {
 }
 
 /** Reads what came of a call. */
-export async function readCall({ split, ...facts }: SentCall, came: Came, clock: Clock): Promise<ReadCall> {
+async function readCall({ split, ...facts }: SentCall, came: Came, clock: Clock): Promise<ReadCall> {
   const answer = answerOf(came);
   const isError = answer.status < 200 || answer.status >= 300;
   const text = "copy" in came ? await came.copy.text(came.outgoing.headers["content-encoding"]) : null;
