@@ -119,6 +119,12 @@ export class EventStream implements Listener {
     const { feed, store } = followed;
     const options = { afterSeq: followed.position, limit: ownPageRecords, payload: "source" } as const;
     for await (const { records } of store.read(feed.ref, options)) {
+      // The key may have got another session: then the page may be of that one.
+      const current = await store.load(feed.ref);
+      if (current?.sessionId !== feed.sessionId) {
+        feed.take(current);
+        break;
+      }
       for (const record of records) {
         if (this.#isBlocked || this.#ended !== null) return;
         followed.position = record.seq;
@@ -129,7 +135,7 @@ export class EventStream implements Listener {
       }
       return;
     }
-    // The store has not what the feed was told of: a purge has begun.
+    // The store has not what the feed was told of: the session was replaced, or a purge has begun.
     followed.position = feed.lastSeq;
   }
 

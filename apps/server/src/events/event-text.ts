@@ -28,13 +28,19 @@ export async function withLines(
     const line = JSON.stringify(record.record);
     const isLine = record.crc !== null && Buffer.byteLength(line) === record.bytes && crc32(line) === record.crc;
     if (isLine) found.push({ ...record, source: line, isSourceCanonical: true });
-    else found.push((await readOne(store, ref, record.seq)) ?? { ...record, source: line, isSourceCanonical: true });
+    else found.push((await readOne(store, ref, record)) ?? { ...record, source: line, isSourceCanonical: true });
   }
   return found;
 }
 
-async function readOne(store: SessionStore, ref: SessionState["ref"], seq: number): Promise<SourcedRecord | undefined> {
-  for await (const page of store.read(ref, { afterSeq: seq - 1, limit: 1, payload: "source" })) return page.records[0];
+/** The record, unless the key has got another session meanwhile. */
+async function readOne(
+  store: SessionStore,
+  ref: SessionState["ref"],
+  { seq, id }: StoredRecord,
+): Promise<SourcedRecord | undefined> {
+  for await (const { records } of store.read(ref, { afterSeq: seq - 1, limit: 1, payload: "source" }))
+    return records.find((record) => record.seq === seq && record.id === id);
   return undefined;
 }
 
