@@ -35,7 +35,9 @@ export async function verifyStore(options: VerifyStoreOptions, listener: VerifyS
     }
   if (store.maintenance === undefined) {
     listener.onNoCheck(store.capabilities.name);
-    for await (const finding of inspectStore(store, { query, signal })) await take([finding]);
+    // What is only worth knowing, such as a type of record of another program, was written so.
+    for await (const finding of inspectStore(store, { query, signal }))
+      if (finding.severity !== "info") await take([finding]);
   } else {
     for await (const finding of store.maintenance.verify({ full: isFull, signal })) await take([finding]);
   }
