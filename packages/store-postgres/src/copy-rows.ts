@@ -38,7 +38,7 @@ export function asTexts(columns: readonly Column[], row: string): string {
 
 /**
  * Inserts rows that were read as texts. A row that is there is written over, so that what is done twice is done once.
- * `key` are the columns of the table's key; `where` is a condition on the row that is there.
+ * `key` are the columns of the table's key; `where` is a condition on the row that is there. Gives how many were written.
  */
 export async function insertTexts(
   { run, schema, layout }: RowPlace,
@@ -50,19 +50,21 @@ export async function insertTexts(
     readonly where?: string;
   },
   rows: readonly DatabaseRow[],
-): Promise<void> {
-  if (rows.length === 0) return;
+): Promise<number> {
+  if (rows.length === 0) return 0;
   const { table, columns, key, tenant, where = "" } = into;
   const from = tenant.length + 1;
   const names = columns.map(({ name }) => name);
   const changes = names.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
-  await run(
+  const written = await run(
     `INSERT INTO ${schema}.${table} AS o (${layout.first("tenant")}${names.join(", ")})
      SELECT ${layout.first("$1::bigint")}${columns.map(({ name, type }) => `u.${name}::${type}`).join(", ")}
      FROM unnest(${names.map((_name, index) => `$${index + from}::text[]`).join(", ")}) AS u (${names.join(", ")})
-     ON CONFLICT (${[...key, ...(tenant.length === 0 ? [] : ["tenant"])].join(", ")}) DO UPDATE SET ${changes.join(", ")}${where}`,
+     ON CONFLICT (${[...key, ...(tenant.length === 0 ? [] : ["tenant"])].join(", ")}) DO UPDATE SET ${changes.join(", ")}${where}
+     RETURNING 1`,
     [...tenant, ...names.map((name) => rows.map((row) => row[unquoted(name)] ?? null))],
   );
+  return written.length;
 }
 
 /** A name as the driver gives it. */

@@ -13,15 +13,7 @@ import {
   type RowPlace,
 } from "./copy-rows.ts";
 import { entryColumns, entryOf, refOf, type DatabaseRow } from "./row-values.ts";
-import {
-  assertFitting,
-  dropLeftCopies,
-  families,
-  newNumber,
-  offsetOf,
-  placeOf,
-  type Relocation,
-} from "./relocation.ts";
+import { assertFitting, dropLeftCopies, families, newNumber, rangeOf, placeOf, type Relocation } from "./relocation.ts";
 import { contextOf, type StoreContext } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
 
@@ -86,7 +78,7 @@ export async function* relocateSessions(
   const relocation: Relocation = {
     from,
     to,
-    offset: await offsetOf(from, to),
+    numbers: await rangeOf(from, to),
     columns: {
       sessions: await columnsOf(place, "sessions"),
       records: await columnsOf(place, "records"),
@@ -280,12 +272,20 @@ async function insertMembers(relocation: Relocation, members: readonly Member[],
       turn_id: null,
       turn_owner: null,
       lease_until_ms: null,
-      ...(movedFrom === null ? {} : entryTexts(from, row, withoutField(entryOf(from.rows, row)))),
+      ...(movedFrom === null ? {} : entryTexts(from, { ref, row }, withoutField(entryOf(from.rows, row)))),
     };
     const into = { table: "sessions", columns: columns.sessions, key: ["session_no"], tenant };
-    await insertTexts(target, into, [moved]);
+    // A row of this number is one of an attempt before, or nobody's.
+    const inserted = await insertTexts(target, { ...into, where: " WHERE o.session_id = excluded.session_id" }, [
+      moved,
+    ]);
+    if (inserted !== 1)
+      throw new ThroughlineError("INTERNAL", "The target has another session of this number.", {
+        outcome: "not-applied",
+        details: { ...ref, sessionNo: moved.session_no },
+      });
   }
-  // The index is made again from the first record on: these sessions were written before the minute it has reached, or share what nobody else shows.
+  // The index is made again from the first record on: these were written before the minute it has reached.
   await run(`UPDATE ${schema}.search_state SET caught_up_slot = 0`);
 }
 
@@ -294,9 +294,13 @@ function withoutField(entry: SessionEntry): SessionEntry {
   return rest as SessionEntry;
 }
 
-/** An entry as texts of its columns. */
-function entryTexts(context: StoreContext, row: DatabaseRow, entry: SessionEntry): DatabaseRow {
-  const place = { ref: refOf(row), sessionId: String(row["session_id"]) };
+/** An entry as texts of its columns, coded for the address that it gets. */
+function entryTexts(
+  context: StoreContext,
+  { ref, row }: { readonly ref: SessionRef; readonly row: DatabaseRow },
+  entry: SessionEntry,
+): DatabaseRow {
+  const place = { ref, sessionId: String(row["session_id"]) };
   const { names, values, coded } = entryColumns(context.rows, place, entry);
   const literal = (texts: readonly (string | null)[] | null): string | null =>
     texts === null ? null : `{${texts.map((text) => (text === null ? "NULL" : quoted(text))).join(",")}}`;
@@ -317,7 +321,8 @@ async function leave({ from, to }: Relocation, { row }: Member, run: RunStatemen
   const ref = refOf(row);
   const archiveId = String(row["archive_id"]);
   const movedTo = { schema: to.schema.replaceAll('"', ""), layout: to.found.layout.name, archiveId };
-  const place = { ref, sessionId: String(row["session_id"]) };
+  const kept = archiveId === "" ? String(row["session_id"]) : archiveId;
+  const place = { ref: { ...ref, archiveId: kept }, sessionId: String(row["session_id"]) };
   const { names, values, coded } = entryColumns(from.rows, place, {
     ...entryOf(from.rows, row),
     [movedField]: movedTo,
@@ -325,7 +330,6 @@ async function leave({ from, to }: Relocation, { row }: Member, run: RunStatemen
   const sql = `UPDATE ${from.schema}.sessions SET archive_id = $2, entry_names = $3, entry_values = $4, entry_coded = $5,
     turn_id = NULL, turn_owner = NULL, lease_until_ms = NULL
     WHERE session_no = $1${layout.and("", "$6")} RETURNING session_no`;
-  const kept = archiveId === "" ? row["session_id"] : archiveId;
   const [left] = await run(sql, [row["session_no"], kept, names, values, coded, ...layout.values(ref)]);
   if (left === undefined)
     throw new ThroughlineError("INTERNAL", "A session that was locked is gone.", {

@@ -6,13 +6,21 @@ import { readSecurity } from "./row-security.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Beyond what the source gives its next sessions while they are moved. */
-const numbersApart = 2 ** 32;
+const numbersApart = 2n ** 32n;
+
+/** More than other programs take of the target's numbers between two statements of this one. */
+const numbersMeanwhile = 2n ** 20n;
+
+/** The numbers at the target that are the source's: each of its own, and the offset. */
+export interface NumberRange {
+  readonly offset: bigint;
+  readonly end: bigint;
+}
 
 export interface Relocation {
   readonly from: StoreContext;
   readonly to: StoreContext;
-  /** What is added to a number of the source. */
-  readonly offset: bigint;
+  readonly numbers: NumberRange;
   readonly columns: Readonly<Record<"sessions" | "records" | "keyed_appends", Awaited<ReturnType<typeof columnsOf>>>>;
   readonly check: () => void;
 }
@@ -60,25 +68,26 @@ async function identityOf({ pool, schema }: StoreContext): Promise<string> {
   return String(row?.["value"]);
 }
 
-/**
- * What is added to the source's numbers: the target keeps them free from its first run on, so that no session there ever has
- * one of them.
- */
-export async function offsetOf(from: StoreContext, to: StoreContext): Promise<bigint> {
+/** The target keeps the source's numbers free from its first run on, so that no session there ever has one of them. */
+export async function rangeOf(from: StoreContext, to: StoreContext): Promise<NumberRange> {
   const name = `relocated_from_${await identityOf(from)}`;
   const [last] = await from.pool.run(`SELECT last_value FROM ${from.schema}.session_numbers`, [], { isRead: true });
-  const span = BigInt(String(last?.["last_value"])) + BigInt(numbersApart);
+  const span = BigInt(String(last?.["last_value"])) + numbersApart;
   const sequence = `${to.schema}.session_numbers`;
   return to.pool.transaction(async (run) => {
     // One run at a time decides.
     await run(`SELECT FROM ${to.schema}.store_info WHERE name = 'version' FOR UPDATE`);
     const [kept] = await run(`SELECT value FROM ${to.schema}.store_info WHERE name = $1`, [name]);
-    if (kept !== undefined) return BigInt(String(kept["value"]));
+    if (kept !== undefined) {
+      const [offset = "", end = ""] = String(kept["value"]).split(" ");
+      return { offset: BigInt(offset), end: BigInt(end) };
+    }
     const [next] = await run(`SELECT nextval('${sequence}') AS number`);
-    const offset = BigInt(String(next?.["number"]));
-    await run(`SELECT setval('${sequence}', $1)`, [String(offset + span)]);
-    await run(`INSERT INTO ${to.schema}.store_info (name, value) VALUES ($1, $2)`, [name, String(offset)]);
-    return offset;
+    const offset = BigInt(String(next?.["number"])) + numbersMeanwhile;
+    const end = offset + span;
+    await run(`SELECT setval('${sequence}', $1)`, [String(end)]);
+    await run(`INSERT INTO ${to.schema}.store_info (name, value) VALUES ($1, $2)`, [name, `${offset} ${end}`]);
+    return { offset, end };
   });
 }
 
@@ -86,15 +95,14 @@ export async function offsetOf(from: StoreContext, to: StoreContext): Promise<bi
  * Removes what an earlier run copied of sessions that the source has purged since. Copies are what hangs on a number of the
  * source's while the target has no session that shows it.
  */
-export async function dropLeftCopies({ from, to, offset, check }: Relocation): Promise<void> {
-  const range = [String(offset), String(offset + BigInt(numbersApart) * 2n)];
+export async function dropLeftCopies({ from, to, numbers: range, check }: Relocation): Promise<void> {
   const copied = await to.pool.run(
     `SELECT DISTINCT r.session_no, r.session_no - $1::bigint AS number FROM ${to.schema}.records r
-     WHERE r.session_no > $1::bigint AND r.session_no < $2::bigint
+     WHERE r.session_no > $1::bigint AND r.session_no <= $2::bigint
        AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s WHERE s.session_no = r.session_no${to.found.layout.and("s", "r.tenant")})
        AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s
          WHERE s.base_nos @> ARRAY[r.session_no]${to.found.layout.and("s", "r.tenant")})`,
-    range,
+    [String(range.offset), String(range.end)],
     { isRead: true },
   );
   if (copied.length === 0) return;
@@ -142,6 +150,6 @@ export async function families(
   return [...found.values()].toSorted((a, b) => a.updatedAtMs - b.updatedAtMs).map(({ numbers }) => numbers);
 }
 
-export function newNumber({ offset }: Relocation, number: string): string {
-  return String(BigInt(number) + offset);
+export function newNumber({ numbers }: Relocation, number: string): string {
+  return String(BigInt(number) + numbers.offset);
 }
