@@ -109,7 +109,7 @@ const rows: readonly Row[] = [
   ["list", 1, ({ store }) => store.list()],
   ["list, all filters", 1, ({ store }) => store.list({ agentId: "main", keyPrefix: "agent", sinceMs: 1, limit: 1 })],
   // Who is behind; the records, and their index in a transaction of three; who is behind, and that it is noted; the hits.
-  ["search.search, first", 10, ({ store }) => through(searchOf(store).search({ text: "hello" }))],
+  ["search.search, first", 11, ({ store }) => through(searchOf(store).search({ text: "hello" }))],
   ["search.search", 2, ({ store }) => through(searchOf(store).search({ text: "hello" }))],
   ["search.lag", 1, async ({ store }) => expect(await searchOf(store).lag()).toBe(0)],
   [
@@ -135,9 +135,9 @@ const rows: readonly Row[] = [
   ["remove, for good", 11, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
   // A slice of sessions each, whatever they hold.
   ["maintenance.verify", 5, ({ store }) => through(store.maintenance.verify())],
-  ["maintenance.repair", 21, ({ store }) => through(store.maintenance.repair())],
+  ["maintenance.repair", 22, ({ store }) => through(store.maintenance.repair())],
   ["maintenance.backup", 38, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
-  ["search.rebuild", 14, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
+  ["search.rebuild", 15, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
   ["close", 0, ({ store }) => store.close()],
 ];
 

@@ -296,7 +296,8 @@ describe.skipIf(url === "")(
         DELETE FROM "${schema}".search_documents; DELETE FROM "${schema}".search_positions;
         UPDATE "${schema}".sessions SET appended_at_ms = appended_at_ms - 3600000 WHERE agent_id = 'other'`),
       );
-      expect((await all(searchOf(store).search({ text: "hello" }))).length).toBe(1);
+      // One of them is what a fork has of a purged session.
+      expect((await all(searchOf(store).search({ text: "hello" }))).length).toBe(2);
       expect((await all(searchOf(owner).search({ text: secret }))).length).toBeGreaterThan(1);
     });
 
