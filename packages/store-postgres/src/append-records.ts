@@ -20,6 +20,7 @@ import {
 } from "./append-request.ts";
 import { applied, replayed } from "./append-result.ts";
 import { arrayLiteral } from "./array-literal.ts";
+import { parametersOf, type Layout } from "./layout.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { batchColumns, columnText, type BatchColumns } from "./record-columns.ts";
 import { entryColumns, fieldColumns, headOf, numberOrNull, type DatabaseRow } from "./row-values.ts";
@@ -117,7 +118,7 @@ async function callAppend(
   signal: AbortSignal | undefined,
 ): Promise<DatabaseRow | undefined> {
   try {
-    const [row] = await context.pool.run(appendSql(context), values, { isFrequent: true, signal });
+    const [row] = await context.pool.run(context.found.appendSql, values, { isFrequent: true, signal });
     const answer = row?.["answer"];
     return typeof answer === "string" ? readAnswer(answer) : undefined;
   } catch (error) {
@@ -323,9 +324,7 @@ export function wholeTime(claimedMs: unknown): number | null {
   return Math.max(Math.trunc(claimedMs), -Number.MAX_SAFE_INTEGER);
 }
 
-function appendSql({ schema, found }: StoreContext): string {
-  const parameters = [...found.layout.first("tenant").split(", "), ...batchOrder, "request"].map(
-    (_, index) => `$${index + 1}`,
-  );
-  return `SELECT ${schema}.append_1(${parameters.join(", ")}) AS answer`;
+/** The call of the function. */
+export function appendSql(schema: string, layout: Layout): string {
+  return `SELECT ${schema}.append_1(${parametersOf(layout, batchOrder.length + 2)}) AS answer`;
 }

@@ -3,6 +3,7 @@ import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { abortedBefore } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
+import { columnsOf } from "./copy-rows.ts";
 import { readSecurity, rowSecurity } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
 import { ownNamesOnly } from "./statement-settings.ts";
@@ -147,12 +148,7 @@ async function writeTable(
   table: string,
   rows: number,
 ): Promise<void> {
-  const columns = await run(
-    `SELECT quote_ident(attname) AS name FROM pg_attribute
-     WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`,
-    [`${schema}.${table}`],
-  );
-  const names = columns.map((row) => String(row["name"]));
+  const names = (await columnsOf(run, `${schema}.${table}`)).map(({ name }) => name);
   const values = names.map((name) => `quote_nullable(${name}::text)`);
   await run(
     `DECLARE backup NO SCROLL CURSOR FOR SELECT concat_ws(', ', ${values.join(", ")}) AS row FROM ${schema}.${table}`,

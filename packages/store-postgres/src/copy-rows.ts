@@ -20,13 +20,13 @@ interface Column {
 const sliceRows = 500;
 const sliceBytes = 8 * 1024 * 1024;
 
-/** The columns of a table, without those that are made of others and the one that only one layout has. */
-export async function columnsOf({ run, schema }: RowPlace, table: string): Promise<readonly Column[]> {
+/** The columns of a table, without those that are made of others. */
+export async function columnsOf(run: RunStatement, table: string): Promise<readonly Column[]> {
   const rows = await run(
     `SELECT quote_ident(attname) AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
-     WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attname <> 'tenant'
+     WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
      ORDER BY attnum`,
-    [`${schema}.${table}`],
+    [table],
   );
   return rows.map((row) => ({ name: String(row["name"]), type: String(row["type"]) }));
 }

@@ -43,6 +43,12 @@ export const tenantLayout: Layout = {
   values: (agent) => [tenantOf(agent)],
 };
 
+/** The parameters of a function whose first one is the tenant, where the layout has one: `$1, $2, …`; `count` without it. */
+export function parametersOf({ name }: Layout, count: number): string {
+  const all = name === "plain" ? count : count + 1;
+  return Array.from({ length: all }, (_, index) => `$${index + 1}`).join(", ");
+}
+
 export function layoutNamed(name: LayoutName): Layout {
   return name === "tenant" ? tenantLayout : plainLayout;
 }

@@ -23,7 +23,10 @@ export interface OpenOptions {
  * Gives how it is kept.
  * @throws {ThroughlineError} STORE_UNSUPPORTED, STORE_NOT_FOUND, STORE_VERSION_UNSUPPORTED, CODEC_FAILED
  */
-export async function openSchema(place: MigrationPlace, options: OpenOptions): Promise<FoundSchema> {
+export async function openSchema(
+  place: MigrationPlace,
+  options: OpenOptions,
+): Promise<Pick<FoundSchema, "layout" | "isDistributed">> {
   const hasCitus = await assertServer(place);
   if (options.layout === "tenant" && options.rowSecurity) throw noRowSecurity(place);
   let { layout = "plain" } = options;
@@ -135,7 +138,7 @@ async function assertSecured(place: MigrationPlace): Promise<void> {
 }
 
 /** The name of the codec the store was written under, empty for none; null when nobody has said yet. */
-async function keptCodec({ pool, schema }: MigrationPlace): Promise<string | null> {
+export async function keptCodec({ pool, schema }: Pick<MigrationPlace, "pool" | "schema">): Promise<string | null> {
   const [row] = await pool.run(`SELECT value FROM ${schema}.store_info WHERE name = 'codec'`, [], { isRead: true });
   return row === undefined ? null : String(row["value"]);
 }

@@ -19,7 +19,7 @@ import {
   watchBounds,
 } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
-import { addressOf, appendRecords, keyedFailure } from "./append-records.ts";
+import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import { checkedOptions, postgresAppendTable, type CheckedOptions } from "./checked-options.ts";
 import { ConnectionPool, type PostgresPool } from "./connection-pool.ts";
 import { openPool } from "./open-pool.ts";
@@ -175,7 +175,7 @@ class PostgresSessionStore implements PostgresStore {
       schema: quoted,
       rows: { coder: createPayloadCoder(codec), isCoded: codec !== undefined },
       plainRows: { coder: createPayloadCoder(undefined), isCoded: false },
-      found: { layout: plainLayout, isDistributed: false },
+      found: { layout: plainLayout, isDistributed: false, appendSql: appendSql(quoted, plainLayout) },
       limits: this.capabilities.limits,
       lockTimeout: `${Math.max(1, Math.trunc(lockTimeoutMs))}ms`,
       sessionIds: new SessionIdCache(10_000),
@@ -329,7 +329,9 @@ class PostgresSessionStore implements PostgresStore {
       { pool, schemaName: schema, schema: this.#context.schema },
       { migrate, partitions, rowSecurity, codecName: codec?.name ?? null, ...(layout === undefined ? {} : { layout }) },
     )
-      .then((opened) => void Object.assign(found, opened))
+      .then(
+        (opened) => void Object.assign(found, opened, { appendSql: appendSql(this.#context.schema, opened.layout) }),
+      )
       .catch((error: unknown) => {
         // What kept it from being opened may be gone the next time.
         this.#opening = null;

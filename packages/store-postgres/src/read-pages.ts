@@ -8,6 +8,7 @@ import {
 } from "@throughline/core";
 import { readBounds, sessionNotFound } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
+import { parametersOf } from "./layout.ts";
 import { recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -86,7 +87,7 @@ export async function fetchPage(
   if (address === null) throw sessionNotFound(ref);
   const { pageRecords, pageBytes } = context.limits;
   const rows = await context.pool.run(
-    `SELECT * FROM ${context.schema}.read_page_2(${parameters(context, 12)})`,
+    `SELECT * FROM ${context.schema}.read_page_2(${parametersOf(context.found.layout, 12)})`,
     [
       ...context.found.layout.values(ref),
       ...address,
@@ -103,12 +104,6 @@ export async function fetchPage(
   );
   if (rows.length === 0) throw sessionNotFound(ref);
   return rows;
-}
-
-/** Of a function whose first parameter is the tenant, where there is one. */
-function parameters({ found }: StoreContext, count: number): string {
-  const all = found.layout.name === "plain" ? count : count + 1;
-  return Array.from({ length: all }, (_, index) => `$${index + 1}`).join(", ");
 }
 
 /** Null when there was nothing in the range. */
@@ -180,5 +175,5 @@ function windowStatement({ schema, found: { layout } }: StoreContext): string {
 /** The same from one function, which costs a fifth more: a server that passes the call on to another joins no rows with it. */
 function distributedWindow(context: StoreContext): string {
   const state = stateColumns.map((column) => `(f.state).${column} AS state_${column}`).join(", ");
-  return `SELECT f.*, ${state} FROM ${context.schema}.read_window_1(${parameters(context, 6)}) AS f`;
+  return `SELECT f.*, ${state} FROM ${context.schema}.read_window_1(${parametersOf(context.found.layout, 6)}) AS f`;
 }

@@ -1,5 +1,6 @@
 import { hasErrorCode, ThroughlineError, type SessionEntry, type SessionRef } from "@throughline/core";
 import { abortedBefore, assertKnownOptions, type OptionTable, optionKinds } from "@throughline/core/internal";
+import { arrayLiteral } from "./array-literal.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import {
   asTexts,
@@ -14,6 +15,7 @@ import {
 } from "./copy-rows.ts";
 import { entryColumns, entryOf, refOf, type DatabaseRow } from "./row-values.ts";
 import { assertFitting, dropLeftCopies, families, newNumber, rangeOf, placeOf, type Relocation } from "./relocation.ts";
+import { databaseNowMs } from "./session-changes.ts";
 import { contextOf, type StoreContext } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
 
@@ -74,15 +76,16 @@ export async function* relocateSessions(
     if (signal?.aborted === true) throw abortedBefore("all sessions were moved", signal);
   };
   await assertFitting(from, to);
-  const place = placeOf(to);
+  const columns = async (table: string): Promise<Relocation["columns"]["sessions"]> =>
+    (await columnsOf(placeOf(to).run, `${to.schema}.${table}`)).filter(({ name }) => name !== "tenant");
   const relocation: Relocation = {
     from,
     to,
     numbers: await rangeOf(from, to),
     columns: {
-      sessions: await columnsOf(place, "sessions"),
-      records: await columnsOf(place, "records"),
-      keyed_appends: await columnsOf(place, "keyed_appends"),
+      sessions: await columns("sessions"),
+      records: await columns("records"),
+      keyed_appends: await columns("keyed_appends"),
     },
     check,
   };
@@ -118,15 +121,11 @@ async function moveMembers(relocation: Relocation, before: readonly Member[]): P
       const members = await membersOf(relocation, numbers, runFrom, " FOR UPDATE OF t");
       // One was purged, or moved by another run: the next look tells which.
       if (members.length < before.length || members.some(({ movedFrom }) => movedFrom !== null)) return "busy";
-      const nowMs = Number((await runFrom(`SELECT ${from.schema}.store_now_ms() AS now_ms`))[0]?.["now_ms"]);
+      const nowMs = await databaseNowMs(from, runFrom);
       if (members.some(({ row }) => row["turn_id"] !== null && Number(row["lease_until_ms"]) > nowMs)) return "busy";
-      if (await isTaken(relocation, members, runTo)) return "taken";
-      const [source, target] = [placeOf(from, runFrom), placeOf(to, runTo)];
-      for (const number of numbersOf(relocation, members)) {
-        records += await copyNumber(relocation, number, source, target);
-        await copyKeys(source, target, number, relocation.columns.keyed_appends);
-      }
-      await insertMembers(relocation, members, target);
+      const taken = await takeMembers(relocation, members, placeOf(from, runFrom), placeOf(to, runTo));
+      if (taken === null) return "taken";
+      records += taken;
       for (const member of members) await leave(relocation, member, runFrom);
       return "moved";
     });
@@ -161,16 +160,31 @@ async function finish(relocation: Relocation, members: readonly Member[]): Promi
   let records = 0;
   const outcome = await to.pool.transaction(async (runTo) => {
     if (await isThere(runTo)) return null;
-    if (await isTaken(relocation, members, runTo)) return "taken" as const;
-    const target = placeOf(to, runTo);
-    for (const number of numbersOf(relocation, members)) {
-      records += await copyNumber(relocation, number, placeOf(from), target);
-      await copyKeys(placeOf(from), target, number, relocation.columns.keyed_appends);
-    }
-    await insertMembers(relocation, members, target);
-    return "moved" as const;
+    const taken = await takeMembers(relocation, members, placeOf(from), placeOf(to, runTo));
+    records = taken ?? 0;
+    return taken === null ? ("taken" as const) : ("moved" as const);
   });
   return outcome === null ? null : { outcome, records, sessions: sessionsOf(members) };
+}
+
+/**
+ * Brings the target what it has not got of the sessions, and their rows. Gives how many records; null where the target has
+ * a session of one of the keys or ids already.
+ */
+async function takeMembers(
+  relocation: Relocation,
+  members: readonly Member[],
+  source: RowPlace,
+  target: RowPlace,
+): Promise<number | null> {
+  if (await isTaken(relocation, members, target.run)) return null;
+  let records = 0;
+  for (const number of numbersOf(relocation, members)) {
+    records += await copyNumber(relocation, number, source, target);
+    await copyKeys(source, target, number, relocation.columns.keyed_appends);
+  }
+  await insertMembers(relocation, members, target);
+  return records;
 }
 
 async function membersOf(
@@ -268,7 +282,7 @@ async function insertMembers(relocation: Relocation, members: readonly Member[],
       ...texts,
       session_no: newNumber(relocation, String(row["session_no"])),
       archive_id: ref.archiveId ?? "",
-      base_nos: bases === null ? null : `{${bases.map((base) => newNumber(relocation, base)).join(",")}}`,
+      base_nos: bases === null ? null : arrayLiteral(bases.map((base) => newNumber(relocation, base))),
       turn_id: null,
       turn_owner: null,
       lease_until_ms: null,
@@ -302,17 +316,11 @@ function entryTexts(
 ): DatabaseRow {
   const place = { ref, sessionId: String(row["session_id"]) };
   const { names, values, coded } = entryColumns(context.rows, place, entry);
-  const literal = (texts: readonly (string | null)[] | null): string | null =>
-    texts === null ? null : `{${texts.map((text) => (text === null ? "NULL" : quoted(text))).join(",")}}`;
   return {
-    entry_names: literal(names),
-    entry_values: literal(values),
+    entry_names: names === null ? null : arrayLiteral(names),
+    entry_values: values === null ? null : arrayLiteral(values),
     entry_coded: coded === null ? null : `\\x${Buffer.from(coded).toString("hex")}`,
   };
-}
-
-function quoted(text: string): string {
-  return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
 /** The source's session, archived, with a note in its entry of where it went. Its revision stays: the target may have yet to take it. */

@@ -2,6 +2,7 @@ import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import type { columnsOf, RowPlace } from "./copy-rows.ts";
+import { keptCodec } from "./open-schema.ts";
 import { readSecurity } from "./row-security.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -46,11 +47,7 @@ export async function assertFitting(from: StoreContext, to: StoreContext): Promi
           "Open the target once with rowSecurity: true and fill its agent_roles, or move to a schema of the plain layout.",
       },
     );
-  const codecOf = async ({ pool, schema }: StoreContext): Promise<string> => {
-    const [row] = await pool.run(`SELECT value FROM ${schema}.store_info WHERE name = 'codec'`, [], { isRead: true });
-    return String(row?.["value"] ?? "");
-  };
-  const [given, kept] = [await codecOf(from), await codecOf(to)];
+  const [given, kept] = [(await keptCodec(from)) ?? "", (await keptCodec(to)) ?? ""];
   if (given !== kept)
     throw refused("CODEC_FAILED", "Rows are moved as they lie: both schemas must have the same codec.", {
       given,

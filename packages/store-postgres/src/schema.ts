@@ -6,14 +6,7 @@ import { readFunctions, readWindowFunction } from "./read-functions.ts";
 import { saveFunction } from "./save-function.ts";
 import { ownNamesInside } from "./statement-settings.ts";
 import { summaryViews } from "./summary-views.ts";
-import {
-  behindTable,
-  distribute,
-  inPartitions,
-  tenantColumn,
-  type SchemaOptions,
-  type TableKind,
-} from "./table-parts.ts";
+import { behindTable, distribute, tenantColumn, type SchemaOptions, type TableKind } from "./table-parts.ts";
 
 /** One step of the schema, from the version before it to `version`. */
 export interface SchemaStep {
@@ -129,7 +122,7 @@ CREATE TABLE ${schema}.records (${tenantColumn(kind)}
   source_hash bytea,
   PRIMARY KEY (session_no, seq${kind.layout.last("tenant")}),
   UNIQUE (id, session_no${kind.layout.last("tenant")})
-)${kind.layout.name === "plain" ? inPartitions(schema, "records", "session_no", kind.partitions) : behindTable(schema, "records", kind)}
+)${behindTable(schema, "records", kind)}
 CREATE TABLE ${schema}.payloads (${tenantColumn(kind)}
   session_no bigint NOT NULL,
   hash bytea NOT NULL,

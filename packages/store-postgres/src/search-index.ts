@@ -69,6 +69,12 @@ function behind({ schema, found: { layout } }: StoreContext): string {
     WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state) AND s.last_seq > p.indexed_seq`;
 }
 
+interface CatchUpOptions {
+  readonly signal: AbortSignal | undefined;
+  /** What is bound for the only tenant that is looked at; empty for all. */
+  readonly tenant: readonly string[];
+}
+
 /**
  * Indexes what is missing; not at a replica, where nothing can be written and the primary's index is there to be
  * searched. The minute up to which nothing is missing is stored once for all sessions. So only a role that sees all
@@ -78,7 +84,7 @@ function behind({ schema, found: { layout } }: StoreContext): string {
 async function catchUp(
   context: StoreContext,
   check: () => Promise<void>,
-  { signal, tenant }: { readonly signal: AbortSignal | undefined; readonly tenant: readonly string[] },
+  { signal, tenant }: CatchUpOptions,
 ): Promise<void> {
   const { schema, pool } = context;
   const ofTenant = tenant.length === 0 ? "" : context.found.layout.and("s", "$2::bigint");
@@ -97,7 +103,7 @@ async function catchUp(
     for (const session of sessions) await indexSession(context, session, check);
   }
   // An index at its beginning: it was rebuilt, or its records came from a backup or another schema.
-  if (Number(first?.["caught_up_slot"]) === 0) await indexInherited(context, check, signal);
+  if (Number(first?.["caught_up_slot"]) === 0) await indexInherited(context, check, { signal, tenant });
   const slot = Number(first?.["slot"]);
   if (tenant.length > 0) return;
   if (first?.["is_limited"] !== false || slot <= Number(first["caught_up_slot"])) return;
@@ -113,17 +119,18 @@ async function catchUp(
 async function indexInherited(
   context: StoreContext,
   check: () => Promise<void>,
-  signal: AbortSignal | undefined,
+  { signal, tenant }: CatchUpOptions,
 ): Promise<void> {
   const { schema, pool, found } = context;
+  const ofTenant = tenant.length === 0 ? "" : found.layout.and("s", "$1::bigint");
   const rows = await pool.run(
     `SELECT b.no AS session_no, max(b.to_seq) AS last_seq, 0 AS indexed_seq, min(s.session_no) AS locked_no, s.namespace, s.agent_id,
        min(s.key) AS key, '' AS archive_id, min(b.id) AS session_id
      FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs, s.base_ids) AS b (no, to_seq, id)
-     WHERE s.base_nos IS NOT NULL
+     WHERE s.base_nos IS NOT NULL${ofTenant}
        AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${found.layout.and("o", "s.tenant")})
      GROUP BY b.no, s.namespace, s.agent_id`,
-    [],
+    tenant,
     { signal, isRead: true },
   );
   for (const row of rows) await indexSession(context, row, check);

@@ -18,6 +18,8 @@ export interface FoundSchema {
   layout: Layout;
   /** Whether the server passes statements on to others. */
   isDistributed: boolean;
+  /** The statement of an append, which is the one that is sent most. */
+  appendSql: string;
 }
 
 /** What every operation of the store works with. */

@@ -34,12 +34,15 @@ export function tenantColumn({ layout }: TableKind): string {
 
 /** How the statement that makes a table ends, and its partitions. */
 export function behindTable(schema: string, table: string, kind: TableKind, storage = ""): string {
-  const isWhole = table !== "records" && kind.partsAll !== true;
-  if (kind.layout.name === "plain" || kind.isDistributed === true || isWhole) return `${storage};`;
-  return inPartitions(schema, table, "tenant", kind.partitions, storage);
+  const { layout, partitions, partsAll = false, isDistributed = false } = kind;
+  const isPlain = layout.name === "plain";
+  if (table !== "records" && (isPlain || !partsAll)) return `${storage};`;
+  if (isPlain) return inPartitions(schema, table, "session_no", partitions, storage);
+  if (isDistributed) return `${storage};`;
+  return inPartitions(schema, table, "tenant", partitions, storage);
 }
 
-export function inPartitions(schema: string, table: string, column: string, count: number, storage = ""): string {
+function inPartitions(schema: string, table: string, column: string, count: number, storage = ""): string {
   const parts = Array.from(
     { length: count },
     (_, index) =>

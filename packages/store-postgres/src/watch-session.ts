@@ -43,7 +43,6 @@ export function createWatchHub(
 ): WatchHub<Reached> {
   const { clock, pollMs, patienceMs, maxConnections } = options;
   const { pool, schema } = context;
-  const layoutOf = (): Layout => context.found.layout;
   return new WatchHub<Reached>({
     clock,
     pollMs,
@@ -51,14 +50,15 @@ export function createWatchHub(
     mostReads: Math.max(1, Math.min(mostReads, maxConnections - 1)),
     look: async (watched) => {
       await ready();
+      const { layout } = context.found;
       const reached = new Map<string, number>();
       for (const { key, state } of watched)
         reached.set(key, Math.min(state.reachedSeq, reached.get(key) ?? noSeq, noSeq));
       const places = [...reached.keys()].map(placeOf);
-      const tenants = layoutOf().name === "plain" ? [] : [arrayLiteral(places.map(({ tenant }) => tenant))];
+      const tenants = layout.name === "plain" ? [] : [arrayLiteral(places.map(({ tenant }) => tenant))];
       const rows = await pool.run(
-        `SELECT w.no, t.last_seq FROM unnest($1::bigint[], $2::bigint[]${layoutOf().last("$3::bigint[]")}) AS w (no, seq${layoutOf().last("tenant")})
-         LEFT JOIN ${schema}.sessions t ON t.session_no = w.no${layoutOf().and("t", "w.tenant")}
+        `SELECT w.no, t.last_seq FROM unnest($1::bigint[], $2::bigint[]${layout.last("$3::bigint[]")}) AS w (no, seq${layout.last("tenant")})
+         LEFT JOIN ${schema}.sessions t ON t.session_no = w.no${layout.and("t", "w.tenant")}
          WHERE t.session_no IS NULL OR t.last_seq > w.seq`,
         [arrayLiteral(places.map(({ sessionNo }) => sessionNo)), arrayLiteral([...reached.values()]), ...tenants],
         { isRead: true, isFrequent: true },
@@ -67,22 +67,23 @@ export function createWatchHub(
     },
     start: async (refs) => {
       await ready();
+      const { layout } = context.found;
       const addresses = refs.map((ref) => addressOf(ref));
       const columns = [0, 1, 2, 3].map((column) => addresses.map((address) => address?.[column]));
-      const tenants = layoutOf().name === "plain" ? [] : [refs.flatMap((ref) => layoutOf().values(ref))];
+      const tenants = layout.name === "plain" ? [] : [refs.flatMap((ref) => layout.values(ref))];
       const rows = await pool.run(
         `SELECT w.place, t.session_no, t.last_seq
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]${layoutOf().last("$5::bigint[]")}) WITH ORDINALITY
-           AS w (namespace, agent_id, key, archive_id${layoutOf().last("tenant")}, place)
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]${layout.last("$5::bigint[]")}) WITH ORDINALITY
+           AS w (namespace, agent_id, key, archive_id${layout.last("tenant")}, place)
          JOIN ${schema}.sessions t ON t.namespace = w.namespace AND t.agent_id = w.agent_id AND t.key = w.key
-           AND t.archive_id = w.archive_id${layoutOf().and("t", "w.tenant")}`,
+           AND t.archive_id = w.archive_id${layout.and("t", "w.tenant")}`,
         [...columns, ...tenants].map((column) => arrayLiteral(column)),
         { isRead: true, isFrequent: true },
       );
       const starts = new Map(
         rows.map((row) => {
           const place = Number(row["place"]);
-          const key = watchKey(layoutOf(), refs[place - 1] as SessionRef, String(row["session_no"]));
+          const key = watchKey(layout, refs[place - 1] as SessionRef, String(row["session_no"]));
           return [place, { key, lastSeq: Number(row["last_seq"]) }];
         }),
       );
