@@ -1,5 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
 import { refused, quote } from "@throughline/core/store";
+import { appendSql } from "./append-records.ts";
 import { assertGrants } from "./assert-grants.ts";
 import { readyDistribution } from "./distribution.ts";
 import { layoutNamed, type LayoutName } from "./layout.ts";
@@ -23,10 +24,7 @@ export interface OpenOptions {
  * Gives how it is kept.
  * @throws {ThroughlineError} STORE_UNSUPPORTED, STORE_NOT_FOUND, STORE_VERSION_UNSUPPORTED, CODEC_FAILED
  */
-export async function openSchema(
-  place: MigrationPlace,
-  options: OpenOptions,
-): Promise<Pick<FoundSchema, "layout" | "isDistributed">> {
+export async function openSchema(place: MigrationPlace, options: OpenOptions): Promise<FoundSchema> {
   const hasCitus = await assertServer(place);
   if (options.layout === "tenant" && options.rowSecurity) throw noRowSecurity(place);
   let { layout = "plain" } = options;
@@ -57,7 +55,8 @@ export async function openSchema(
   if (options.rowSecurity) await assertGrants(place);
   await assertCodec(place, options.codecName);
   const kept = layoutNamed(layout);
-  return { layout: kept, isDistributed: hasCitus && (await readyDistribution(place, kept, options.migrate)) };
+  const isDistributed = hasCitus && (await readyDistribution(place, kept, options.migrate));
+  return { layout: kept, isDistributed, appendSql: appendSql(place.schema, kept) };
 }
 
 const oldestServer = 140_000;

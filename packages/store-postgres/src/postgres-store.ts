@@ -329,9 +329,7 @@ class PostgresSessionStore implements PostgresStore {
       { pool, schemaName: schema, schema: this.#context.schema },
       { migrate, partitions, rowSecurity, codecName: codec?.name ?? null, ...(layout === undefined ? {} : { layout }) },
     )
-      .then(
-        (opened) => void Object.assign(found, opened, { appendSql: appendSql(this.#context.schema, opened.layout) }),
-      )
+      .then((opened) => void Object.assign(found, opened))
       .catch((error: unknown) => {
         // What kept it from being opened may be gone the next time.
         this.#opening = null;

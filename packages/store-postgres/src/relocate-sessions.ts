@@ -168,7 +168,7 @@ async function finish(relocation: Relocation, members: readonly Member[]): Promi
 }
 
 /**
- * Brings the target what it has not got of the sessions, and their rows. Gives how many records; null where the target has
+ * Brings the target the records of the sessions that are missing there, and their rows. Gives how many records; null where the target has
  * a session of one of the keys or ids already.
  */
 async function takeMembers(
