@@ -1,4 +1,4 @@
-import { createAgentScope, parseSessionKey, ThroughlineError } from "@throughline/core";
+import { createAgentScope, ThroughlineError } from "@throughline/core";
 import type {
   ListQuery,
   ReadOptions,
@@ -8,7 +8,7 @@ import type {
   SessionState,
   SessionStore,
 } from "@throughline/core";
-import { sessionKeyAliases } from "@throughline/core/internal";
+import { agentOfKey, sessionKeyAliases } from "@throughline/core/internal";
 import { refused } from "@throughline/core/store";
 import { mostIndexedHits } from "@throughline/queries/internal";
 import { searchHits } from "@throughline/queries";
@@ -133,16 +133,6 @@ function refsOf(key: string, agentId: string | undefined, scope: MemoryScope): r
     return sessionKeyAliases(key).map((alias) => ({ namespace: scope.namespace, agentId: owner, key: alias }));
   } catch (error) {
     if (ThroughlineError.isInstance(error)) return [];
-    throw error;
-  }
-}
-
-/** The agent that a key names; null for one that names none, and for one that no session has. */
-function agentOfKey(key: string): string | null {
-  try {
-    return parseSessionKey(key).agentId;
-  } catch (error) {
-    if (ThroughlineError.isInstance(error)) return null;
     throw error;
   }
 }

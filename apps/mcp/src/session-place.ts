@@ -1,17 +1,9 @@
-import { parseSessionKey, ThroughlineError, type SessionRef } from "@throughline/core";
+import type { SessionRef } from "@throughline/core";
+import { agentOfKey } from "@throughline/core/internal";
 
 /** The agent of a session whose key does not name it and who is not the one such keys belong to; else null. */
 export function agentBeside({ key, agentId }: SessionRef, ownAgent: string): string | null {
-  return agentId === ownAgent || namesAgent(key) ? null : agentId;
-}
-
-function namesAgent(key: string): boolean {
-  try {
-    return parseSessionKey(key).agentId !== null;
-  } catch (error) {
-    if (ThroughlineError.isInstance(error)) return false;
-    throw error;
-  }
+  return agentId === ownAgent || agentOfKey(key) !== null ? null : agentId;
 }
 
 /** A session on a line. A key holds no control character; a quotation mark of it must not end it. */

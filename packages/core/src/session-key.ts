@@ -90,6 +90,16 @@ export function formatSessionKey(key: ParsedSessionKey): string {
   }
 }
 
+/** The agent that a key names; null for one that names none, and for one that no session has. */
+export function agentOfKey(key: string): string | null {
+  try {
+    return parseSessionKey(key).agentId;
+  } catch (error) {
+    if (ThroughlineError.isInstance(error)) return null;
+    throw error;
+  }
+}
+
 /** The spellings a stored key may have for the same session: `dm` and `direct` are one kind. The given one comes first. */
 export function sessionKeyAliases(key: string): readonly string[] {
   const parsed = parseSessionKey(key);

@@ -1,4 +1,4 @@
-import { isFields, type Fields } from "@throughline/core/internal";
+import { isFields, parsedFields, type Fields } from "@throughline/core/internal";
 
 /** The text, or null for anything else. */
 export function textOr<Otherwise extends string | null>(value: unknown, otherwise: Otherwise): string | Otherwise {
@@ -12,12 +12,5 @@ export function fieldsOf(value: unknown): readonly Fields[] {
 
 /** The object a JSON text stands for; null when it stands for none. No text at all is an object without fields. */
 export function parseFields(json: string): Fields | null {
-  if (json.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(json);
-    return isFields(value) ? value : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  return json.trim() === "" ? {} : parsedFields(json);
 }

@@ -1,5 +1,5 @@
 import { hasErrorCode } from "@throughline/core";
-import { isFields } from "@throughline/core/internal";
+import { isFields, parsedFields } from "@throughline/core/internal";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import { openSource } from "./node/source-files.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
@@ -56,7 +56,7 @@ async function readLog(path: string, rows: ScratchMap): Promise<Pick<OwnEntries,
   let isCoded = false;
   for await (const line of linesOf(path)) {
     if (line === "") continue;
-    const change = parseObject(line);
+    const change = parsedFields(line);
     if (change === null || change["v"] !== 1) {
       unreadableLines++;
       continue;
@@ -112,13 +112,4 @@ function savedHeadOf(value: unknown): OwnEntry["savedHead"] {
   if (!isFields(value) || typeof value["lastSeq"] !== "number") return null;
   const headId = value["headId"];
   return typeof headId === "string" || headId === null ? { lastSeq: value["lastSeq"], headId } : null;
-}
-
-function parseObject(line: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isFields(value) ? value : null;
-  } catch {
-    return null;
-  }
 }

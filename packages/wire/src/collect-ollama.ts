@@ -1,6 +1,6 @@
-import { type Fields, isFields } from "@throughline/core/internal";
+import { type Fields, isFields, parsedFields } from "@throughline/core/internal";
 import type { CollectedReply } from "./collected-reply.ts";
-import { listOf, parsedFields, textOr } from "./json-fields.ts";
+import { listOf, textOr } from "./json-fields.ts";
 
 /** The answer that the lines of Ollama's API give, of `/api/chat` and of `/api/generate`. */
 export function collectOllama(lines: readonly string[]): CollectedReply {

@@ -1,6 +1,6 @@
-import { type Fields, isFields } from "@throughline/core/internal";
+import { type Fields, isFields, parsedFields } from "@throughline/core/internal";
 import type { CollectedReply } from "./collected-reply.ts";
-import { listOf, parsedFields, textOr } from "./json-fields.ts";
+import { listOf, textOr } from "./json-fields.ts";
 import type { StreamEvent } from "./read-events.ts";
 
 /** Texts of a delta that grow from chunk to chunk; servers other than OpenAI's write thinking beside the content. */

@@ -1,6 +1,6 @@
-import { type Fields, isFields } from "@throughline/core/internal";
+import { type Fields, isFields, parsedFields } from "@throughline/core/internal";
 import type { CollectedReply } from "./collected-reply.ts";
-import { parsedFields, textOr } from "./json-fields.ts";
+import { textOr } from "./json-fields.ts";
 import type { StreamEvent } from "./read-events.ts";
 
 const endings = new Set<unknown>(["response.completed", "response.incomplete", "response.failed"]);

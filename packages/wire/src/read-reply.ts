@@ -1,11 +1,10 @@
 import { hasErrorCode, type ReplyDraft } from "@throughline/core";
-import type { Fields } from "@throughline/core/internal";
+import { type Fields, parsedFields } from "@throughline/core/internal";
 import { collectAnthropic } from "./collect-anthropic.ts";
 import { collectOllama } from "./collect-ollama.ts";
 import { collectOpenAiChat } from "./collect-openai-chat.ts";
 import { collectOpenAiResponses } from "./collect-openai-responses.ts";
 import type { CollectedReply } from "./collected-reply.ts";
-import { parsedFields } from "./json-fields.ts";
 import { linesOf, readEvents } from "./read-events.ts";
 import { apiReadings, type WireApi } from "./wire-api.ts";
 

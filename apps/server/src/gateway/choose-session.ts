@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { parseSessionKey, type SessionRef, ThroughlineError } from "@throughline/core";
+import type { SessionRef } from "@throughline/core";
+import { agentOfKey } from "@throughline/core/internal";
 import { refused } from "@throughline/core/store";
 import { systemRandom } from "@throughline/core/node";
 import { unitIds, type ChainMatch, type SplitRequest, type WireNode } from "@throughline/wire";
@@ -69,19 +70,10 @@ export function sessionOfHeader(header: unknown, scope: GatewayScope, mayWrite: 
   if (typeof header !== "string" || header === "") return null;
   if (!header.startsWith("agent:")) return keyOf(scope, keyPart(header));
   const isOwn = header.startsWith(keyOf(scope, ""));
-  if ((isOwn || mayWrite) && agentOf(header) === scope.agentId) return header;
+  if ((isOwn || mayWrite) && agentOfKey(header) === scope.agentId) return header;
   throw refused("FORBIDDEN", "The token does not reach the session that throughline-session names.", {
     needs: "write",
   });
-}
-
-function agentOf(key: string): string | null {
-  try {
-    return parseSessionKey(key).agentId;
-  } catch (error) {
-    if (ThroughlineError.isInstance(error)) return null;
-    throw error;
-  }
 }
 
 /** The key of a session of the token. */

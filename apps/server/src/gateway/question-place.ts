@@ -1,16 +1,9 @@
-import type { IncomingHttpHeaders } from "node:http";
-import type { SplitRequest, WireNode } from "@throughline/wire";
+import type { WireNode } from "@throughline/wire";
+import type { SessionRequest } from "./choose-session.ts";
 import type { KnownSession } from "./session-logs.ts";
-import type { GatewayScope } from "./session-lookup.ts";
 
 /** A request whose history the session holds. */
-export interface TurnRequest {
-  readonly scope: GatewayScope;
-  readonly headers: IncomingHttpHeaders;
-  readonly split: SplitRequest;
-  readonly requestSha256: string;
-  readonly mayWrite: boolean;
-}
+export type TurnRequest = SessionRequest;
 
 /** Where a question stands in its session. */
 export interface QuestionPlace {
@@ -63,7 +56,7 @@ function matched(
 }
 
 /** The newest reply up to a message; null: the beginning. */
-function lastReplyBefore(from: WireNode | null): WireNode | null {
+export function lastReplyBefore(from: WireNode | null): WireNode | null {
   let node = from;
   while (node !== null && !node.isReply) node = node.parent;
   return node;

@@ -8,7 +8,7 @@ import {
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
-import { isFields, KeyedQueues, renewTurn } from "@throughline/core/internal";
+import { isFields, KeyedQueues, parsedFields, renewTurn } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import { buildContext } from "@throughline/history";
@@ -32,7 +32,7 @@ import { blockTypes, withOwnForms } from "./own-forms.ts";
 import { keyPart } from "./session-ids.ts";
 import { isOvertaken, type KnownSession, type SessionLogs } from "./session-logs.ts";
 import type { SessionLookup } from "./session-lookup.ts";
-import { questionPlace, type QuestionPlace, type TurnRequest } from "./question-place.ts";
+import { lastReplyBefore, questionPlace, type QuestionPlace, type TurnRequest } from "./question-place.ts";
 
 /** A turn of a session: its question is on the disk. */
 export interface GatewayTurn {
@@ -308,9 +308,7 @@ function placed(drafts: readonly RecordDraft[], { from, parentId }: QuestionPlac
 
 /** The tools that the newest reply calls, by the ids of its calls. */
 function toolsOf(from: WireNode | null): ReadonlyMap<unknown, unknown> {
-  let node = from;
-  while (node !== null && !node.isReply) node = node.parent;
-  const blocks = (node?.contents ?? []).flatMap((content) =>
+  const blocks = (lastReplyBefore(from)?.contents ?? []).flatMap((content) =>
     isFields(content) && Array.isArray(content["content"]) ? (content["content"] as readonly unknown[]) : [],
   );
   return new Map(
@@ -325,21 +323,11 @@ function ownValues(nodes: readonly WireNode[]): ReadonlyMap<unknown, string> {
   const values = new Map<unknown, string>();
   for (const { text } of nodes) {
     if (text === null || text.includes("cache_control")) continue;
-    const value = parsedMessage(text);
+    // A reply of the Responses API is several items: these are written as they are rendered.
+    const value = parsedFields(text);
     if (value !== null) values.set(value, text);
   }
   return values;
-}
-
-/** A reply of the Responses API is several items: these are written as they are rendered. */
-function parsedMessage(text: string): object | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }
 
 function conversationId(split: SplitRequest): string | null {

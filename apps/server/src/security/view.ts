@@ -1,10 +1,5 @@
-import {
-  createAgentScope,
-  parseSessionKey,
-  type SessionRef,
-  type SessionStore,
-  ThroughlineError,
-} from "@throughline/core";
+import { createAgentScope, type SessionRef, type SessionStore } from "@throughline/core";
+import { agentOfKey } from "@throughline/core/internal";
 import { assertNamespace, refused, sessionNotFound } from "@throughline/core/store";
 import { marksKeyStart, marksNamespace } from "@throughline/transfer/internal";
 import type { Scope } from "./scopes.ts";
@@ -106,14 +101,4 @@ function namespaceOf({ namespace: own, agents }: TokenInfo, named: string | unde
     throw refused("FORBIDDEN", "The namespace belongs to the server.", { needs: "namespace" });
   assertNamespace(namespace);
   return namespace;
-}
-
-/** The agent that a key names; null for one that names none, and for one that no session has. */
-function agentOfKey(key: string): string | null {
-  try {
-    return parseSessionKey(key).agentId;
-  } catch (error) {
-    if (ThroughlineError.isInstance(error)) return null;
-    throw error;
-  }
 }

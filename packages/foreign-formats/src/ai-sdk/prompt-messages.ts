@@ -3,6 +3,7 @@ import { asText } from "../as-text.ts";
 import { blockBodies } from "../block-messages.ts";
 import type { MessageList, ReadElement } from "../message-list.ts";
 import { toldBodies } from "./ui-messages.ts";
+import { fileSource } from "./ui-parts.ts";
 
 /** Reads messages as the AI SDK gives them to a model: those of its provider specifications 3 and 4. */
 export class PromptMessages implements MessageList {
@@ -131,12 +132,7 @@ function outputBlock(part: Fields): readonly Fields[] {
   if (type === "text") return [{ type: "text", text: asText(text) }];
   const address = addressOf(data, asText(mediaType));
   if (address === null || !asText(mediaType).startsWith("image/")) return [];
-  const inside = /^data:([^,;]{1,200});base64,/.exec(address.slice(0, 250));
-  const source =
-    inside === null
-      ? { type: "url", url: address }
-      : { type: "base64", media_type: inside[1], data: address.slice(inside[0].length) };
-  return [{ type: "image", source }];
+  return [{ type: "image", source: fileSource(address) }];
 }
 
 function textOf(value: unknown): string {

@@ -67,16 +67,20 @@ function takeReasoning(part: Fields, step: UiStep): void {
   } else if (words !== "") step.said.push({ type: "thinking", thinking: words });
 }
 
+/** The source of a file of Anthropic's blocks: an address, or what lies inside it. */
+export function fileSource(address: string): Fields {
+  const inside = /^data:([^,;]{1,200});base64,/.exec(address.slice(0, 250));
+  return inside === null
+    ? { type: "url", url: address }
+    : { type: "base64", media_type: inside[1], data: address.slice(inside[0].length) };
+}
+
 function takeFile({ url, data, mediaType, mimeType, filename, name }: Fields, step: UiStep): void {
   const media = [mediaType, mimeType].find((one) => typeof one === "string") ?? "";
   const kind = asText(media).startsWith("image/") ? "image" : "document";
   const address = typeof url === "string" ? url : typeof data === "string" ? `data:${media};base64,${data}` : null;
   if (address === null) return;
-  const inside = /^data:([^,;]{1,200});base64,/.exec(address.slice(0, 250));
-  const source =
-    inside === null
-      ? { type: "url", url: address }
-      : { type: "base64", media_type: inside[1], data: address.slice(inside[0].length) };
+  const source = fileSource(address);
   const title = [filename, name].find((one) => typeof one === "string");
   step.said.push({ type: kind, source, ...(kind === "image" || title === undefined ? {} : { title }) });
 }

@@ -1,4 +1,4 @@
-import { isFields, type Fields } from "@throughline/core/internal";
+import { isFields, parsedFields, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { Buffer } from "node:buffer";
 import type { DatabaseSession, FormatDatabase, RowQueries } from "../format-database.ts";
@@ -74,11 +74,6 @@ function withoutKeys(value: unknown, levels: number): unknown {
 
 function objectIn(column: unknown): Fields | null {
   const text = typeof column === "string" ? column : column instanceof Uint8Array ? Buffer.from(column).toString() : "";
-  try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : null;
-  } catch {
-    // Cut off, or of a version that encodes it: it is reported as unread.
-    return null;
-  }
+  // None is cut off, or of a version that encodes it: it is reported as unread.
+  return parsedFields(text);
 }

@@ -1,4 +1,4 @@
-import { isFields, type Fields } from "@throughline/core/internal";
+import { isFields, parsedFields, type Fields } from "@throughline/core/internal";
 import { readItem } from "../codex/codex-items.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import { partOf } from "../mapped-messages.ts";
@@ -21,7 +21,8 @@ export class AgentItems implements MessageList {
 
   element(value: Fields, place: UnitPlace): ReadElement {
     const { message_data: text, created_at: time } = value;
-    const item = typeof text === "string" ? parsed(text) : value;
+    // The SDK skips a row that is broken.
+    const item = typeof text === "string" ? parsedFields(text) : value;
     if (item === null) return { bodies: [], isUnreadable: true, time };
     const given = asResponseItem(item);
     const { kind, body } = readItem(given, { provider: "openai", model: modelOf(item) });
@@ -116,14 +117,4 @@ function reasoningOf(item: Fields, providerData: Fields): Fields {
     ...(id === undefined ? {} : { id }),
     ...(typeof encrypted === "string" ? { encrypted_content: encrypted } : {}),
   };
-}
-
-function parsed(text: string): Fields | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : null;
-  } catch {
-    // The SDK skips a row that is broken.
-    return null;
-  }
 }
