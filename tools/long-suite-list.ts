@@ -342,6 +342,11 @@ export const longSuites: readonly LongSuite[] = [
     "tools/adapter-pairs.ts",
     { full: [], quick: [] },
   ),
+  tests("tests-adapter-claude-agent-sdk", "a mirror of 100,000 lines in eager mode, two processes, lines of 40 MiB", {
+    project: "packages/adapter-claude-agent-sdk",
+    full: files(["mirror-faults"]),
+    quick: files(["mirror-faults"]),
+  }),
   program(
     "mcp-clients",
     "the clients of both lines of the MCP SDK, oldest and newest, over both transports, get the same answers",

@@ -22,6 +22,17 @@ async function run(prompt: string): Promise<string> {
   return (await promisify(execFile)(process.execPath, args, { env })).stdout;
 }
 
+async function mirrored(machine: string, prompt: string, ...resume: readonly string[]): Promise<string> {
+  const adapter = join(import.meta.dirname, "../../../packages/adapter-claude-agent-sdk");
+  const env = {
+    ...process.env,
+    CLAUDE_CODE_PATH: join(adapter, "test/mirrored-process.ts"),
+    CLAUDE_CONFIG_DIR: join(folder, machine),
+  };
+  const args = [join(import.meta.dirname, "../src/mirror.ts"), prompt, join(folder, "mirror.db"), ...resume];
+  return (await promisify(execFile)(process.execPath, args, { env })).stdout;
+}
+
 describe("the example with the Claude Agent SDK", () => {
   it("resumes over restarts, and from the store when the SDK has lost its session", async () => {
     mkdirSync(sessions);
@@ -31,5 +42,11 @@ describe("the example with the Claude Agent SDK", () => {
     mkdirSync(sessions);
     expect(await run("Where do I live?")).toBe("You said 1 things.\nSDK session sdk-1, rebuilt from the store\n");
     expect(readFileSync(join(sessions, "sdk-1.json"), "utf8")).toContain("And I live in Kiel.");
+  });
+
+  it("resumes a mirrored transcript on another machine", async () => {
+    const id = "5e551011-0000-4000-8000-000000000001";
+    expect(await mirrored("one", "My name is Ann.")).toBe(`began, 0 lines, 0 agents\nresume ${id}\n`);
+    expect(await mirrored("two", "What is my name?", id)).toBe(`resumed, 2 lines, 1 agents\nresume ${id}\n`);
   });
 });

@@ -101,6 +101,7 @@ export function createSdkConversation(options: SdkConversationOptions): SdkConve
       const query = options.query ?? (await loadAgentQuery());
       await openSession(store, ref, { random });
       const before = await loadExisting(store, ref);
+      if (before.entry["claudeSession"] !== undefined) throw mirrored(ref);
       const { leaseMs = 60_000, owner = "claude-agent-sdk" } = options;
       const user: RecordDraft = { type: "message", message: { role: "user", content: prompt } };
       const turn = await openSdkTurn({ store, ref, clock, random, leaseMs, owner }, [user]);
@@ -126,6 +127,14 @@ export function createSdkConversation(options: SdkConversationOptions): SdkConve
       }
     },
   };
+}
+
+/** Both would record the same conversation. */
+function mirrored({ key }: SessionRef): ThroughlineError {
+  return new ThroughlineError("INPUT_INVALID", `createClaudeSessionStore records the session "${key}".`, {
+    outcome: "not-applied",
+    remedy: "Give the conversation another session, or call the SDK's query with the session store.",
+  });
 }
 
 interface RunRequest {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeWrongValues, type CheckedValues } from "@throughline/test-kit/options";
 import { createMemoryStore } from "@throughline/store-memory";
-import { createSdkConversation } from "@throughline/adapter-claude-agent-sdk";
+import { createClaudeSessionStore, createSdkConversation } from "@throughline/adapter-claude-agent-sdk";
 import { sessionRef } from "@throughline/core";
 
 const needed = { store: createMemoryStore(), ref: sessionRef({ key: "agent:main:main" }) };
@@ -23,6 +23,21 @@ const calls: readonly CheckedValues[] = [
       random: [{}],
     },
     call: (options) => createSdkConversation(options),
+  },
+  {
+    name: "createClaudeSessionStore",
+    needed: { store: needed.store },
+    wrong: {
+      store: [{}, 5],
+      agentId: ["", 5],
+      namespace: [5],
+      refOf: [{}],
+      onLoss: [{}],
+      purge: ["yes"],
+      clock: [{}],
+      random: [{}],
+    },
+    call: (options) => createClaudeSessionStore(options),
   },
 ];
 

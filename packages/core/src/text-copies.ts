@@ -103,7 +103,7 @@ const recordRules: readonly RecordRule[] = [
 ];
 
 /** The fields of an entry that are made of what records say. */
-export const copiedEntryFields: readonly string[] = ["title", "titleBy"];
+export const copiedEntryFields: readonly string[] = ["title", "titleBy", "claudeSummary"];
 
 /**
  * Everything that may repeat what records say. What a package keeps beside the records, and what copies their text, belongs
@@ -113,6 +113,7 @@ export const textCopies: readonly TextCopy[] = [
   ...[derivedRecord, ...recordRules].map(({ what, reference, fate }) => ({ what, reference, fate })),
   { what: "compaction", reference: "its place in the log", fate: "withheld" },
   { what: "entry.title", reference: "none: it is made of the first messages", fate: "removed" },
+  { what: "entry.claudeSummary", reference: "none: the Claude Agent SDK makes it of all lines", fate: "removed" },
   { what: "partial", reference: "its turn", fate: "removed" },
 ];
 

@@ -1,5 +1,7 @@
 export { promptMessageFor } from "./ai-sdk/write-prompt-messages.ts";
 export { promptDrafts, replyDrafts, type PromptChange, type ReplyFacts } from "./ai-sdk/prompt-steps.ts";
+export { LineMirror, lineText, type MirroredLines } from "./claude-code/line-mirror.ts";
+export { loggedLines, type LinedSession, type LoggedLine } from "./claude-code/logged-lines.ts";
 export { compactAgentItems, cutAgentItems, readAgentItems, replaceAgentCall } from "./openai-agents/agent-history.ts";
 export { cutLiveItems } from "./live/cut-items.ts";
 export { aiSdkMessages, aiSdkPrompt, openAiAgentsItems } from "./live/live-formats.ts";

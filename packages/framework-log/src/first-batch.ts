@@ -18,17 +18,20 @@ export function firstBatch(
   while (end < drafts.length) {
     let next = end + 1;
     while (isDerived(drafts[next])) next += 1;
-    for (const draft of drafts.slice(end, next)) characters += sourceLength(draft);
+    for (const draft of drafts.slice(end, next)) characters += lengthOf(draft);
     if (end > 0 && (next > most || characters > mostCharacters)) break;
     end = next;
   }
   return drafts.slice(0, end);
 }
 
-function sourceLength(draft: AppendDraft): number {
-  return "source" in draft && !("type" in draft) ? (draft as { readonly source: string }).source.length : 0;
+function lengthOf(draft: AppendDraft): number {
+  const isSourced = "source" in draft && !("type" in draft);
+  return isSourced ? (draft as { readonly source: string }).source.length : JSON.stringify(draft).length;
 }
 
+/** A record beside the conversation, such as a piece of a long item, may come with a later append. */
 function isDerived(draft: AppendDraft | undefined): boolean {
-  return draft !== undefined && "derivedFrom" in draft && draft["derivedFrom"] !== undefined;
+  if (draft === undefined || !("derivedFrom" in draft) || draft["derivedFrom"] === undefined) return false;
+  return draft["appendMode"] !== "side";
 }

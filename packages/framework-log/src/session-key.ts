@@ -7,22 +7,24 @@ export interface FrameworkSession {
   readonly agentId: string;
   /** As keys name it: `openai-agents`. */
   readonly framework: string;
-  /** The framework's id of the session, any text. */
-  readonly id: string;
+  /** The framework's id of the session, any text; a list where it has several, of which the first ones are what lists ask for. */
+  readonly id: string | readonly string[];
   /** @default "" */
   readonly namespace?: string;
 }
 
-const { filledText, required, text } = optionKinds;
+const { filledText, listOf, either, required, text } = optionKinds;
+const textOrTexts = either(text, listOf(text));
 const table: OptionTable<FrameworkSession> = {
   agentId: required(filledText),
   framework: required(filledText),
-  id: required(text),
+  id: required(textOrTexts),
   namespace: text,
 };
 
 const maxKeyLength = 512;
 /** What a key may not hold, and the sign that says so. */
+const forbiddenInPart = /[%:\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 const forbidden = /[%\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
@@ -34,14 +36,22 @@ export function frameworkSessionKey(session: FrameworkSession): SessionRef {
   assertKnownOptions<FrameworkSession>("frameworkSessionKey", session, table);
   const { agentId, framework, id, namespace = "" } = session;
   const prefix = `agent:${agentId}:${framework}:`;
-  const key = prefix + encoded(id, maxKeyLength - prefix.length);
+  const key = prefix + (typeof id === "string" ? encoded(id, maxKeyLength - prefix.length) : encodedParts(id));
   return sessionRef({ key, agentId, namespace });
 }
 
-function encoded(id: string, length: number): string {
+/** Together with the names before them they fit into a key. */
+const maxPartLengths: readonly number[] = [220, 80, 110];
+
+/** What a part is at most, so that the key of every list that begins with the same parts begins with the same text. */
+function encodedParts(parts: readonly string[]): string {
+  return parts.map((part, at) => encoded(part, maxPartLengths[at] ?? 80, forbiddenInPart)).join(":");
+}
+
+function encoded(id: string, length: number, signs: RegExp = forbidden): string {
   // Neither can come of an id: its own percent signs are encoded.
   if (id === "") return "%empty";
-  const text = encodeEnds(id.replace(forbidden, percent));
+  const text = encodeEnds(id.replace(signs, percent));
   if (text.length <= length) return text;
   const hash = `%hash-${createHash("sha256").update(Buffer.from(id, "utf16le")).digest("hex")}`;
   return (

@@ -60,7 +60,10 @@ const stopReasons: ReadonlyMap<unknown, string> = new Map([
 /** Roles of messages that nobody typed. */
 const programRoles: ReadonlySet<unknown> = new Set(["custom", "system"]);
 
-class ClaudeCodeLines {
+/** The lines of a session, and of which records they are. */
+export class ClaudeCodeLines {
+  /** The last record that each line is of, by its uuid; a line that was made up has none. */
+  readonly lastRecords: Map<string, string> = new Map();
   readonly #session: WrittenSession;
   readonly #losses: LossLog;
   readonly #conversation: WrittenConversation;
@@ -69,7 +72,6 @@ class ClaudeCodeLines {
   readonly #callLines = new Map<string, string>();
   #parentUuid: string | null;
   #timestamp: string;
-  #madeCount = 0;
 
   constructor(session: WrittenSession, { onLoss }: WriteOptions) {
     this.#session = session;
@@ -139,7 +141,8 @@ class ClaudeCodeLines {
     if (message !== null && message.provider !== null && message.provider !== "anthropic")
       this.#losses.tell("changed", "provider of a reply", origin);
     if (model === null) this.#losses.tell("made", "model of a reply", origin);
-    const id = responseId ?? `throughline_${uuidOf(this.#session.sessionId, origin?.stored.id ?? this.#nextMade())}`;
+    const own = origin === null ? this.#uuidOfMade() : uuidOf(this.#session.sessionId, origin.stored.id);
+    const id = responseId ?? `throughline_${own}`;
     const line = this.#line("assistant", origin, {
       message: {
         model: model ?? "<synthetic>",
@@ -153,7 +156,10 @@ class ClaudeCodeLines {
       },
     });
     for (const block of turn.blocks) if (block.type === "toolCall") this.#callLines.set(block.id, asText(line["uuid"]));
-    if (turn.lastRecordId !== null) this.#uuids.set(turn.lastRecordId, asText(line["uuid"]));
+    if (turn.lastRecordId !== null) {
+      this.#uuids.set(turn.lastRecordId, asText(line["uuid"]));
+      this.lastRecords.set(asText(line["uuid"]), turn.lastRecordId);
+    }
     return line;
   }
 
@@ -189,6 +195,7 @@ class ClaudeCodeLines {
     const uuids = [...new Set(keptIds.flatMap((id) => this.#uuids.get(id) ?? []))];
     const preserved = uuids.length === 0 ? {} : { preservedMessages: { anchorUuid: summaryUuid, uuids } };
     const boundary = uuidOf(this.#session.sessionId, stored.id, "boundary");
+    this.lastRecords.set(boundary, stored.id);
     const place = { sessionId: this.#session.sessionId, timestamp: this.#timeOf(stored) };
     yield {
       parentUuid: null,
@@ -221,7 +228,7 @@ class ClaudeCodeLines {
   }
 
   #line(type: string, origin: TurnOrigin | null, fields: Fields): Fields {
-    const uuid = origin === null ? this.#uuidOf(this.#nextMade()) : this.#uuidOf(origin.stored.id);
+    const uuid = origin === null ? this.#uuidOfMade() : this.#uuidOf(origin.stored.id);
     const timestamp = origin === null ? this.#timestamp : this.#timeOf(origin.stored);
     const line = {
       parentUuid: this.#parentUuid,
@@ -244,11 +251,13 @@ class ClaudeCodeLines {
   #uuidOf(id: string): string {
     const uuid = uuidOf(this.#session.sessionId, id);
     this.#uuids.set(id, uuid);
+    this.lastRecords.set(uuid, id);
     return uuid;
   }
 
-  #nextMade(): string {
-    return `made ${++this.#madeCount}`;
+  /** By its place, so that it stays the same when the session grows. */
+  #uuidOfMade(): string {
+    return uuidOf(this.#session.sessionId, `made behind ${this.#parentUuid}`);
   }
 
   #timeOf(stored: StoredRecord): string {

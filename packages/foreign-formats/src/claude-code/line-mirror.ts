@@ -1,0 +1,144 @@
+import { Buffer } from "node:buffer";
+import { type AppendDraft, type RecordDraft, type SessionRecord, ThroughlineError } from "@throughline/core";
+import { derivedFromOf, parsedFields, type Fields } from "@throughline/core/internal";
+import type { UnitPlace } from "../foreign-format.ts";
+import { createClaudeCodeReader } from "./read-claude-code.ts";
+import { pieceType } from "./line-units.ts";
+import { linePieces, shortenedLine } from "./line-pieces.ts";
+import type { LinedSession, LoggedLine } from "./logged-lines.ts";
+
+/** Lines as drafts, in order. What one append takes at most is the caller's to cut. */
+export interface MirroredLines {
+  readonly drafts: readonly AppendDraft[];
+  /** The record that the program continues from, behind all drafts. */
+  readonly headId: string | null;
+  /** What the lines so far say of the session: fields of its entry. */
+  readonly entry: Readonly<Record<string, unknown>>;
+  /** The lines that were new. */
+  readonly added: readonly Fields[];
+}
+
+/**
+ * Lines of a running Claude Code as records, in the order they come. It knows what the log held when it was made, and what it was
+ * given since: make another one when somebody else has written, or when an append has failed.
+ */
+export class LineMirror {
+  readonly #reader = createClaudeCodeReader({ maxUnitBytes: Infinity });
+  /** The record behind each id that the reader made. */
+  readonly #ids = new Map<string, string>();
+  /** Ids of lines and records. */
+  readonly #known = new Set<unknown>();
+  /** Lines that were cut, of which the log may hold a part. */
+  readonly #cut = new Set<unknown>();
+  readonly #lineBytes: number;
+
+  /** @param lines what `loggedLines` gives of the session */
+  constructor(
+    { records }: Pick<LinedSession, "records">,
+    lines: readonly LoggedLine[],
+    { recordBytes }: { readonly recordBytes: number },
+  ) {
+    this.#lineBytes = recordBytes - roomBytes;
+    for (const { id, record } of records) {
+      this.#known.add(id);
+      if (typeof record["pieces"] === "number") this.#cut.add(id);
+      if (record["customType"] === pieceType) this.#cut.add(derivedFromOf(record)?.id);
+    }
+    let lastId: string | null = null;
+    for (const line of lines) {
+      const unit = this.#reader.push(this.#readable(line.value), placeOf(line.first?.seq ?? 0));
+      lastId = line.lastId ?? lastId;
+      const last = unit.records.findLast(({ type }) => type !== "usage");
+      if (line.first !== null) this.#rename(unit.records[0].id, line.first.id);
+      if (last !== undefined && lastId !== null && line.first?.side !== true) this.#rename(last.id, lastId);
+      if (typeof line.value["uuid"] === "string") this.#known.add(line.value["uuid"]);
+    }
+  }
+
+  /** What the lines so far say of the session: fields of its entry. */
+  get entry(): Readonly<Record<string, unknown>> {
+    return this.#reader.entry;
+  }
+
+  /**
+   * The drafts of lines; none for a line whose `uuid` was there before.
+   * @param lastSeq the last record before them
+   * @throws {ThroughlineError} INPUT_INVALID for a line that is no JSON object; then nothing is drafted
+   */
+  push(lines: readonly unknown[], lastSeq: number): MirroredLines {
+    const drafts: AppendDraft[] = [];
+    const added: Fields[] = [];
+    for (const { text, value } of lines.map(lineText)) {
+      const { uuid } = value;
+      const isKnown = typeof uuid === "string" && this.#known.has(uuid);
+      if (isKnown && this.#cut.has(uuid)) drafts.push(...this.#newPieces(text, uuid));
+      if (isKnown) continue;
+      drafts.push(...this.#line(text, value, lastSeq + 1 + drafts.length));
+      added.push(value);
+      if (typeof uuid === "string") this.#known.add(uuid);
+    }
+    const { headId, entry } = this.#reader;
+    return { drafts, headId: headId === null ? null : this.#own(headId), entry, added };
+  }
+
+  #line(text: string, value: Fields, seq: number): readonly AppendDraft[] {
+    const { records } = this.#reader.push(this.#readable(value, text), placeOf(seq));
+    const [first, ...derived] = records.map((record) => this.#linked(record)) as [RecordDraft, ...RecordDraft[]];
+    const bytes = Buffer.byteLength(text);
+    if (bytes <= this.#lineBytes) return [{ source: text, record: first }, ...derived];
+    const id = first.id as string;
+    this.#cut.add(id);
+    const pieces = this.#newPieces(text, id);
+    return [{ ...first, pieces: pieces.length, bytes }, ...derived, ...pieces];
+  }
+
+  #newPieces(text: string, id: string): readonly RecordDraft[] {
+    const pieces = linePieces(text, id, this.#lineBytes).filter((piece) => !this.#known.has(piece.id));
+    for (const piece of pieces) this.#known.add(piece.id);
+    return pieces;
+  }
+
+  /** What the reader is given of a line. */
+  #readable(value: Fields, text: string = JSON.stringify(value)): string {
+    return Buffer.byteLength(text) <= this.#lineBytes ? text : JSON.stringify(shortenedLine(value));
+  }
+
+  #linked(record: SessionRecord): RecordDraft {
+    const { parentId, firstKeptEntryId } = record as SessionRecord & { readonly firstKeptEntryId?: unknown };
+    const kept = typeof firstKeptEntryId === "string" ? { firstKeptEntryId: this.#own(firstKeptEntryId) } : {};
+    return { ...record, ...kept, parentId: parentId === null ? null : this.#own(parentId) };
+  }
+
+  #rename(id: string, recordId: string): void {
+    if (id !== recordId) this.#ids.set(id, recordId);
+  }
+
+  #own(id: string): string {
+    return this.#ids.get(id) ?? id;
+  }
+}
+
+/** What a store may put around a line. */
+const roomBytes = 4096;
+
+function placeOf(line: number): UnitPlace {
+  return { line, byteOffset: 0 };
+}
+
+/** A line as JSON. @throws {ThroughlineError} INPUT_INVALID unless it is a JSON object */
+export function lineText(line: unknown, index: number): { readonly text: string; readonly value: Fields } {
+  let text: string | undefined;
+  let cause: unknown;
+  try {
+    text = JSON.stringify(line);
+  } catch (error) {
+    // Circular, or a value that JSON does not know.
+    cause = error;
+  }
+  const value = text === undefined ? null : parsedFields(text);
+  if (text !== undefined && value !== null) return { text, value };
+  throw new ThroughlineError("INPUT_INVALID", `Entry ${index} of a transcript must be an object that JSON can hold.`, {
+    outcome: "not-applied",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

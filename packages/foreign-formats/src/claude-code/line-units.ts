@@ -1,0 +1,100 @@
+import type { SourcedRecord } from "@throughline/core";
+import {
+  derivedFromOf,
+  isFields,
+  parsedFields,
+  sourceFormatOf,
+  throughlineKind,
+  type Fields,
+} from "@throughline/core/internal";
+import { walkBranch } from "@throughline/history";
+
+/** A line of Claude Code with the records that stand for it. */
+export interface LineUnit {
+  readonly first: SourcedRecord;
+  readonly records: SourcedRecord[];
+  /** As the program wrote it. Null: the log does not hold it in whole, or somebody changed it. */
+  value: Fields | null;
+}
+
+/** The record that holds a part of a line that is longer than a record may be. */
+export const pieceType = "claude-code.piece";
+
+/** What a log holds of Claude Code's own lines. */
+export interface LineUnits {
+  /** In the order of the log. */
+  readonly units: readonly LineUnit[];
+  readonly byRecord: ReadonlyMap<string, LineUnit>;
+  /** Whether nothing on the branch is anybody else's. */
+  readonly isAllNative: boolean;
+}
+
+/** Types of records that a context shows, or that change what it shows. */
+const contextTypes: ReadonlySet<string> = new Set([
+  "message",
+  "custom_message",
+  "branch_summary",
+  "compaction",
+  "context_edit",
+  "custom",
+  "reset",
+]);
+
+/** Finds Claude Code's own lines in a log. */
+export function lineUnits(records: readonly SourcedRecord[], headId: string | null): LineUnits {
+  const byRecord = new Map<string, LineUnit>();
+  for (const stored of records) {
+    if (sourceFormatOf(stored.record) !== "claude-code") continue;
+    const from = derivedFromOf(stored.record);
+    const unit = from === null ? firstOf(stored) : byRecord.get(from.id);
+    if (unit === undefined || unit === null) continue;
+    unit.records.push(stored);
+    byRecord.set(stored.id, unit);
+  }
+  const units = [...new Set(byRecord.values())];
+  for (const unit of units) unit.value = valueOf(unit);
+  const { path } = walkBranch(records, headId);
+  for (const { id, record } of records)
+    if (throughlineKind(record) === "redaction") discard(byRecord.get(unitIdOf(id)));
+  let isAllNative = true;
+  for (const { id, type, record } of path) {
+    const target = editTarget(record);
+    if (target !== undefined) discard(byRecord.get(target));
+    if (contextTypes.has(type) && (byRecord.get(id)?.value ?? null) === null) isAllNative = false;
+  }
+  return { units, byRecord, isAllNative };
+}
+
+function firstOf(stored: SourcedRecord): LineUnit | null {
+  const isOwn = typeof stored.source === "string" && !stored.isSourceCanonical;
+  return isOwn || typeof stored.record["pieces"] === "number" ? { first: stored, records: [], value: null } : null;
+}
+
+function valueOf({ first, records }: LineUnit): Fields | null {
+  const { pieces } = first.record;
+  if (typeof pieces !== "number") return parsedFields(first.source as string);
+  const texts = records.flatMap(({ record: { customType, data } }) =>
+    customType === pieceType && isFields(data) && typeof data["text"] === "string" ? [data["text"]] : [],
+  );
+  return texts.length === pieces ? parsedFields(texts.join("")) : null;
+}
+
+function discard(unit: LineUnit | undefined): void {
+  if (unit !== undefined) unit.value = null;
+}
+
+/** The line that a redacted record was a part of. */
+function unitIdOf(id: string): string {
+  return id.replace(/~d[1-9][0-9]{0,8}$/, "");
+}
+
+function editTarget(record: SourcedRecord["record"]): string | undefined {
+  const { data } = record;
+  const target =
+    record.type === "context_edit"
+      ? record["targetId"]
+      : throughlineKind(record) === "edit" && isFields(data)
+        ? data["targetId"]
+        : undefined;
+  return typeof target === "string" ? target : undefined;
+}
