@@ -26,6 +26,7 @@ const shared: ReadonlySet<string> = new Set([
   "apps/cli",
   "packages/adapter-claude-agent-sdk",
   "packages/adapter-ai-sdk",
+  "packages/adapter-langgraph",
   "packages/adapter-openai-agents",
   "packages/checkpoint",
   "packages/compaction",

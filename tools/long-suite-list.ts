@@ -337,6 +337,12 @@ export const longSuites: readonly LongSuite[] = [
     { full: [], quick: [] },
   ),
   program(
+    "langgraph-saver",
+    "LangGraph's validation suite on each store, and bytes beside its SqliteSaver",
+    "tools/langgraph-saver.ts",
+    { full: [], quick: ["--stores", "memory", "--turns", "20,60"] },
+  ),
+  program(
     "adapter-pairs",
     "one log through OpenAI Agents and two versions of the AI SDK, in every order of two",
     "tools/adapter-pairs.ts",
@@ -362,6 +368,11 @@ export const longSuites: readonly LongSuite[] = [
       quick: ["--sessions", 500, "--runs", 3],
     },
   ),
+  tests("tests-adapter-langgraph", "200 random threads, the cost of a step behind 10,000 checkpoints", {
+    project: "packages/adapter-langgraph",
+    full: files(["random-threads", "cost"]),
+    quick: ["test/cost.test.ts"],
+  }),
   tests("tests-foreign-formats", "every hostile value in every field of every format, every cut", {
     project: "packages/foreign-formats",
     full: files(["hostile-values"]),

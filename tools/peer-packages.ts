@@ -6,11 +6,16 @@ import { basename, join } from "node:path";
  * Installs packages of other projects into a folder, from the npm registry and without install scripts, and copies a program
  * beside them that uses them. False without a registry.
  */
-export function installPeers(folder: string, packages: Readonly<Record<string, string>>, program: string): boolean {
+export function installPeers(
+  folder: string,
+  packages: Readonly<Record<string, string>>,
+  program: string,
+  overrides: Readonly<Record<string, string>> = {},
+): boolean {
   mkdirSync(folder, { recursive: true });
   copyFileSync(program, join(folder, basename(program)));
   if (Object.keys(packages).every((name) => existsSync(join(folder, "node_modules", name)))) return true;
-  const manifest = { name: "peers", private: true, type: "module", dependencies: packages };
+  const manifest = { name: "peers", private: true, type: "module", dependencies: packages, overrides };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
   const options = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"];
   return spawnSync("npm", options, { cwd: folder, stdio: "ignore" }).status === 0;

@@ -3,7 +3,7 @@ import { isRecordOfType, type SessionRecord } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { StoredRecord } from "./stored-records.ts";
-import { repeatsGone, type CopySearch } from "./text-copies.ts";
+import { listedIds, repeatsGone, type CopySearch } from "./text-copies.ts";
 
 /** Of which records copies are looked for, and from where on. */
 export interface CopiedRecords {
@@ -30,6 +30,8 @@ export async function findCopies(
   const search: CopySearch = { gone, compactionIds: new Set(compactionIds), callIds, parents };
   const units = new Units();
   const copies = new Set<string>();
+  /** Records before them that they name. */
+  const earlier = new Set<string>();
   for await (const page of store.read(ref, { afterSeq: fromSeq - 1 })) {
     for (const stored of page.records) {
       const { id, parentId, record } = stored;
@@ -37,10 +39,20 @@ export async function findCopies(
       units.take(stored);
       if (ids.has(id)) for (const member of units.membersOf(stored)) gone.add(member);
       if (repeatsGone(stored, search)) copies.add(id);
-      if (ids.has(id) || copies.has(id)) for (const callId of callsIn(record)) callIds.add(callId);
+      if (!ids.has(id) && !copies.has(id)) continue;
+      for (const callId of callsIn(record)) callIds.add(callId);
+      for (const copyId of listedIds(record["copiedIn"])) if (!parents.has(copyId)) earlier.add(copyId);
     }
   }
   for (const id of gone) copies.add(id);
+  // A session that was forked or copied in part may not have them.
+  if (earlier.size > 0)
+    for await (const page of store.read(ref, { beforeSeq: fromSeq, payload: "head" }))
+      for (const { id, parentId } of page.records)
+        if (earlier.has(id)) {
+          parents.set(id, parentId);
+          copies.add(id);
+        }
   return [...copies].filter((id) => !ids.has(id) && parents.has(id));
 }
 

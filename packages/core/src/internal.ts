@@ -28,6 +28,7 @@ export { copyRecords, forkByCopy } from "./fork-session.ts";
 export { inboundFields } from "./inbound-message.ts";
 export { isFields, parsedFields } from "./json-object.ts";
 export type { Fields } from "./json-object.ts";
+export { isSameJson } from "./same-json.ts";
 export { isSideRecord } from "./is-side-record.ts";
 export { linearExpression } from "./linear/linear-expression.ts";
 export type { LinearExpression } from "./linear/linear-expression.ts";

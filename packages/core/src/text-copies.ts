@@ -43,6 +43,19 @@ const derivedRecord: RecordRule = {
   },
 };
 
+/** What a framework's adapter keeps beside the conversation: it names the records that it repeats. */
+const frameworkCopy: RecordRule = {
+  what: "record of a framework",
+  reference: "copies, and copiedIn of the record that came later",
+  fate: redacted,
+  repeats: ({ record }, { gone }) => listedIds(record["copies"]).some((id) => gone.has(id)),
+};
+
+/** Ids in a list that a record states. */
+export function listedIds(value: unknown): readonly string[] {
+  return Array.isArray(value) ? (value as readonly unknown[]).filter((id) => typeof id === "string") : [];
+}
+
 /** By record type, or by kind of ours with its prefix. */
 const recordRules: readonly RecordRule[] = [
   // It sums up all that stands before it.
@@ -110,7 +123,7 @@ export const copiedEntryFields: readonly string[] = ["title", "titleBy", "claude
  * here: `redactRecords` and the kit go by this table, and so does `docs/formats/records.md`.
  */
 export const textCopies: readonly TextCopy[] = [
-  ...[derivedRecord, ...recordRules].map(({ what, reference, fate }) => ({ what, reference, fate })),
+  ...[derivedRecord, frameworkCopy, ...recordRules].map(({ what, reference, fate }) => ({ what, reference, fate })),
   { what: "compaction", reference: "its place in the log", fate: "withheld" },
   { what: "entry.title", reference: "none: it is made of the first messages", fate: "removed" },
   { what: "entry.claudeSummary", reference: "none: the Claude Agent SDK makes it of all lines", fate: "removed" },
@@ -123,7 +136,8 @@ const rulesByName: ReadonlyMap<string, RecordRule> = new Map(recordRules.map((ru
 export function repeatsGone(stored: StoredRecord, search: CopySearch): boolean {
   const kind = throughlineKind(stored.record);
   const rule = rulesByName.get(kind === null ? stored.type : `throughline.${kind}`);
-  return derivedRecord.repeats(stored, search) || rule?.repeats(stored, search) === true;
+  if (derivedRecord.repeats(stored, search) || frameworkCopy.repeats(stored, search)) return true;
+  return rule?.repeats(stored, search) === true;
 }
 
 function dataOf(record: SessionRecord): Readonly<Record<string, unknown>> {

@@ -3,8 +3,9 @@ export { promptDrafts, replyDrafts, type PromptChange, type ReplyFacts } from ".
 export { LineMirror, lineText, type MirroredLines } from "./claude-code/line-mirror.ts";
 export { loggedLines, type LinedSession, type LoggedLine } from "./claude-code/logged-lines.ts";
 export { compactAgentItems, cutAgentItems, readAgentItems, replaceAgentCall } from "./openai-agents/agent-history.ts";
-export { cutLiveItems } from "./live/cut-items.ts";
-export { aiSdkMessages, aiSdkPrompt, openAiAgentsItems } from "./live/live-formats.ts";
+export { isLangchainMessage } from "./langgraph/live-messages.ts";
+export { cutLiveItems, liveNote, removedTypeOf } from "./live/cut-items.ts";
+export { aiSdkMessages, aiSdkPrompt, langchainMessages, openAiAgentsItems } from "./live/live-formats.ts";
 export type {
   LiveChange,
   LiveDrafts,

@@ -34,6 +34,8 @@ export interface FrameworkLogOptions {
   readonly ref: SessionRef;
   /** Fields of the entry when the session has to be created. @default none */
   readonly entry?: Readonly<Record<string, unknown>>;
+  /** Which records a view has: those that a context needs, or all of the session. @default "window" */
+  readonly reads?: "window" | "all";
   /** @default the system's */
   readonly clock?: Clock;
   /** @default the system's */
@@ -44,7 +46,7 @@ export interface FrameworkLogOptions {
 export interface LogView {
   /** Null before the session was created. */
   readonly state: SessionState | null;
-  /** In order of seq: the records that a context needs, with their sources. */
+  /** In order of seq: the records that a context needs, or all of them, with their sources. */
   readonly records: readonly SourcedRecord[];
   readonly headId: string | null;
   readonly lastSeq: number;
@@ -110,6 +112,7 @@ const table: OptionTable<FrameworkLogOptions> = {
   store: optionKinds.required(optionKinds.objectWith("load", "append", "read")),
   ref: optionKinds.required(optionKinds.object),
   entry: optionKinds.object,
+  reads: optionKinds.oneOf(["window", "all"]),
   clock: portKinds.clock,
   random: portKinds.random,
 };
@@ -130,18 +133,21 @@ class Log implements FrameworkLog {
   readonly #random: RandomSource;
   readonly #entry: Readonly<Record<string, unknown>>;
   readonly #ids: { next(): string };
+  readonly #readsAll: boolean;
   #records: SourcedRecord[] = [];
   #sessionId: string | null = null;
   /** One call after the other. */
   #last: Promise<unknown> = Promise.resolve();
   #turn: { readonly fence: number; readonly renewed: ReturnType<typeof renewTurn> } | null = null;
 
-  constructor({ store, ref, entry = {}, clock = systemClock, random = systemRandom }: FrameworkLogOptions) {
+  constructor(options: FrameworkLogOptions) {
+    const { store, ref, entry = {}, reads = "window", clock = systemClock, random = systemRandom } = options;
     this.ref = ref;
     this.#store = store;
     this.#clock = clock;
     this.#random = random;
     this.#entry = entry;
+    this.#readsAll = reads === "all";
     this.#ids = createRecordIds({ clock, random });
   }
 
@@ -180,11 +186,12 @@ class Log implements FrameworkLog {
     }
     if (state.sessionId !== this.#sessionId) this.#forget(state.sessionId);
     const { lastSeq, headId, windowSeq } = state.head;
-    const known = this.#records.at(-1)?.seq ?? (windowSeq ?? 1) - 1;
+    const start = this.#readsAll ? 0 : (windowSeq ?? 1) - 1;
+    const known = this.#records.at(-1)?.seq ?? start;
     if (lastSeq > known && !(await this.#readAfter(known))) {
       // A redaction changed records that are known already.
       this.#forget(state.sessionId);
-      await this.#readAfter((windowSeq ?? 1) - 1);
+      await this.#readAfter(start);
     }
     const isAhead = (this.#records.at(-1)?.seq ?? 0) > lastSeq;
     const records = isAhead ? this.#records.filter(({ seq }) => seq <= lastSeq) : this.#records;

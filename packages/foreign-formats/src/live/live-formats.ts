@@ -2,6 +2,7 @@ import { PromptMessages } from "../ai-sdk/prompt-messages.ts";
 import { UiMessages } from "../ai-sdk/ui-messages.ts";
 import { createPromptTurns } from "../ai-sdk/write-prompt-messages.ts";
 import { UiMessageList, uiMessageRules } from "../ai-sdk/write-ui-messages.ts";
+import { createLangchainTurns, LangchainMessages, langchainRules } from "../langgraph/live-messages.ts";
 import { AgentItems } from "../openai-agents/agent-items.ts";
 import { agentItemRules, createAgentItemTurns } from "../openai-agents/write-agent-items.ts";
 import { liveDrafts } from "./live-drafts.ts";
@@ -23,6 +24,15 @@ export const openAiAgentsItems: LiveFormat = liveFormat({
   createList: () => new AgentItems(),
   rules: agentItemRules,
   createWriter: () => createAgentItemTurns(),
+  holdsResults: false,
+});
+
+/** Messages of LangChain, as the serializer of LangGraph's checkpoints gives them. */
+export const langchainMessages: LiveFormat = liveFormat({
+  name: "langgraph",
+  createList: () => new LangchainMessages(),
+  rules: langchainRules,
+  createWriter: () => createLangchainTurns(),
   holdsResults: false,
 });
 

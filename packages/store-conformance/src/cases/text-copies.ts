@@ -43,6 +43,10 @@ const copies: readonly (readonly [what: string, drafts: readonly RecordDraft[]])
     "derived record",
     [1, 2].map((index) => ({ ...userDraft(quoted, { derivedFrom: { id: "r2", index } }), id: `r2~d${index}` })),
   ],
+  [
+    "record of a framework",
+    [{ type: "custom", customType: "acme.value", appendMode: "side", copies: ["r2"], data: { value: quoted } }],
+  ],
 ];
 
 function checkpointOf(summary: string): Readonly<Record<string, unknown>> {
@@ -97,6 +101,22 @@ export const textCopyCases: readonly ConformanceCase[] = [
       assert.deepEqual(
         seqs.toSorted((one, other) => one - other),
         [1, 2, 3],
+      );
+      await assertGone(under, store, ref);
+    },
+  },
+  {
+    id: "text-copies/earlier",
+    demand: "a redaction reaches earlier records that the record names as its copies, and none that are not there",
+    async run({ under, store }) {
+      const ref = await createSession(store, "a");
+      const write = { type: "custom", customType: "acme.write", appendMode: "side", id: "w1", data: { value: quoted } };
+      await store.append(ref, [userDraft("first", { id: "r1" }), write]);
+      await store.append(ref, [userDraft(secret, { id: "r2", copiedIn: ["w1", "elsewhere"] })]);
+      const { seqs } = await redactRecords(store, ref, ["r2"], { reason: "asked for" });
+      assert.deepEqual(
+        seqs.toSorted((one, other) => one - other),
+        [2, 3],
       );
       await assertGone(under, store, ref);
     },

@@ -1,0 +1,349 @@
+import {
+  BaseCheckpointSaver,
+  compareWritesSortKeys,
+  getCheckpointId,
+  maxChannelVersion,
+  TASKS,
+  WRITES_IDX_MAP,
+  writesSortKey,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointPendingWrite,
+  type CheckpointTuple,
+  type DeltaChannelHistory,
+  type PendingWrite,
+  type SerializerProtocol,
+} from "@langchain/langgraph-checkpoint";
+import type { Clock, RandomSource, RecordDraft, SessionRef, SessionStore } from "@throughline/core";
+import { assertKnownOptions, isSameJson, optionKinds, portKinds, type OptionTable } from "@throughline/core/internal";
+import type { LiveItemsOptions } from "@throughline/foreign-formats/live";
+import type { LogView } from "@throughline/framework-log";
+import { checkpointChange, foreignRootId, type NewCheckpoint } from "./checkpoint-drafts.ts";
+import type { SpokenMessage } from "./conversation.ts";
+import { placeIn, type RunConfig } from "./run-config.ts";
+import type { Thread } from "./thread.ts";
+import { Threads } from "./threads.ts";
+import { writeType, type StoredCheckpoint, type StoredWrite } from "./thread-records.ts";
+import { dump, load, typed } from "./values.ts";
+
+/** Options of `createCheckpointSaver`. */
+export interface CheckpointSaverOptions {
+  readonly store: SessionStore;
+  /** @default "main" */
+  readonly agentId?: string;
+  /** @default "" */
+  readonly namespace?: string;
+  /** The session of a thread, whoever began it. @default one that the thread's id names */
+  readonly refOf?: (threadId: string) => SessionRef;
+  /** The channel whose messages are the conversation that other programs see. @default "messages" */
+  readonly messagesChannel?: string;
+  /** @default LangGraph's `JsonPlusSerializer` */
+  readonly serde?: SerializerProtocol;
+  /** Called for what another program wrote and has no place among messages. @default none */
+  readonly onLoss?: LiveItemsOptions["onLoss"];
+  /** Whether `deleteThread` erases the session for good. @default false: it is archived */
+  readonly purge?: boolean;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+const { callback, filledText, flag, objectWith, required, text } = optionKinds;
+const table: OptionTable<CheckpointSaverOptions> = {
+  store: required(objectWith("load", "append", "read")),
+  agentId: filledText,
+  namespace: text,
+  refOf: callback,
+  messagesChannel: filledText,
+  serde: objectWith("dumpsTyped", "loadsTyped"),
+  onLoss: callback,
+  purge: flag,
+  clock: portKinds.clock,
+  random: portKinds.random,
+};
+
+/** A checkpointer of LangGraph over a log. Created by `createCheckpointSaver`. */
+export class ThroughlineSaver extends BaseCheckpointSaver {
+  readonly #threads: Threads;
+  readonly #messagesChannel: string;
+
+  constructor(options: CheckpointSaverOptions) {
+    super(options.serde);
+    this.#threads = new Threads(options);
+    this.#messagesChannel = options.messagesChannel ?? "messages";
+  }
+
+  override async getTuple(config: RunConfig): Promise<CheckpointTuple | undefined> {
+    const { threadId, ns } = placeIn(config);
+    if (threadId === null) return undefined;
+    const id = getCheckpointId(config);
+    const thread = this.#threads.thread(threadId);
+    const view = await thread.view();
+    const { index } = thread.state;
+    const found = id === "" ? index.newest(ns) : index.checkpoint(ns, id);
+    if (found !== undefined) return await this.#tuple(thread, view, found);
+    const isForeign = ns === "" && index.lastRoot === null && (id === "" || id === foreignRootId);
+    return isForeign ? await this.#foreignTuple(thread, view) : undefined;
+  }
+
+  override async *list(config: RunConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
+    const { threadId, checkpointId } = placeIn(config);
+    const ns = config.configurable?.["checkpoint_ns"] as string | undefined;
+    const { before, filter = {}, limit = Number.POSITIVE_INFINITY } = options;
+    const beforeId = before === undefined ? "" : getCheckpointId(before);
+    const wanted = Object.entries(filter).filter(([, value]) => value !== undefined);
+    const threads = threadId === null ? await this.#threads.all() : [this.#threads.thread(threadId)];
+    const found: { readonly thread: Thread; readonly checkpoint: StoredCheckpoint }[] = [];
+    for (const thread of threads) {
+      await thread.view();
+      for (const checkpoint of thread.state.index.checkpoints.values())
+        if (
+          (ns === undefined || checkpoint.ns === ns) &&
+          (checkpointId === null || checkpoint.id === checkpointId) &&
+          (beforeId === "" || checkpoint.id < beforeId)
+        )
+          found.push({ thread, checkpoint });
+    }
+    let left = limit;
+    for (const { thread, checkpoint } of found.toSorted((one, other) =>
+      newestFirst(one.checkpoint, other.checkpoint),
+    )) {
+      if (left <= 0) return;
+      const metadata = (await load(this.serde, checkpoint.metadata)) as Record<string, unknown>;
+      if (!wanted.every(([name, value]) => metadata[name] === value)) continue;
+      left -= 1;
+      yield await this.#tuple(thread, await thread.view(), checkpoint);
+    }
+  }
+
+  override async put(
+    config: RunConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunConfig> {
+    const { threadId, ns, checkpointId: parentId } = placeIn(config, "put a checkpoint");
+    const thread = this.#threads.thread(threadId);
+    await thread.view();
+    await this.#threads.assertNotDeleted(thread, ns, parentId, checkpoint.id);
+    const given: NewCheckpoint = {
+      ns,
+      parentId: parentId === foreignRootId ? null : parentId,
+      checkpoint,
+      metadata: typed(await dump(this.serde, metadata, "the metadata of a checkpoint")),
+      channels: new Map(
+        await Promise.all(
+          changedChannels(thread, ns, parentId, checkpoint, newVersions).map(async (name) => {
+            const isThere = Object.hasOwn(checkpoint.channel_values, name);
+            const value = checkpoint.channel_values[name];
+            return [name, isThere ? await dump(this.serde, value, `channel ${JSON.stringify(name)}`) : null] as const;
+          }),
+        ),
+      ),
+      messagesChannel: this.#messagesChannel,
+    };
+    await thread.append((view) => checkpointChange(thread, view, given));
+    return { configurable: { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
+  }
+
+  override async putWrites(config: RunConfig, writes: PendingWrite[], taskId: string, taskPath = ""): Promise<void> {
+    const { threadId, ns, checkpointId } = placeIn(config, "put writes", true);
+    const thread = this.#threads.thread(threadId);
+    const dumped = await Promise.all(
+      writes.map(async ([channel, value], place) => {
+        const idx = WRITES_IDX_MAP[channel] ?? place;
+        const { messageIds, ...made } = await dump(this.serde, value, `a write to channel ${JSON.stringify(channel)}`);
+        const facts = { ns, checkpointId, taskId, taskPath, idx, channel, value: typed(made) };
+        return { ...facts, messageIds };
+      }),
+    );
+    await this.#threads.assertWritable(thread, ns, checkpointId);
+    await thread.append((view) => {
+      const { index } = thread.state;
+      const known = index.writes(ns, checkpointId);
+      const { headId, timestamp, nextId } = thread.log.place(view);
+      const isNew = ({ idx, value, channel }: (typeof dumped)[number]): boolean => {
+        const other = known.get(`${taskId}\n${idx}`);
+        return other === undefined || (idx < 0 && !(isSameJson(other.value, value) && other.channel === channel));
+      };
+      const drafts = dumped.filter(isNew).map(({ messageIds, ...facts }): RecordDraft => {
+        const copies = messageIds.flatMap((id) => index.mentionsOf(id).records);
+        const data = messageIds.length === 0 ? facts : { ...facts, messageIds };
+        const frame = { id: nextId(), parentId: headId, timestamp, ...(copies.length === 0 ? {} : { copies }) };
+        return { type: "custom", customType: writeType, appendMode: "side", ...frame, data };
+      });
+      return drafts.length === 0 ? null : { drafts };
+    });
+  }
+
+  override async deleteThread(threadId: string): Promise<void> {
+    await this.#threads.remove(threadId);
+  }
+
+  /** The writes to channels behind the nearest ancestors that have a value of them, and these values. */
+  override async getDeltaChannelHistory({
+    config,
+    channels,
+  }: {
+    config: RunConfig;
+    channels: string[];
+  }): Promise<Record<string, DeltaChannelHistory>> {
+    const { threadId, ns } = placeIn(config);
+    const found = new Map<string, { writes: CheckpointPendingWrite[]; seed?: unknown }>();
+    for (const name of channels) found.set(name, { writes: [] });
+    const open = new Set(channels);
+    const thread = threadId === null ? null : this.#threads.thread(threadId);
+    await thread?.view();
+    const id = getCheckpointId(config);
+    const target = id === "" ? thread?.state.index.newest(ns) : thread?.state.index.checkpoint(ns, id);
+    let at = thread === null || target === undefined ? undefined : thread.state.parentOf(target);
+    while (thread !== null && at !== undefined && open.size > 0) {
+      const known = thread.state.channels(at);
+      for (const write of sortedWrites(thread.state.index.writes(ns, at.id)).toReversed()) {
+        const { taskId, channel, value } = write;
+        if (open.has(channel)) found.get(channel)?.writes.unshift([taskId, channel, await load(this.serde, value)]);
+      }
+      for (const name of [...open].filter((channel) => known.has(channel))) {
+        const history = found.get(name);
+        if (history !== undefined) history.seed = await this.#value(thread, at, name);
+        open.delete(name);
+      }
+      at = thread.state.parentOf(at);
+    }
+    return Object.fromEntries(found);
+  }
+
+  async #tuple(thread: Thread, view: LogView, checkpoint: StoredCheckpoint): Promise<CheckpointTuple> {
+    const { state } = thread;
+    const { ns, id, parentId, v, ts } = checkpoint;
+    const values = new Map<string, unknown>();
+    for (const name of state.channels(checkpoint).keys()) {
+      const value = await this.#value(thread, checkpoint, name);
+      if (value !== missing) values.set(name, value);
+    }
+    const versions = { ...checkpoint.channelVersions } as ChannelVersions;
+    await this.#addForeign(thread, view, checkpoint, values, versions);
+    if (v < 4 && parentId !== null) {
+      const sends = sortedWrites(state.index.writes(ns, parentId)).filter(({ channel }) => channel === TASKS);
+      values.set(TASKS, await Promise.all(sends.map(({ value }) => load(this.serde, value))));
+      const known = Object.values(versions);
+      versions[TASKS] = known.length > 0 ? maxChannelVersion(...known) : this.getNextVersion(undefined);
+    }
+    const pendingWrites = await Promise.all(
+      sortedWrites(state.index.writes(ns, id)).map(
+        async ({ taskId, channel, value }): Promise<CheckpointPendingWrite> => [
+          taskId,
+          channel,
+          await load(this.serde, value),
+        ],
+      ),
+    );
+    const at = (checkpointId: string): RunConfig => ({
+      configurable: { thread_id: thread.id, checkpoint_ns: ns, checkpoint_id: checkpointId },
+    });
+    return {
+      config: at(id),
+      checkpoint: {
+        v,
+        id,
+        ts,
+        channel_values: Object.fromEntries(values),
+        channel_versions: versions,
+        versions_seen: structuredClone(checkpoint.versionsSeen) as Checkpoint["versions_seen"],
+      },
+      metadata: (await load(this.serde, checkpoint.metadata)) as CheckpointMetadata,
+      ...(parentId === null ? {} : { parentConfig: at(parentId) }),
+      pendingWrites,
+    };
+  }
+
+  /** What others wrote behind the newest checkpoint comes as an update of it. */
+  async #addForeign(
+    thread: Thread,
+    view: LogView,
+    checkpoint: StoredCheckpoint,
+    values: Map<string, unknown>,
+    versions: ChannelVersions,
+  ): Promise<void> {
+    const { lastRoot } = thread.state.index;
+    const isNewest = checkpoint.ns === "" && thread.state.index.newest("")?.recordId === checkpoint.recordId;
+    if (!isNewest || lastRoot?.recordId !== checkpoint.recordId) return;
+    const name = this.#messagesChannel;
+    const messages = thread.conversation(view, lastRoot, name);
+    if (messages === null) return;
+    thread.show(messages);
+    values.set(name, await this.#messages(messages));
+    versions[name] = this.getNextVersion(versions[name] as number | undefined);
+  }
+
+  /** The state that a session of another program gives a graph: its messages. */
+  async #foreignTuple(thread: Thread, view: LogView): Promise<CheckpointTuple | undefined> {
+    const name = this.#messagesChannel;
+    const messages = view.state === null ? null : thread.conversation(view, null, name);
+    if (view.state === null || messages === null || messages.length === 0) return undefined;
+    thread.show(messages);
+    return {
+      config: { configurable: { thread_id: thread.id, checkpoint_ns: "", checkpoint_id: foreignRootId } },
+      checkpoint: {
+        v: 4,
+        id: foreignRootId,
+        ts: new Date(view.state.updatedAtMs).toISOString(),
+        channel_values: { [name]: await this.#messages(messages) },
+        channel_versions: { [name]: this.getNextVersion(undefined) },
+        versions_seen: {},
+      },
+      metadata: { source: "update", step: -1, parents: {} },
+      pendingWrites: [],
+    };
+  }
+
+  #messages(messages: readonly Pick<SpokenMessage, "text">[]): Promise<unknown> {
+    return load(this.serde, { type: "json", data: `[${messages.map(({ text: one }) => one).join(",")}]` });
+  }
+
+  async #value(thread: Thread, checkpoint: StoredCheckpoint, name: string): Promise<unknown> {
+    const found = thread.state.channels(checkpoint).get(name);
+    if (found === undefined || "empty" in found.stored) return missing;
+    if ("list" in found.stored)
+      return await this.#messages(thread.state.messages(thread.state.list(checkpoint, name) ?? []));
+    const value = "record" in found.stored ? thread.state.index.value(found.stored.record) : found.stored;
+    return value === null ? missing : await load(this.serde, value);
+  }
+}
+
+/** Of a channel that has no value. */
+const missing = Symbol("missing");
+
+/** Creates a checkpointer over a store. @throws {ThroughlineError} INPUT_INVALID */
+export function createCheckpointSaver(options: CheckpointSaverOptions): ThroughlineSaver {
+  assertKnownOptions<CheckpointSaverOptions>("createCheckpointSaver", options, table);
+  return new ThroughlineSaver(options);
+}
+
+function newestFirst(one: StoredCheckpoint, other: StoredCheckpoint): number {
+  return one.id < other.id ? 1 : one.id > other.id ? -1 : 0;
+}
+
+function sortedWrites(writes: ReadonlyMap<string, StoredWrite>): readonly StoredWrite[] {
+  const keyOf = ({ taskPath, taskId, idx }: StoredWrite): ReturnType<typeof writesSortKey> =>
+    writesSortKey(taskPath, taskId, idx);
+  return [...writes.values()].toSorted((one, other) => compareWritesSortKeys(keyOf(one), keyOf(other)));
+}
+
+/** The channels to store: the new ones, and those that the graph was given as an update of what is stored. */
+function changedChannels(
+  thread: Thread,
+  ns: string,
+  parentId: string | null,
+  { channel_versions: versions, channel_values: values }: Checkpoint,
+  newVersions: ChannelVersions,
+): readonly string[] {
+  if (parentId === foreignRootId) return Object.keys({ ...newVersions, ...values });
+  const parent = thread.state.index.checkpoint(ns, parentId);
+  const isOther = (name: string): boolean =>
+    parent !== undefined && Object.hasOwn(values, name) && parent.channelVersions[name] !== versions[name];
+  return [...new Set([...Object.keys(newVersions), ...Object.keys(versions).filter(isOther)])];
+}

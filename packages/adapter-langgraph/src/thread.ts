@@ -1,0 +1,109 @@
+import type { Clock, RandomSource, SessionRef, SessionStore, SourcedRecord } from "@throughline/core";
+import { langchainMessages, type LiveItemsOptions } from "@throughline/foreign-formats/live";
+import {
+  createFrameworkLog,
+  firstBatch,
+  type FrameworkLog,
+  type LogChange,
+  type LogView,
+} from "@throughline/framework-log";
+import type { SpokenMessage } from "./conversation.ts";
+import { ThreadState } from "./thread-state.ts";
+import type { StoredCheckpoint } from "./thread-records.ts";
+
+/** What a thread is kept in. */
+export interface ThreadOptions {
+  readonly store: SessionStore;
+  readonly ref: SessionRef;
+  readonly threadId: string;
+  readonly onLoss?: LiveItemsOptions["onLoss"];
+  readonly clock?: Clock;
+  readonly random?: RandomSource;
+}
+
+/** The field of an entry that names the thread. */
+export const threadField = "langgraphThreadId";
+
+/** A thread over the log of its session. */
+export class Thread {
+  readonly id: string;
+  readonly log: FrameworkLog;
+  readonly state: ThreadState = new ThreadState();
+  /** Records of other programs that the graph was given in this process. */
+  readonly #shown = new Set<string>();
+  readonly #onLoss: LiveItemsOptions["onLoss"];
+  readonly #limits: SessionStore["capabilities"]["limits"];
+
+  constructor({ store, ref, threadId, onLoss, clock, random }: ThreadOptions) {
+    this.id = threadId;
+    this.#onLoss = onLoss;
+    this.#limits = store.capabilities.limits;
+    const ports = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
+    this.log = createFrameworkLog({ store, ref, entry: { [threadField]: threadId }, reads: "all", ...ports });
+  }
+
+  async view(): Promise<LogView> {
+    const view = await this.log.view();
+    this.state.update(view);
+    return view;
+  }
+
+  /** Appends what is made for the newest view, in as many appends as the store needs for it. */
+  async append(make: (view: LogView) => LogChange | null): Promise<void> {
+    let isWhole: boolean;
+    do {
+      isWhole = true;
+      const after = await this.log.append((view) => {
+        this.state.update(view);
+        const change = make(view);
+        const first = firstBatch(change?.drafts ?? [], this.#limits);
+        if (change === null || first.length === change.drafts.length) return change;
+        isWhole = false;
+        return { drafts: first };
+      });
+      this.state.update(after);
+    } while (!isWhole);
+  }
+
+  /**
+   * The conversation as the log has it, where that is not what the graph has: others wrote behind the checkpoint that was put
+   * last, or a message was redacted. Null where it is the same.
+   */
+  conversation(view: LogView, last: StoredCheckpoint | null, channel: string): readonly SpokenMessage[] | null {
+    const holders = this.state.list(last ?? undefined, channel) ?? [];
+    const own = this.state.messages(holders);
+    const isWhole = own.length === holders.length;
+    if (view.headId === (last?.headId ?? null) && isWhole) return null;
+    const session = { ...view, records: view.records as readonly SourcedRecord[] };
+    const ownTexts = own.map(({ text }) => text);
+    const asWritten = this.#spoken(langchainMessages.items(session), own);
+    if (isWhole && isSame(asWritten, ownTexts)) return null;
+    const onLoss = this.#onLoss === undefined ? {} : { onLoss: this.#onLoss };
+    return this.#spoken(langchainMessages.items(session, { repaired: true, ...onLoss }), own);
+  }
+
+  /** Notes that the graph was given these. */
+  show(messages: readonly SpokenMessage[]): void {
+    for (const { recordIds } of messages) for (const id of recordIds) this.#shown.add(id);
+  }
+
+  /** Whether the graph knows a message: what others wrote meanwhile, it cannot have removed. */
+  isKnown({ holderId, recordIds }: SpokenMessage): boolean {
+    return holderId !== null || recordIds.length === 0 || recordIds.some((id) => this.#shown.has(id));
+  }
+
+  /** Items with the records that keep them, where there are any. */
+  #spoken(items: ReturnType<typeof langchainMessages.items>, own: readonly SpokenMessage[]): readonly SpokenMessage[] {
+    const known = new Map<string, SpokenMessage[]>();
+    for (const message of own) known.set(message.text, [...(known.get(message.text) ?? []), message]);
+    return items.map(({ value, recordIds, isNative }) => {
+      const text = JSON.stringify(value);
+      const holderId = isNative ? (this.state.index.holderOf(text) ?? null) : null;
+      return known.get(text)?.shift() ?? { text, holderId, recordIds };
+    });
+  }
+}
+
+function isSame(messages: readonly SpokenMessage[], texts: readonly string[]): boolean {
+  return messages.length === texts.length && messages.every(({ text }, at) => text === texts[at]);
+}

@@ -1,0 +1,100 @@
+import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
+import { Buffer } from "node:buffer";
+import { ThroughlineError } from "@throughline/core";
+import { isFields } from "@throughline/core/internal";
+import { isLangchainMessage } from "@throughline/foreign-formats/live";
+import type { TypedText } from "./thread-records.ts";
+
+/** A value as it is to be stored. */
+export interface DumpedValue extends TypedText {
+  /** The texts of the messages, where the value is a list of nothing else. */
+  readonly messages: readonly string[] | null;
+  /** Ids of the messages anywhere in it. */
+  readonly messageIds: readonly string[];
+}
+
+/** Serializes a value. @throws {ThroughlineError} INPUT_INVALID for one that the serializer refuses */
+export async function dump(serde: SerializerProtocol, value: unknown, what: string): Promise<DumpedValue> {
+  const { type, bytes } = await dumped(serde, value, what);
+  if (type !== "json") return { type, data: toBase64(bytes), encoding: "base64", messages: null, messageIds: [] };
+  const data = typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8");
+  // LangGraph's serializer puts this text in the place of a value that it cannot write.
+  if (data === unserializable && value !== JSON.parse(unserializable)) throw refused(what);
+  const plain = { type, data, messages: null, messageIds: [] };
+  if (!data.includes('"lc":1')) return data === "[]" ? { ...plain, messages: [] } : plain;
+  const parsed: unknown = parsedJson(data);
+  const isList = Array.isArray(parsed) && parsed.every(isLangchainMessage);
+  const messages = isList ? parsed.map((message) => JSON.stringify(message)) : null;
+  return { type, data, messages, messageIds: [...messageIdsOf(parsed)] };
+}
+
+async function dumped(
+  serde: SerializerProtocol,
+  value: unknown,
+  what: string,
+): Promise<{ readonly type: string; readonly bytes: Uint8Array | string }> {
+  try {
+    const [type, bytes] = await serde.dumpsTyped(value);
+    return { type, bytes };
+  } catch (cause) {
+    throw refused(what, cause);
+  }
+}
+
+const unserializable = '"[unable to serialize, circular reference is too complex to analyze]"';
+
+function refused(what: string, cause?: unknown): ThroughlineError {
+  const message = `The serializer cannot write ${what}.`;
+  const remedy = "Keep what JSON can hold in the state: no functions, no BigInt, no getters that throw.";
+  return new ThroughlineError("INPUT_INVALID", message, {
+    outcome: "not-applied",
+    remedy,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** What was serialized. */
+export async function load(serde: SerializerProtocol, { type, data, encoding }: TypedText): Promise<unknown> {
+  const given = encoding === "base64" ? new Uint8Array(Buffer.from(data, "base64")) : data;
+  return (await serde.loadsTyped(type, given)) as unknown;
+}
+
+export function typed({ type, data, encoding }: TypedText): TypedText {
+  return encoding === undefined ? { type, data } : { type, data, encoding };
+}
+
+function toBase64(bytes: Uint8Array | string): string {
+  return (typeof bytes === "string" ? Buffer.from(bytes, "utf8") : Buffer.from(bytes)).toString("base64");
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // A serializer of the program's own that calls something else "json": it is kept as it is.
+    return null;
+  }
+}
+
+/** The id of a message that is in the form of the serializer. */
+export function messageIdOf(message: unknown): string | null {
+  if (!isFields(message) || !isFields(message["kwargs"])) return null;
+  const { id } = message["kwargs"];
+  return typeof id === "string" && id !== "" && id.length <= 256 ? id : null;
+}
+
+function messageIdsOf(value: unknown): ReadonlySet<string> {
+  const found = new Set<string>();
+  // A stack of our own: a value may be nested deeper than calls may be.
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next !== "object" || next === null) continue;
+    if (isLangchainMessage(next)) {
+      const id = messageIdOf(next);
+      if (id !== null) found.add(id);
+    }
+    for (const inner of Object.values(next)) open.push(inner);
+  }
+  return found;
+}

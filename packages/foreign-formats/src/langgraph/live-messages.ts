@@ -1,0 +1,73 @@
+import { isFields, type Fields } from "@throughline/core/internal";
+import { providerMappings, type ProviderMapping, type ProviderRules } from "@throughline/history/internal";
+import { asText } from "../as-text.ts";
+import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
+import type { TurnWriter } from "../live/live-format.ts";
+import { readMessage } from "./langgraph-messages.ts";
+
+// Its messages are plain JSON, whose interfaces have no index signature.
+const chat = providerMappings.openai({}) as unknown as ProviderMapping<Fields>;
+
+/** The rules that messages are rendered by. */
+export const langchainRules: ProviderRules = chat.rules;
+
+/** Reads messages of LangChain in the form that its serializer gives them. */
+export class LangchainMessages implements MessageList {
+  readonly name = "langgraph";
+  readonly sessionId = null;
+  readonly entry = {};
+
+  frame(): ReadFrame {
+    return { bodies: [] };
+  }
+
+  element(value: Fields): ReadElement {
+    const id = isFields(value["kwargs"]) ? value["kwargs"]["id"] : undefined;
+    return { bodies: readMessage(value), isUnreadable: false, id };
+  }
+}
+
+/** Writes turns as messages of LangChain, each complete with its turn. A message has the id of its record. */
+export function createLangchainTurns(): TurnWriter {
+  return {
+    turn: (turn) => {
+      const resultId = turn.role === "user" ? (turn.results[0]?.recordId ?? null) : null;
+      return chat.turn(turn).map((message) => {
+        const recordId = message["role"] === "tool" ? resultId : turn.recordId;
+        return langchainMessage(message, recordId);
+      });
+    },
+    close: () => [],
+  };
+}
+
+const classes: ReadonlyMap<unknown, string> = new Map([
+  ["user", "HumanMessage"],
+  ["assistant", "AIMessage"],
+  ["tool", "ToolMessage"],
+]);
+
+function langchainMessage(message: Fields, recordId: string | null): Fields {
+  const { role, content, tool_calls: calls, tool_call_id: callId } = message;
+  const id = ["langchain_core", "messages", classes.get(role) ?? "SystemMessage"];
+  const kwargs = {
+    content: content ?? "",
+    ...(recordId === null ? {} : { id: recordId }),
+    ...(Array.isArray(calls) ? { tool_calls: (calls as readonly Fields[]).map(toolCall) } : {}),
+    ...(role === "tool" ? { tool_call_id: callId } : {}),
+  };
+  return { lc: 1, type: "constructor", id, kwargs };
+}
+
+function toolCall({ id, function: called }: Fields): Fields {
+  const { name, arguments: text } = isFields(called) ? called : {};
+  return { id, name, args: JSON.parse(asText(text)) as unknown, type: "tool_call" };
+}
+
+/** Whether a value is a message in the form that LangChain's serializer gives it. */
+export function isLangchainMessage(value: unknown): value is Fields {
+  if (!isFields(value) || value["lc"] !== 1 || value["type"] !== "constructor") return false;
+  const { id, kwargs } = value;
+  const name: unknown = Array.isArray(id) ? id.at(-1) : null;
+  return isFields(kwargs) && typeof name === "string" && /Message(Chunk)?$/.test(name) && name !== "RemoveMessage";
+}
