@@ -1,7 +1,8 @@
-// Kills a server with -9 while an answer streams through its gateway, at another event in each round, and starts it again. The
-// client asks again what it did not hear the end of. In the end the log must have each question once, in order, and behind it
-// the answer that the client heard. The exit code is 1 when something that was acknowledged is lost or doubled.
-// node --conditions=@throughline/source tools/gateway-kills.ts [--rounds 200] [--modes record,guard,stateful]
+// Kills a server with -9 while an answer streams through its gateway, at a random moment of each round, and starts it again. The
+// client asks again what it did not hear the end of; one time in five the server is killed then as well. In the end the log must
+// have each question once, in order, and behind it the answer that the client heard. The exit code is 1 when something that was
+// acknowledged is lost or doubled. The same seed gives the same moments.
+// node --conditions=@throughline/source tools/gateway-kills.ts [--rounds 200] [--modes record,guard,stateful] [--seed 1]
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -15,12 +16,17 @@ import { walkBranch } from "../packages/history/src/index.ts";
 import type { SessionRef, StoredRecord } from "../packages/core/src/index.ts";
 import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
+import { seededNumbers } from "../packages/store-jsonl/test/contention.ts";
 
 export interface KillsResult {
   readonly mode: GatewayMode;
   readonly rounds: number;
-  /** Rounds in which the process ended before the client had heard the end. */
+  readonly seed: number;
+  readonly kills: number;
+  /** Kills that came before the client had heard the end. */
   readonly cut: number;
+  /** Kills by what the client had heard: no head of the answer, some events, the last event. */
+  readonly moments: Readonly<Record<KillMoment, number>>;
   /** Questions and heard answers that the log does not have at their place. */
   readonly lost: number;
   /** Questions that the log has more than once on the branch. */
@@ -29,6 +35,19 @@ export interface KillsResult {
   readonly early: number;
 }
 
+type KillMoment = "before" | "within" | "behind";
+
+/** Where a kill comes: so long after an event, or with event 0 after the request was sent. */
+interface KillPoint {
+  readonly event: number;
+  readonly delayMs: number;
+}
+
+/** An answer of the simulator, in events and in what lies between two of them. */
+const eventCount = 18;
+const eventDelayMs = 3;
+/** A request is on its way, stored and answered within this. */
+const openingMs = 60;
 const serving = "--serving";
 if (process.argv[2] === serving) await serve(process.argv.slice(3));
 else {
@@ -36,10 +55,11 @@ else {
     options: {
       rounds: { type: "string", default: "200" },
       modes: { type: "string", default: "record,guard,stateful" },
+      seed: { type: "string", default: "1" },
     },
   });
   for (const mode of values.modes.split(",") as readonly GatewayMode[]) {
-    const result = await killInStreams(mode, Number(values.rounds));
+    const result = await killInStreams(mode, Number(values.rounds), Number(values.seed));
     process.stdout.write(`${JSON.stringify(result)}\n`);
     if (result.lost + result.doubled + result.early > 0) process.exitCode = 1;
   }
@@ -62,11 +82,12 @@ async function serve([folder = "", mode = "", baseUrl = "", known = ""]: readonl
   process.send?.({ url: server.url, token: text });
 }
 
-async function killInStreams(mode: GatewayMode, rounds: number): Promise<KillsResult> {
+async function killInStreams(mode: GatewayMode, rounds: number, seed: number): Promise<KillsResult> {
+  const random = seededNumbers(seed);
   const folder = mkdtempSync(join(tmpdir(), "throughline-gateway-kills-"));
   let answers = 0;
   const simulator = createProviderSimulator({
-    fallback: () => ({ kind: "answer", content: `Answer ${++answers}. ${"And so on. ".repeat(12)}`, eventDelayMs: 3 }),
+    fallback: () => ({ kind: "answer", content: `Answer ${++answers}. ${"And so on. ".repeat(12)}`, eventDelayMs }),
   });
   await simulator.start();
   let child: ChildProcess | null = null;
@@ -86,26 +107,32 @@ async function killInStreams(mode: GatewayMode, rounds: number): Promise<KillsRe
   };
   await start();
   const history: { readonly role: string; readonly content: string }[] = [];
-  let [cut, early] = [0, 0];
+  let [kills, cut, early] = [0, 0, 0];
+  const moments = { before: 0, within: 0, behind: 0 };
   for (let round = 0; round < rounds; round++) {
     const question = { role: "user", content: `Question ${round}. ${"Please. ".repeat(10)}` };
     history.push(question);
     const messages = mode === "stateful" ? [question] : history;
     // In guard mode a request is refused now and then, and sent again rebuilt.
-    if (mode === "guard" && round % 3 === 2)
+    if (mode === "guard" && random() < 1 / 3)
       simulator.enqueue({ kind: "error", status: 400, message: "prompt is too long: 9000 tokens > 4000 maximum" });
+    const most = random() < 1 / 5 ? 2 : 1;
     for (let tries = 0; ; tries++) {
-      const killAfter = tries === 0 ? round % 24 : Infinity;
-      const heard = await ask(url, token, messages, tries, killAfter === Infinity ? null : { after: killAfter, kill });
-      if (heard !== null) {
-        history.push({ role: "assistant", content: heard });
-        if (mode === "stateful" && tries === 0 && !(await hasAnswer(folder, heard))) early += 1;
-      } else cut += tries === 0 ? 1 : 0;
-      if (tries === 0) await start();
-      if (heard !== null) break;
+      const point = tries < most ? killPoint(random) : null;
+      const heard = await ask(url, token, messages, tries, point === null ? null : { point, kill });
+      if (heard.text !== null) history.push({ role: "assistant", content: heard.text });
+      if (point !== null) {
+        kills += 1;
+        cut += heard.text === null ? 1 : 0;
+        moments[heard.moment] += 1;
+        if (mode === "stateful" && heard.text !== null && !(await hasAnswer(folder, heard.text))) early += 1;
+        await start();
+      }
+      if (heard.text !== null) break;
       if (tries > 100) throw new Error(`Question ${round} is not answered.`);
       await systemClock.sleep(50);
     }
+    if (round % 20 === 19) process.stderr.write(`${mode}: ${round + 1} of ${rounds}, ${cut} cut\n`);
   }
   // The last call of a client brings what was not stored before.
   if (mode !== "stateful") {
@@ -116,22 +143,30 @@ async function killInStreams(mode: GatewayMode, rounds: number): Promise<KillsRe
   const said = await branchTexts(folder);
   await simulator.close();
   rmSync(folder, { recursive: true, force: true });
-  return { mode, rounds, cut, early, ...compared(history, said) };
+  return { mode, rounds, seed, kills, cut, moments, early, ...compared(history, said) };
 }
 
-/** The answer's text; null where its end was not heard. */
+/** One time in six before the head of the answer, else anywhere from there to behind its last event. */
+function killPoint(random: () => number): KillPoint {
+  if (random() < 1 / 6) return { event: 0, delayMs: random() * openingMs };
+  return { event: 1 + Math.floor(random() * eventCount), delayMs: random() * eventDelayMs * 2 };
+}
+
+/** The answer's text, null where its end was not heard, and when the kill came. */
 async function ask(
   url: string,
   token: string,
   messages: readonly object[],
   tries: number,
-  killing: { readonly after: number; readonly kill: () => Promise<void> } | null,
-): Promise<string | null> {
+  killing: { readonly point: KillPoint; readonly kill: () => Promise<void> } | null,
+): Promise<{ readonly text: string | null; readonly moment: KillMoment }> {
   let text = "";
   let killed: Promise<void> | null = null;
+  let moment: KillMoment = "before";
   const killNow = (): void => void (killed ??= killing?.kill() ?? null);
+  const killSoon = (): void => void setTimeout(killNow, killing?.point.delayMs ?? 0);
   try {
-    if (killing?.after === 0) setTimeout(killNow, 15);
+    if (killing?.point.event === 0) killSoon();
     const answer = await fetch(`${url}/anthropic/v1/messages`, {
       method: "POST",
       headers: {
@@ -142,22 +177,28 @@ async function ask(
       },
       body: JSON.stringify({ model: "claude-opus-5", max_tokens: 500, stream: true, messages }),
     });
-    if (answer.status !== 200) return null;
-    let chunks = 0;
+    if (answer.status !== 200) throw new Error(await answer.text());
+    moment = "within";
+    let isDue = killing !== null && killing.point.event > 0;
     for await (const chunk of answer.body ?? []) {
       text += Buffer.from(chunk).toString("utf8");
-      if (++chunks === killing?.after) killNow();
+      // Several events may come in one chunk.
+      if (isDue && text.split("\nevent:").length >= (killing?.point.event ?? 0)) {
+        isDue = false;
+        killSoon();
+      }
     }
   } catch {
-    // The connection broke with the process.
+    // The connection broke with the process, or nothing answers yet.
   }
   if (killing !== null) {
     killNow();
     await killed;
   }
-  if (!text.includes("event: message_stop")) return null;
+  if (!text.includes("event: message_stop")) return { text: null, moment };
   const deltas = text.matchAll(/^data: (\{"type":"content_block_delta".*\})$/gm);
-  return Array.from(deltas, ([, data = ""]) => (JSON.parse(data) as { delta: { text: string } }).delta.text).join("");
+  const said = Array.from(deltas, ([, data = ""]) => (JSON.parse(data) as { delta: { text: string } }).delta.text);
+  return { text: said.join(""), moment: "behind" };
 }
 
 async function records(folder: string): Promise<readonly StoredRecord[]> {
