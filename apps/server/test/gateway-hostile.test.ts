@@ -10,6 +10,9 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
+/** Values that take a few bytes each, and many times as much in memory. */
+const many = "[],".repeat(1_000_000);
+const ownHeaders = { "x-api-key": "k", authorization: "Bearer k", "anthropic-version": "2023-06-01" };
 const request = { model: "claude-opus-5", max_tokens: 9, messages: [{ role: "user", content: "Hé / there" }] };
 
 describe("bodies", () => {
@@ -25,7 +28,7 @@ describe("bodies", () => {
     "content-type: application/json",
   ];
 
-  it("that are no JSON, no UTF-8, no messages or packed wrongly pass unchanged, and no call is stored", async () => {
+  it("that are no JSON, no UTF-8 or have no messages pass unchanged, and are stored as their bytes", async () => {
     const gateway = await start();
     const bodies = ["", "{", "[]", "null", '{"messages":', '{"messages":7}', "\xff\xfe\x00", "x".repeat(100_000)].map(
       (text) => Buffer.from(text, "latin1"),
@@ -43,13 +46,84 @@ describe("bodies", () => {
       ]);
       expect(sha256(gateway.ownSimulator.requests.at(-1)?.bytes ?? Buffer.alloc(0))).toBe(sha256(body));
     }
-    expect(
-      await (
-        await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${gateway.serving.token}` } })
-      ).text(),
-    ).toContain(`throughline_gateway_unrecorded_total{reason="unreadable"} ${bodies.length}`);
-    expect((await gateway.serving.ask("GET", "/sessions")).body["count"]).toBe(0);
+    const calls = await gateway.calls(bodies.length);
+    expect(new Set(calls.map(({ session }) => session.replace(/^.*-/, "")))).toEqual(new Set(["unread"]));
+    const rebuilt = await Promise.all(calls.map(async (call) => sha256(await gateway.requestOf(call))));
+    expect(rebuilt).toEqual(bodies.map((body) => sha256(body)));
   });
+
+  it.each([
+    ["own-anthropic/v1/messages", `{"messages":[${many}[]]}`],
+    ["own-anthropic/v1/messages", `{"messages":[{"role":"user","content":[${many}[]]}]}`],
+    ["own-openai/v1/chat/completions", `{"messages":[${many}[]]}`],
+    ["own-openai/v1/responses", `{"input":[${many}[]]}`],
+    ["own-ollama/api/chat", `{"messages":[${many}[]]}`],
+    [
+      "own-ollama/api/chat",
+      `{"messages":[{"role":"user","content":"a"}],"options":{${'"a":1,'.repeat(500_000)}"b":1}}`,
+    ],
+  ])(
+    "of millions of values pass through %s unchanged while others are answered, and are not parsed",
+    async (path, body) => {
+      const gateway = await start();
+      const headers = { ...ownHeaders, "throughline-token": gateway.token };
+      // What the simulator makes of it does not count: it parses anything.
+      gateway.ownSimulator.enqueue({ kind: "error", status: 400, message: "Too much." });
+      const heapBefore = process.memoryUsage().heapUsed;
+      const answering = fetch(`${gateway.url}/${path}`, { method: "POST", headers, body });
+      expect((await answering).status).toBe(400);
+      expect(sha256(gateway.ownSimulator.requests.at(-1)?.bytes ?? Buffer.alloc(0))).toBe(sha256(Buffer.from(body)));
+      const [call] = await gateway.calls(1);
+      await expect(gateway.requestOf(call as never)).rejects.toThrow("too large to be kept");
+      expect(process.memoryUsage().heapUsed - heapBefore).toBeLessThan(1024 ** 3);
+    },
+  );
+
+  it.each(["record", "guard"])(
+    "with a message above the limit of a record are given back in %s mode",
+    async (mode) => {
+      const gateway = await serveGateway(
+        { fallback: () => "Well.", models: { "*": { windowTokens: 1e9 } } },
+        {},
+        {},
+        { mode: mode as "record" },
+      );
+      closing.push(() => gateway.close());
+      const images = ["a", "b", "c"].map((name) => ({
+        type: "image",
+        source: { type: "base64", media_type: "image/png", data: `iVBORw0KGgo${name}`.repeat(450_000) },
+      }));
+      const said = (mark: object): object => ({
+        role: "user",
+        content: [...images, { type: "text", text: "What is this? é", ...mark }],
+      });
+      const mark = { cache_control: { type: "ephemeral" } };
+      const later = [
+        { role: "assistant", content: "Well." },
+        { role: "user", content: "And now?" },
+      ];
+      const bodies = [[said(mark)], [said({}), ...later]].map((messages) => JSON.stringify({ ...request, messages }));
+      const headers = { ...ownHeaders, "throughline-token": gateway.token };
+      for (const body of bodies) {
+        const answer = await fetch(`${gateway.url}/own-anthropic/v1/messages`, { method: "POST", headers, body });
+        expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Well.")]);
+      }
+      const calls = await gateway.calls(2);
+      // One conversation, whose image is stored once.
+      expect(new Set(calls.map(({ session }) => session)).size).toBe(1);
+      const rebuilt = await Promise.all(calls.map(async (call) => sha256(await gateway.requestOf(call))));
+      expect(rebuilt).toEqual(bodies.map((body) => sha256(Buffer.from(body))));
+      const stats = await gateway.serving.ask("GET", `/sessions/${calls[0]?.session}/records?limit=500&payload=head`, {
+        token: gateway.token,
+      });
+      const bytes = (stats.body["items"] as readonly { readonly bytes: number }[]).reduce(
+        (sum, one) => sum + one.bytes,
+        0,
+      );
+      expect(bytes).toBeLessThan(JSON.stringify(images).length * 1.1);
+    },
+    60_000,
+  );
 
   it("that come as 1-byte chunks, with CR LF or pretty-printed are given back byte for byte", async () => {
     const gateway = await start();
@@ -246,6 +320,19 @@ describe("upstreams", () => {
       await expect.poll(async () => outcomes(gateway), { timeout: 5000 }).toEqual(["aborted"]);
     },
   );
+
+  it.each([
+    ["values", "application/json", `{"content":[${many}[]]}`],
+    ["levels", "application/json", `${"[".repeat(100_000)}${"]".repeat(100_000)}`],
+    ["values in a line", "text/event-stream", `data: {"type":"message_start","message":[${many}[]]}\n\n`],
+  ])("that answer with a million %s are passed back unchanged, and no reply is read of it", async (_, type, text) => {
+    const gateway = await behind((socket) =>
+      socket.end(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${text.length}\r\n\r\n${text}`),
+    );
+    const answer = await ask(gateway);
+    expect(sha256(Buffer.from(await answer.arrayBuffer()))).toBe(sha256(Buffer.from(text)));
+    await expect.poll(async () => outcomes(gateway), { timeout: 10_000 }).toEqual(["answered"]);
+  });
 
   it("are read no faster than the client reads", async () => {
     let sent = 0;

@@ -29,7 +29,7 @@ export interface ExchangeData {
   readonly frame: readonly FrameEntry[];
   /** Left out: a comma. */
   readonly separator?: string;
-  /** The frame is of bytes that are no text: it has one entry, in base64. */
+  /** The frame is of a body that was not read: it has one entry, in base64, and none where the body is larger than 1 MiB. */
   readonly encoding?: "base64";
   /** The message that the reply is kept as. */
   readonly replyId?: string;

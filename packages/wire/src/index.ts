@@ -1,4 +1,4 @@
-export { hasRepeatedNames } from "./scan-json.ts";
+export { hasRepeatedNames, memberNames } from "./scan-json.ts";
 export { bodyText, splitRequest } from "./split-request.ts";
 export type { SplitRequest } from "./split-request.ts";
 export { planCall, planFrame, planRebuiltFrame } from "./plan-call.ts";
@@ -7,6 +7,7 @@ export { readReply } from "./read-reply.ts";
 export type { ReadReply } from "./read-reply.ts";
 export { readExchange, rebuildRequest } from "./rebuild-request.ts";
 export type { ExchangeData } from "./exchange-data.ts";
+export { unreadRequest } from "./unread-request.ts";
 export { messageDrafts, requestMessages, withMember, withoutMembers } from "./request-messages.ts";
 export type { RequestMessages } from "./request-messages.ts";
 export { planReply } from "./plan-reply.ts";

@@ -1,5 +1,6 @@
 import { isFields } from "@throughline/core/internal";
 import { createHash } from "node:crypto";
+import { textOfParts, withoutMarks } from "./message-parts.ts";
 import { apiReadings, type WireApi } from "./wire-api.ts";
 
 /** What a chain begins with. */
@@ -13,7 +14,8 @@ export const rootHash = "";
  */
 export function chainHash(parent: string, messages: readonly unknown[], api: WireApi): string {
   const { isWithoutIds } = apiReadings[api];
-  const said = messages.map((message) => sayingOf(message, isWithoutIds));
+  const large = textOfParts(messages);
+  const said = large === null ? messages.map((message) => sayingOf(message, isWithoutIds)) : [withoutMarks(large)];
   return createHash("sha256")
     .update(`${parent}\n${JSON.stringify(said)}`)
     .digest("hex")
@@ -21,7 +23,8 @@ export function chainHash(parent: string, messages: readonly unknown[], api: Wir
 }
 
 function sayingOf(message: unknown, isWithoutIds: boolean): unknown {
-  if (!isFields(message)) return message;
+  // What no message can say counts as it came.
+  if (!isFields(message) || message["role"] === undefined) return sorted(message);
   const { role, content, toolCallId, isError, name } = message;
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const list = Array.isArray(blocks) ? blocks : [];

@@ -1,6 +1,10 @@
 import type { PromptData } from "./exchange-data.ts";
+import { wholeAt } from "./message-parts.ts";
 import type { RequestPart } from "./split-request.ts";
 import { applyPatch, patchOf } from "./template.ts";
+
+/** Of a piece that is stored. As JSON in UTF-8 it is a record whatever it is made of. */
+const mostCharacters = 4 * 1024 * 1024;
 
 /** The parts of requests that a log has: system prompts, tools. */
 export class PartTexts {
@@ -36,13 +40,24 @@ export class PartTexts {
     return text;
   }
 
-  /** What is to be stored of a part that the log does not have yet. */
-  dataOf({ name, hash, text }: RequestPart): PromptData {
+  /** What is to be stored of a part that the log does not have yet: one piece, several of one that is too large for a record. */
+  dataOf({ name, hash, text }: RequestPart): readonly PromptData[] {
     const base = this.#whole.get(name);
     if (base !== undefined) {
       const patch = patchOf(text, this.text(base));
-      if (patch[2].length <= text.length / 4) return { name, hash, base, patch };
+      if (patch[2].length <= Math.min(text.length / 4, mostCharacters)) return [{ name, hash, base, patch }];
     }
-    return { name, hash, text };
+    if (text.length <= mostCharacters) return [{ name, hash, text }];
+    const data: PromptData[] = [];
+    for (let from = 0; from < text.length;) {
+      const to = wholeAt(text, from + mostCharacters);
+      const before = data.at(-1);
+      const own = to < text.length ? `${hash}.${data.length}` : hash;
+      const more = text.slice(from, to);
+      if (before === undefined) data.push({ name, hash: own, text: more });
+      else data.push({ name, hash: own, base: before.hash, patch: [from, 0, more] });
+      from = to;
+    }
+    return data;
   }
 }

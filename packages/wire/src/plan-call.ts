@@ -5,6 +5,7 @@ import type { RequestPart, RequestPiece, SplitRequest } from "./split-request.ts
 import { withLastingIds } from "./lasting-ids.ts";
 import type { UnitDraft } from "./unit-drafts.ts";
 import { type ChainMatch, draftsOf, unitId, type WireLog } from "./wire-log.ts";
+import { unreadFrame } from "./unread-request.ts";
 import { apiReadings } from "./wire-api.ts";
 import { type FormText, WireNode } from "./wire-node.ts";
 
@@ -22,7 +23,7 @@ export interface CallPlan {
 
 /** How a request is rebuilt. */
 export interface FramePlan {
-  readonly data: Pick<ExchangeData, "knownSeq" | "frame" | "forms" | "separator">;
+  readonly data: Pick<ExchangeData, "knownSeq" | "frame" | "forms" | "separator" | "encoding">;
   /** Messages of which the forms hold text. */
   readonly copies: readonly string[];
   /** Whether a message of the request is redacted: what the provider says of it must not be stored. */
@@ -35,7 +36,8 @@ export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): 
   const parts = new Map<string, RequestPart>();
   for (const piece of split.pieces) if ("part" in piece) parts.set(piece.part.hash, piece.part);
   for (const part of parts.values())
-    if (!log.parts.has(part.hash)) drafts.push(throughlineDraft("prompt", log.parts.dataOf(part)));
+    if (!log.parts.has(part.hash))
+      drafts.push(...log.parts.dataOf(part).map((data) => throughlineDraft("prompt", data)));
   const nodes = [...match.nodes];
   const added: WireNode[] = [];
   let tip = match.node;
@@ -104,6 +106,8 @@ function alignedUnits(known: readonly KnownText[], rebuilt: SplitRequest): reado
 
 /** Plans the frame of a request whose messages are those of a plan. Changes nothing of the log. */
 export function planFrame(log: WireLog, split: SplitRequest, { nodes }: Pick<CallPlan, "nodes">): FramePlan {
+  if (split.unread !== null)
+    return { data: { knownSeq: log.lastSeq, ...unreadFrame(split.unread) }, copies: [], hasRedacted: false };
   const { frame, forms } = new FrameWriter(split, nodes).write();
   const own = split.separator === "," ? {} : { separator: split.separator };
   const stated = forms.size === 0 ? {} : { forms: Object.fromEntries(forms) };

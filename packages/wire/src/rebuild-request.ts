@@ -21,6 +21,7 @@ export async function rebuildRequest(
   exchange: ExchangeData,
 ): Promise<Uint8Array> {
   const { knownSeq, frame, encoding, separator = ",", requestSha256 } = exchange;
+  if (encoding === "base64" && frame.length === 0) throw new RangeError("The body was too large to be kept.");
   if (encoding === "base64") return Buffer.from(String(frame[0]), "base64");
   const log = new WireLog();
   for await (const { records } of pages)

@@ -31,6 +31,8 @@ export interface SplitRequest {
   readonly separator: string;
   /** A text stands in place of the list of messages. */
   readonly isPlain: boolean;
+  /** The bytes of a body that was not read, see `unreadRequest`; null for every other. */
+  readonly unread: Uint8Array | null;
   /** A member of the body beside its messages; undefined without one. */
   member(name: string): unknown;
   /** The text of a member's value; null without one. */
@@ -190,6 +192,7 @@ class Splitter {
       units: this.#units,
       separator,
       isPlain: this.#isPlain,
+      unread: null,
       names,
       memberText: textOf,
       member: (name) => {

@@ -1,5 +1,6 @@
 import type { MessageDraft } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
+import { partsOf } from "./message-parts.ts";
 import type { RequestUnit } from "./split-request.ts";
 import { apiReadings, isReply, type WireApi } from "./wire-api.ts";
 
@@ -8,11 +9,15 @@ export type UnitDraft =
   | MessageDraft
   | { readonly type: "custom"; readonly customType: "throughline-gateway.message"; readonly data: unknown };
 
+const customType = "throughline-gateway.message";
+
 /** Results stand near the reply that called for them. */
 const farthestCall = 64;
 
 /** The records that a message of a request is kept as, in their order; one at least. */
 export function unitDrafts(api: WireApi, units: readonly RequestUnit[], index: number): readonly UnitDraft[] {
+  const parts = partsOf(units[index]?.text ?? "");
+  if (parts !== null) return parts.map((data) => ({ type: "custom", customType, data }));
   const own = units[index]?.values() ?? [];
   try {
     const drafts = readUnit(api, units, index, own);
@@ -27,7 +32,7 @@ function asItCame(values: readonly unknown[]): UnitDraft {
   const [only] = values;
   // In an object: nothing but a redaction leaves none.
   const data = { value: values.length === 1 ? only : values };
-  return { type: "custom", customType: "throughline-gateway.message", data };
+  return { type: "custom", customType, data };
 }
 
 /** A result names no tool: the reply before it does. */

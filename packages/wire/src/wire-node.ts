@@ -1,8 +1,10 @@
+import { isPart, textOfParts } from "./message-parts.ts";
 import { applyPatch, applyTemplate, type Patch, patchOf, type Template, templateOf } from "./template.ts";
 
 /**
  * How a message was written in a request: pieces of its records' own text, or the first form that was stated with something
- * put in place of its middle. Form 0, which nobody states, is the JSON of a message that is kept as one record.
+ * put in place of its middle. Form 0, which nobody states, is the JSON of a message that is kept as one record, or the text
+ * that the parts of a large one hold; such a message has patches of that only.
  */
 export type FormText = { readonly pieces: Template } | { readonly patch: Patch };
 
@@ -41,6 +43,11 @@ export class WireNode {
     return this.contents.some((content) => roleOf(content) === "assistant");
   }
 
+  /** Whether it is larger than a record may be, and lies in several that hold its text only. */
+  get isLarge(): boolean {
+    return this.contents.some(isPart);
+  }
+
   /** The text of the newest form; null where that form is missing. */
   get text(): string | null {
     if (this.#currentText === undefined) this.#currentText = this.textOf(this.current);
@@ -54,12 +61,12 @@ export class WireNode {
 
   /** The text of a form; null where it is missing, or the one that it changes. */
   textOf(form: number): string | null {
-    if (form === 0) return JSON.stringify(this.contents[0]);
+    if (form === 0) return textOfParts(this.contents) ?? JSON.stringify(this.contents[0]);
     const stated = this.forms[form - 1];
     if (stated === undefined) return null;
     if ("pieces" in stated) return applyTemplate(stated.pieces, baseOf(this.contents));
-    const first = this.textOf(1);
-    return first === null ? null : applyPatch(stated.patch, first);
+    const base = this.#patched;
+    return base === null ? null : applyPatch(stated.patch, base);
   }
 
   /** Takes a form under its number, or under the next one where another writer has used that number. */
@@ -78,12 +85,19 @@ export class WireNode {
 
   /** A form for a text that has none yet. */
   newForm(text: string): FormText {
+    const parts = textOfParts(this.contents);
+    if (parts !== null) return { patch: patchOf(text, parts) };
     const pieces = templateOf(text, baseOf(this.contents));
     const first = this.textOf(1);
     if (first === null) return { pieces };
     const patch = patchOf(text, first);
     const writtenOut = (template: Template): number => JSON.stringify(template).length;
     return patch[2].length <= writtenOut(pieces) ? { patch } : { pieces };
+  }
+
+  /** What patches change the middle of. */
+  get #patched(): string | null {
+    return textOfParts(this.contents) ?? this.textOf(1);
   }
 
   use(form: number): void {

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
+import { isWithinBounds } from "./json-bounds.ts";
 
 /** The most of an answer that is kept in memory until it has ended. */
 export const mostCopied: number = 32 * 1024 * 1024;
@@ -24,12 +26,13 @@ export class AnswerCopy {
     return (this.#digest ??= this.#hash.digest("hex"));
   }
 
-  /** The text of the answer, unpacked; null where there was too much of it, or it is no text. */
-  async text(encoding: string | undefined): Promise<string | null> {
+  /** The text of the answer, unpacked; null where there was too much of it, or more in it than is parsed. */
+  async text({ "content-encoding": encoding, "content-type": type = "" }: IncomingHttpHeaders): Promise<string | null> {
     if (this.#chunks === null) return null;
     const packed = Buffer.concat(this.#chunks);
     const bytes = await unpacked(packed, encoding);
-    return bytes === null ? null : bytes.toString("utf8");
+    const form = /^(?:text\/event-stream|application\/x-ndjson)/i.test(type) ? "lines" : "document";
+    return bytes === null || !(await isWithinBounds(bytes, form)) ? null : bytes.toString("utf8");
   }
 }
 

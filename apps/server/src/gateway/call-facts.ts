@@ -1,9 +1,18 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { hasErrorCode } from "@throughline/core";
-import { bodyText, type ReadReply, readReply, splitRequest, type SplitRequest, type WireApi } from "@throughline/wire";
+import {
+  bodyText,
+  type ReadReply,
+  readReply,
+  splitRequest,
+  type SplitRequest,
+  unreadRequest,
+  type WireApi,
+} from "@throughline/wire";
 import { type AnswerCopy, mostCopied, unpacked } from "./answer-copy.ts";
 import type { EndedCall } from "./call-record.ts";
+import { isWithinBounds } from "./json-bounds.ts";
 import { keptHeaders } from "./raw-headers.ts";
 import type { RelayEnd } from "./relay.ts";
 
@@ -49,18 +58,25 @@ export function answerOf(came: Came): AnswerFacts {
   };
 }
 
-/** A request of an API that is known, unpacked and read; null for any other. */
+/** A request of an API that is known: unpacked and read, or as its bytes where it cannot be read. */
 export async function copyOf(
-  api: WireApi | null,
+  api: WireApi,
   body: Buffer,
   encoding: string | undefined,
-): Promise<{ readonly plain: Buffer; readonly read: Pick<SentCall, "api" | "split" | "requestSha256"> } | null> {
-  if (api === null) return null;
+): Promise<{ readonly plain: Buffer; readonly read: Pick<SentCall, "api" | "split" | "requestSha256"> }> {
   const plain = await unpacked(body, encoding);
-  const text = plain === null || plain.length > mostCopied ? null : bodyText(plain);
+  const split = plain === null ? null : await readRequest(api, plain);
+  const kept = plain ?? body;
+  const requestSha256 = createHash("sha256").update(kept).digest("hex");
+  return { plain: kept, read: { api, split: split ?? unreadRequest(api, kept), requestSha256 } };
+}
+
+/** The messages of a body; null for one that has none, that is no JSON, or that holds more than is parsed. */
+export async function readRequest(api: WireApi, plain: Buffer): Promise<SplitRequest | null> {
+  const isRead = plain.length <= mostCopied && (await isWithinBounds(plain, "document"));
+  const text = isRead ? bodyText(plain) : null;
   const split = text === null ? null : splitRequest(api, text);
-  if (plain === null || split === null || split.units.length === 0) return null;
-  return { plain, read: { api, split, requestSha256: createHash("sha256").update(plain).digest("hex") } };
+  return split === null || split.units.length === 0 ? null : split;
 }
 
 /** The reply that the text of an answer holds. */

@@ -89,6 +89,7 @@ export async function chooseSession(
   isAsked: IsAsked,
 ): Promise<ChosenSession> {
   const { scope, headers, split } = request;
+  if (split.unread !== null) return unreadSession(request, logs);
   const given = sessionOfHeader(headers["throughline-session"], scope, request.mayWrite);
   if (given !== null) return inNamed(request, logs, given, { clientSessionId: String(headers["throughline-session"]) });
   const named = namedSession(headers, split);
@@ -102,6 +103,14 @@ export async function chooseSession(
   const followed = await byReply(request, logs, lookup);
   if (followed !== null) return followed;
   return (await byMessages(request, logs, lookup, isAsked)) ?? newSession(request);
+}
+
+/** Requests that cannot be read lie in the session that a header names, else all in one: nothing tells them apart. */
+async function unreadSession({ scope, headers, mayWrite }: SessionRequest, logs: SessionLogs): Promise<ChosenSession> {
+  const id = namedSession(headers, null)?.id;
+  const given = sessionOfHeader(headers["throughline-session"], scope, mayWrite);
+  const ref = refOf(scope, given ?? keyOf(scope, id === undefined ? "unread" : keyPart(id)));
+  return { ...begin, ref, session: await logs.read(ref), lane: "side", isAnonymous: false };
 }
 
 function refOf({ namespace, agentId }: GatewayScope, key: string): SessionRef {

@@ -30,7 +30,7 @@ export interface ReadCalls extends ReadCall {
 async function readCall({ split, ...facts }: SentCall, came: Came, clock: Clock): Promise<ReadCall> {
   const answer = answerOf(came);
   const isError = answer.status < 200 || answer.status >= 300;
-  const text = "copy" in came ? await came.copy.text(came.outgoing.headers["content-encoding"]) : null;
+  const text = "copy" in came ? await came.copy.text(came.outgoing.headers) : null;
   const reply =
     text === null || isError || !("copy" in came) ? null : { type: came.outgoing.headers["content-type"] ?? "", text };
   const read = reply === null ? null : replyOf(split, reply);

@@ -1,9 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { refused } from "@throughline/core/store";
-import { bodyText, hasRepeatedNames, splitRequest, type SplitRequest, type WireApi } from "@throughline/wire";
+import { bodyText, hasRepeatedNames, memberNames, type SplitRequest, type WireApi } from "@throughline/wire";
 import { reservedNamespaces, type TokenInfo } from "../security/token-store.ts";
+import { readRequest } from "./call-facts.ts";
 import type { GatewayMode, Upstream } from "./gateway-options.ts";
 import type { PathRule } from "./gateway-path.ts";
+import { isWithinBounds } from "./json-bounds.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 
 /** The text of our token in a request: the API key of the client, or, beside a key of its own, a header of ours. */
@@ -62,9 +64,11 @@ interface NamingRequest {
   readonly scope: GatewayScope;
 }
 
-/** Members that name what the provider has stored, in any case: parsers do not agree whether it counts. Escapes may write any. */
-const naming = /previous_response_id|previous_message_id|conversation/i;
-const namingOrEscape = /previous_response_id|previous_message_id|conversation|\\u/i;
+/**
+ * Members that name what the provider has stored, in any case: parsers do not agree whether it counts. Escapes may write any, and
+ * so may UTF-16, which some parsers take and which has bytes of 0.
+ */
+const naming = /previous_response_id|previous_message_id|conversation|\\u|\0/i;
 
 /**
  * Many tokens share a key of ours: an id that one was given must not lead another to its conversation.
@@ -76,13 +80,9 @@ export async function assertOwnIds(
 ): Promise<void> {
   if (api === null && upstream.sharedResources) return;
   if (!isPlain) throw refused("MEDIA_TYPE_UNSUPPORTED", "The gateway takes no packed bodies with a key of its own.");
-  if (!namingOrEscape.test(body.toString("latin1"))) return;
-  const text = bodyText(body);
-  const split = text === null || api === null ? null : splitRequest(api, text);
-  if (split === null) {
-    if (text === null || naming.test(text)) throw unknownId("The request names something that is not known.");
-    return;
-  }
+  if (!naming.test(body.toString("latin1"))) return;
+  const split = api === null ? null : await readRequest(api, body);
+  if (split === null) return assertNamesNothing(body);
   // Parsers do not agree on which of two members counts, nor whether the case of a name does.
   if (isAmbiguous(split)) throw unknownId("The request names what it continues in more than one way.");
   const conversation = split.member("conversation");
@@ -90,6 +90,17 @@ export async function assertOwnIds(
   for (const id of followedIds(split))
     if (typeof id !== "string" || (await lookup.find(scope, "response", id)).length === 0)
       throw unknownId("There is no such response.");
+}
+
+/** A body without messages: what it names is not looked up. */
+async function assertNamesNothing(body: Buffer): Promise<void> {
+  const text = (await isWithinBounds(body, "document")) ? bodyText(body) : null;
+  const names = text === null ? null : memberNames(text);
+  // What is not read here, the provider may read all the same.
+  if (names === null)
+    throw refused("INPUT_INVALID", "With a key of its own the gateway passes on what it can read only.");
+  if (names.some((name) => ownMembers.includes(name.toLowerCase())))
+    throw unknownId("The request names something that is not known.");
 }
 
 const ownMembers: readonly string[] = ["previous_response_id", "conversation", "thread"];

@@ -158,7 +158,8 @@ export async function createGateway(
     const isLooked = mode === "guard" && upstream.api === "ollama";
     const early = isRefusing || isLooked || mode === "stateful" ? null : send();
     const recordId = `call-${randomBytes(15).toString("base64url")}`;
-    const copied = await copyOf(api, body, encoding);
+    const copied = api === null ? null : await copyOf(api, body, encoding);
+    const isRead = copied !== null && copied.read.split.unread === null;
     const sent: SentCall | null =
       copied === null
         ? null
@@ -176,7 +177,7 @@ export async function createGateway(
             requestEncoding: isPlain ? null : String(encoding),
           };
     if (mode === "stateful") {
-      if (sent === null)
+      if (sent === null || !isRead)
         throw refused("INPUT_INVALID", "The session holds the history of JSON requests with messages only.");
       turn = await beginTurn(turns, clock, { ...sent, scope, headers: request.headers, mayWrite }, recordId);
       sentMs = monotonicMs();
@@ -198,11 +199,10 @@ export async function createGateway(
                 : recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId),
           };
     if (isRefusing && call?.open != null) await assertBegun(clock, call.open);
-    if (api !== null && call === null) metrics.unrecorded("unreadable");
     let passed: PassedCall;
     try {
       passed =
-        mode !== "record" && call !== null
+        mode !== "record" && call !== null && isRead
           ? await guard.pass({
               upstream,
               sent: call.sent,

@@ -1,7 +1,7 @@
 import { type Clock, type ErrorCode, hasErrorCode } from "@throughline/core";
-import { bodyText, type ReadReply, splitRequest } from "@throughline/wire";
+import { type ReadReply, unreadRequest } from "@throughline/wire";
 import type { ServerLog } from "../operations/request-log.ts";
-import { replyOf } from "./call-facts.ts";
+import { readRequest, replyOf } from "./call-facts.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { OpenCall, Recorder } from "./recorder.ts";
 import { sessionHeaders } from "./session-ids.ts";
@@ -113,9 +113,7 @@ async function recordSpooled(
   recorder: Recorder,
   { scope, headers, mayWrite, call, body, reply, rebuilt }: SpooledCall,
 ): Promise<void> {
-  const text = bodyText(body);
-  const split = text === null ? null : splitRequest(call.api, text);
-  if (split === null) throw new RangeError("The spooled request has no messages.");
+  const split = (await readRequest(call.api, body)) ?? unreadRequest(call.api, body);
   const { requestSha256, recordId } = call;
   const open = recorder.open({ scope, headers, split, requestSha256, mayWrite }, recordId);
   await open.end(call, reply === null ? null : replyOf(split, reply), rebuilt);

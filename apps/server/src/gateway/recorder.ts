@@ -139,7 +139,7 @@ export class Recorder {
         await this.#write(request, known, session, (plan, { log }) => {
           // An earlier attempt to store it may have succeeded, although nobody heard of it.
           if (log.hasExchange(exchangeIdOf(call.recordId))) return [];
-          const draft = reply?.draft ?? null;
+          const draft = storable(reply?.draft ?? null, this.#store);
           planned = draft === null ? null : planReply(log, call.api, plan.tip, draft);
           const message = (draft?.message ?? null) as (AssistantMessage & { readonly responseId?: string }) | null;
           const unanswered = { callId, attempt, lane, compactionOf, replyId: null, responseId: null, reply: null };
@@ -246,6 +246,12 @@ function firstBatch(drafts: readonly RecordDraft[], isSmall: boolean): readonly 
     if (!isSmall) bytes += JSON.stringify(draft).length;
   }
   return drafts;
+}
+
+/** A reply that is larger than a record may be is not stored; its hash and size are. The client sends it with its next request. */
+function storable<Draft extends object>(draft: Draft | null, { capabilities }: SessionStore): Draft | null {
+  const isRecord = draft === null || Buffer.byteLength(JSON.stringify(draft)) < capabilities.limits.recordBytes;
+  return isRecord ? draft : null;
 }
 
 /** What came of a call. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { isFields } from "@throughline/core/internal";
+import { isLineWithinBounds } from "./json-bounds.ts";
 
 /** What the last event of a stream is, in any of the APIs. */
 const lastTypes: ReadonlySet<unknown> = new Set([
@@ -39,7 +40,7 @@ export function endOf({ headers }: IncomingMessage): (chunk: Buffer) => boolean 
 
 /** Whether a line is the last event of a stream, or names it. */
 function isLast(line: string): boolean {
-  if (!marks.some((mark) => line.includes(mark))) return false;
+  if (!marks.some((mark) => line.includes(mark)) || !isLineWithinBounds(line)) return false;
   if (line.startsWith("event:")) return lastTypes.has(line.slice("event:".length).trim());
   const data = (line.startsWith("data:") ? line.slice("data:".length) : line).trim();
   if (data === "[DONE]") return true;

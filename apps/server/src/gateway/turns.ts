@@ -136,6 +136,8 @@ export class Turns {
     if (replyId !== null && log.reply(replyId) === null) throw refused("ROUTE_NOT_FOUND", "There is no such response.");
     const place = questionPlace(request, session, replyId);
     const plan = planCall(log, split, { node: place.from, known: place.known, nodes: [] });
+    if ((plan.tip?.branch ?? []).some(({ isLarge }) => isLarge))
+      throw refused("RECORD_TOO_LARGE", "A message is larger than a session that holds the history may have.");
     const lease = await leaseTurn(store, ref, {
       owner: processOwners().self,
       leaseMs,

@@ -98,6 +98,10 @@ async function requestBytes({ ref, view, parameters, signal }: FindingRequest): 
     });
   const exchange = await oneRecord(store, at, await findRecord(store, at, exchangeId, signal), signal);
   const facts = exchange === null ? null : readExchange(exchange);
+  if (facts?.encoding === "base64" && facts.frame.length === 0)
+    throw refused("RECORD_NOT_FOUND", "The body of the request could not be read, and was too large to be kept.", {
+      id,
+    });
   try {
     if (exchange === null || facts === null) throw new RangeError("The exchange of the call is redacted or missing.");
     const body = await rebuildRequest(store.read(at, { beforeSeq: exchange.seq, signal }), facts);
