@@ -11,6 +11,14 @@ export type FrameEntry =
   | { readonly first: string; readonly last: string; readonly count: number }
   | { readonly id: string; readonly form: number };
 
+/** A summary that was sent in place of the beginning of a conversation. */
+export interface CompactedHistory {
+  /** The id of the last message that it stands for. */
+  readonly last: string;
+  /** The messages in their place, as JSON; absent where an earlier exchange with this `last` states them. */
+  readonly text?: string;
+}
+
 /** Data of a `throughline.exchange`, as far as requests are rebuilt from it. */
 export interface ExchangeData {
   readonly callId: string;
@@ -20,6 +28,8 @@ export interface ExchangeData {
   readonly requestSha256?: string;
   /** Of a request that was sent in place of another one: the hash of that. */
   readonly rebuiltFrom?: string;
+  /** Of such a request whose conversation was summed up. */
+  readonly compacted?: CompactedHistory;
   /** Up to where the log was known to whoever wrote the frame: forms of later records do not count in it. */
   readonly knownSeq: number;
   /** Forms that the request was the first to show, by message. */

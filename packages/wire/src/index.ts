@@ -6,7 +6,7 @@ export type { CallPlan, FramePlan, KnownText } from "./plan-call.ts";
 export { readReply } from "./read-reply.ts";
 export type { ReadReply } from "./read-reply.ts";
 export { readExchange, rebuildRequest } from "./rebuild-request.ts";
-export type { ExchangeData } from "./exchange-data.ts";
+export type { CompactedHistory, ExchangeData } from "./exchange-data.ts";
 export { unreadRequest } from "./unread-request.ts";
 export { messageDrafts, requestMessages, withMember, withoutMembers } from "./request-messages.ts";
 export type { RequestMessages } from "./request-messages.ts";

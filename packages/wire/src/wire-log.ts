@@ -45,6 +45,8 @@ export class WireLog {
   readonly #replies = new Map<string, WireNode>();
 
   readonly #exchanges = new Set<string>();
+  /** Summaries that were sent in place of messages, by the last of these. */
+  readonly #summaries = new Map<string, string>();
 
   /** The hash of the tools in the newest request; null for none. */
   tools: string | null = null;
@@ -106,11 +108,22 @@ export class WireLog {
       if (typeof entry === "object" && "id" in entry) this.#nodes.get(entry.id)?.use(entry.form);
     const used = data.frame.filter((entry) => typeof entry === "object" && "part" in entry).map(({ part }) => part);
     this.tools = data.toolsHash ?? used.find((hash) => this.parts.nameOf(hash) === "tools") ?? null;
+    this.#applyCompacted(data);
     const sha256 = data.rebuiltFrom ?? data.requestSha256;
     if (sha256 !== undefined)
       this.#calls.set(sha256, { callId: data.callId, attempt: data.attempt, outcome: data.outcome });
     const reply = data.replyId === undefined ? undefined : this.#nodes.get(data.replyId);
     if (data.responseId !== undefined && reply !== undefined) this.#replies.set(data.responseId, reply);
+  }
+
+  /** A summary that the provider refused once more is too large, and no use to the next request. */
+  #applyCompacted({ compacted, status, outcome }: ExchangeData): void {
+    if (compacted === undefined) return;
+    const { last, text } = compacted;
+    const isRefused = outcome !== "answered" && (status === 400 || status === 413 || status === 422 || status === 200);
+    if (isRefused) this.#summaries.delete(last);
+    else if (text !== undefined) this.#summaries.set(last, text);
+    this.bytes += text?.length ?? 0;
   }
 
   #repeatsRedacted({ forms = {}, copies = [], frame, errorBody, unknownEvents }: ExchangeData): boolean {
@@ -148,6 +161,11 @@ export class WireLog {
   /** The newest attempt with a body. */
   callOf(requestSha256: string): RecordedCall | null {
     return this.#calls.get(requestSha256) ?? null;
+  }
+
+  /** The messages, as JSON, that were last sent in place of all up to this one; null for none. */
+  summaryUpTo(messageId: string): string | null {
+    return this.#summaries.get(messageId) ?? null;
   }
 
   /** The reply that the provider gave this id. */

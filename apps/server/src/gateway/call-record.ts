@@ -5,6 +5,7 @@ import { callDrafts } from "@throughline/session/internal";
 import {
   bodyText,
   type CallPlan,
+  type CompactedHistory,
   type KnownText,
   planFrame,
   planRebuiltFrame,
@@ -52,6 +53,7 @@ export interface RebuiltAttempt {
   readonly body: Buffer;
   readonly action: GuardAction;
   readonly changes: readonly GuardChange[];
+  readonly compacted: CompactedHistory | null;
 }
 
 /** Where a call stands in its session. */
@@ -84,18 +86,19 @@ export interface RebuiltParts {
   /** Null: it holds what the session has. */
   readonly action: GuardAction | null;
   readonly changes: readonly GuardChange[];
+  readonly compacted: CompactedHistory | null;
 }
 
 /** @param of the hash of the client's request */
 export function rebuiltParts(
   of: string,
-  { call, body, action, changes }: RebuiltAttempt,
+  { call, body, action, changes, compacted }: RebuiltAttempt,
   known: readonly KnownText[],
 ): RebuiltParts {
   const text = bodyText(body);
   const split = text === null ? null : splitRequest(call.api, text);
   if (split === null) throw new RangeError("The rebuilt request has no messages.");
-  return { split, known, of, action, changes };
+  return { split, known, of, action, changes, compacted: compacted ?? null };
 }
 
 /** The records of a call: what it was given, and what passed. */
@@ -122,6 +125,7 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
     ...facts,
     ...(rebuilt === undefined ? {} : { rebuiltFrom: rebuilt.of }),
     ...(rebuilt === undefined || rebuilt.action === null ? {} : { guard: rebuilt.action }),
+    ...(rebuilt?.compacted == null || hasRedacted ? {} : { compacted: rebuilt.compacted }),
     ...(query === "" ? {} : { query }),
     ...(requestEncoding === null ? {} : { requestEncoding }),
     ...(Object.keys(responseHeaders).length === 0 ? {} : { responseHeaders }),

@@ -53,7 +53,7 @@ export async function readGuardedCall(
   clock: Clock,
 ): Promise<ReadCalls> {
   if (rebuilt === null) return { ...(await readCall(sent, came, clock)), rebuilt: null };
-  const { recordId, action, changes, split, body, requestSha256, startedMs, isAnswer, other } = rebuilt;
+  const { recordId, action, changes, compacted, split, body, requestSha256, startedMs, isAnswer, other } = rebuilt;
   const again = {
     ...sent,
     split,
@@ -67,5 +67,10 @@ export async function readGuardedCall(
   const second = await readCall(again, isAnswer ? came : other, clock);
   const heard = isAnswer ? second : first;
   const call = { ...first.call, outcome: action === "repaired" ? first.call.outcome : "overflowed" } as const;
-  return { call, read: heard.read, reply: heard.reply, rebuilt: { call: second.call, body, action, changes } };
+  return {
+    call,
+    read: heard.read,
+    reply: heard.reply,
+    rebuilt: { call: second.call, body, action, changes, compacted },
+  };
 }

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { type Clock, hasErrorCode, type SessionRef, type SessionStore, type Summarizer } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
+import type { WireLog } from "@throughline/wire";
 import type { TokenEstimator } from "@throughline/tokens";
 import { readBody } from "../http/read-body.ts";
 import type { Metrics } from "../operations/metrics.ts";
@@ -21,6 +22,7 @@ import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard
 import { writeProviderError } from "./provider-error.ts";
 import { keptHeaders, requestHeaders, withoutHeader } from "./raw-headers.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
+import type { SessionLogs } from "./session-logs.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
 import { createCallKeeper, isStoreAway } from "./keep-calls.ts";
@@ -214,6 +216,7 @@ export async function createGateway(
                   gone.signal,
                 ),
               signal: gone.signal,
+              log: () => logOf(clock, recorder.logs, scope, turn === null ? (call.open?.session ?? null) : turn.key),
             })
           : await passUnchanged(early ?? send());
     } catch (error) {
@@ -317,6 +320,23 @@ async function assertBegun(clock: Clock, { session }: OpenCall): Promise<void> {
 async function nameOf(clock: Clock, { session }: OpenCall): Promise<string | null> {
   try {
     return await within(clock, session, mostNameWaitMs);
+  } catch {
+    // Whoever stores the call reports it.
+    return null;
+  }
+}
+
+/** What the session of a call has; null where the store does not say it in time. */
+async function logOf(
+  clock: Clock,
+  logs: SessionLogs,
+  { namespace, agentId }: GatewayScope,
+  key: string | Promise<string> | null,
+): Promise<WireLog | null> {
+  if (key === null) return null;
+  try {
+    const reading = Promise.resolve(key).then((known) => logs.read({ namespace, agentId, key: known }));
+    return (await within(clock, reading, mostStoreWaitMs))?.log ?? null;
   } catch {
     // Whoever stores the call reports it.
     return null;

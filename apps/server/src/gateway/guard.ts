@@ -4,7 +4,15 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, hasErrorCode, type Summarizer } from "@throughline/core";
 import { classifyOverflow, type GuardChange, ollamaRequestFields } from "@throughline/guard";
 import type { TokenEstimator } from "@throughline/tokens";
-import { bodyText, chainIds, splitRequest, type SplitRequest, withMember } from "@throughline/wire";
+import {
+  bodyText,
+  chainIds,
+  type CompactedHistory,
+  splitRequest,
+  type SplitRequest,
+  type WireLog,
+  withMember,
+} from "@throughline/wire";
 import type { ServerLog } from "../operations/request-log.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import type { Came, SentCall } from "./call-facts.ts";
@@ -20,6 +28,7 @@ export interface RebuiltCall {
   readonly recordId: string;
   readonly action: GuardAction;
   readonly changes: readonly GuardChange[];
+  readonly compacted: CompactedHistory | null;
   readonly split: SplitRequest;
   readonly body: Buffer;
   readonly requestSha256: string;
@@ -43,6 +52,8 @@ export interface CallToGuard {
   /** Sends a body in place of the client's; null: the client's own. */
   readonly send: (body: Buffer | null) => Promise<IncomingMessage>;
   readonly ask: AskUpstream;
+  /** What the session of the call has; null where nobody knows in time. */
+  readonly log: () => Promise<WireLog | null>;
   readonly signal: AbortSignal;
 }
 
@@ -123,14 +134,14 @@ export class Guard {
   }
 
   async #rebuild(
-    { sent, signal }: CallToGuard,
-    reason: Omit<RebuildReason, "recordIds">,
+    { sent, signal, log }: CallToGuard,
+    reason: Omit<RebuildReason, "recordIds" | "log">,
   ): Promise<RebuiltRequest | null> {
     const { estimator, summarizers } = this.#parts;
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(mostRebuildMs)]);
     try {
-      const recordIds = chainIds(sent.split);
-      return await rebuildRequest(sent.split, { ...reason, recordIds }, { estimator, summarizers, signal: bounded });
+      const known = { recordIds: chainIds(sent.split), log: await log() };
+      return await rebuildRequest(sent.split, { ...reason, ...known }, { estimator, summarizers, signal: bounded });
     } catch (error) {
       if (!signal.aborted && !hasErrorCode(error, "ABORTED")) this.#failed(error);
       return null;
@@ -140,7 +151,7 @@ export class Guard {
   #bodyOf(
     { api }: SentCall,
     text: string,
-    { action, changes }: RebuiltRequest,
+    { action, changes, compacted }: RebuiltRequest,
   ): Omit<RebuiltCall, "isAnswer" | "other"> | null {
     const body = Buffer.from(text);
     const split = splitRequest(api, bodyText(body) ?? "");
@@ -149,6 +160,7 @@ export class Guard {
       recordId: `call-${randomBytes(15).toString("base64url")}`,
       action,
       changes,
+      compacted,
       split,
       body,
       requestSha256: createHash("sha256").update(body).digest("hex"),

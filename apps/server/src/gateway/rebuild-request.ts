@@ -1,18 +1,20 @@
 import type { RecordDraft, StoredRecord, Summarizer } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
 import { type Fields, isFields } from "@throughline/core/internal";
-import {
-  classifyOverflow,
-  compactInFlight,
-  guardCall,
-  type GuardChange,
-  type GuardedRequest,
-} from "@throughline/guard";
+import { classifyOverflow, guardCall, type GuardChange, type GuardedRequest } from "@throughline/guard";
 import { buildContext } from "@throughline/history";
 import type { TokenEstimator } from "@throughline/tokens";
-import { messageDrafts, requestMessages, type SplitRequest, withMember } from "@throughline/wire";
+import {
+  type CompactedHistory,
+  messageDrafts,
+  requestMessages,
+  type SplitRequest,
+  type WireLog,
+  withMember,
+} from "@throughline/wire";
 import { apiTargets, historyTargetOf } from "./api-targets.ts";
 import { blockTypes, withOwnForms } from "./own-forms.ts";
+import { rememberingCompactor } from "./remembered-summary.ts";
 import type { Refusal } from "./refusal.ts";
 
 /** What was done to a request, the most that was done to it. */
@@ -23,6 +25,8 @@ export interface RebuiltRequest {
   readonly text: string;
   readonly action: GuardAction;
   readonly changes: readonly GuardChange[];
+  /** The summary in it, for the requests that follow; null for none. */
+  readonly compacted: CompactedHistory | null;
 }
 
 export interface RebuildParts {
@@ -39,6 +43,8 @@ export interface RebuildReason {
   readonly windowTokens: number | null;
   /** Records that messages are kept as, by the index of their units. */
   readonly recordIds: readonly string[];
+  /** Where earlier summaries of the conversation are; null: nowhere. */
+  readonly log: WireLog | null;
 }
 
 /** The members that bound an answer, by what an API calls them. */
@@ -74,17 +80,17 @@ export async function rebuildRequest(
   if (isInvalid && repaired === null) return null;
   let text = repaired === null ? split.text : replaced(repaired);
   if (text === null) return null;
-  if (!isTooLarge) return { text, action: "repaired", changes: [] };
+  if (!isTooLarge) return { text, action: "repaired", changes: [], compacted: null };
   const recordIds = repaired === null ? unitOf.map((unit) => reason.recordIds[unit] ?? null) : [];
   const fitted = await fit(split, repaired ?? values, recordIds, reason, parts);
   if (fitted === null) return null;
-  const { request, changes, hasCompacted } = fitted;
+  const { request, changes, hasCompacted, compacted } = fitted;
   text = replaced(request.messages);
   if (text === null) return null;
   const limit = limitNames[split.api].find((name) => split.member(name) !== undefined);
   if (limit !== undefined && changes.some(({ what }) => what === "output-budget"))
     text = withMember(text, limit, request.maxOutputTokens);
-  return { text, action: hasCompacted ? "compacted" : "truncated", changes };
+  return { text, action: hasCompacted ? "compacted" : "truncated", changes, compacted };
 }
 
 /** The messages by the rules of the provider; null where they keep to them, or cannot be made to. */
@@ -132,6 +138,7 @@ interface Fitted {
   readonly request: GuardedRequest;
   readonly changes: readonly GuardChange[];
   readonly hasCompacted: boolean;
+  readonly compacted: CompactedHistory | null;
 }
 
 /** Thrown into the guard once it has made the request that is sent. */
@@ -149,7 +156,7 @@ async function fit(
   split: SplitRequest,
   messages: readonly unknown[],
   recordIds: readonly (string | null)[],
-  { refusal, windowTokens }: RebuildReason,
+  { refusal, windowTokens, log }: RebuildReason,
   { estimator, summarizers, signal }: RebuildParts,
 ): Promise<Fitted | null> {
   const model = modelOf(split);
@@ -157,6 +164,17 @@ async function fit(
   let hasCompacted = false;
   const tools = split.member("tools");
   const limit = limitNames[split.api].map((name) => split.member(name)).find((value) => typeof value === "number");
+  const counter = await estimator.counterFor(model);
+  const compactor = rememberingCompactor({
+    recordIds,
+    messageCount: messages.length,
+    log,
+    counter,
+    options: {
+      content: split.api === "anthropic-messages" ? "blocks" : "text",
+      summarize: ({ prompt, maxOutputTokens }) => summaryOf(summarizers, prompt, maxOutputTokens, signal),
+    },
+  });
   try {
     await guardCall({
       request: {
@@ -166,14 +184,11 @@ async function fit(
         maxOutputTokens: typeof limit === "number" && limit >= 1 ? Math.floor(limit) : null,
       },
       model,
-      counter: await estimator.counterFor(model),
+      counter,
       windowTokens: refusal === null ? windowTokens : null,
       readWindow: async () => windowTokens,
       recordIds,
-      compact: compactInFlight({
-        content: split.api === "anthropic-messages" ? "blocks" : "text",
-        summarize: ({ prompt, maxOutputTokens }) => summaryOf(summarizers, prompt, maxOutputTokens, signal),
-      }),
+      compact: compactor.compact,
       // Whatever is to be done is done before the one request that follows.
       maxRetries: 1,
       signal,
@@ -190,7 +205,10 @@ async function fit(
     });
     return null;
   } catch (error) {
-    if (error instanceof Made) return changes.length === 0 ? null : { request: error.request, changes, hasCompacted };
+    if (error instanceof Made) {
+      const compacted = hasCompacted ? compactor.compacted : null;
+      return changes.length === 0 ? null : { request: error.request, changes, hasCompacted, compacted };
+    }
     if (hasErrorCode(error, "CONTEXT_OVERFLOW") || hasErrorCode(error, "ABORTED") || error === refusal) return null;
     throw error;
   }

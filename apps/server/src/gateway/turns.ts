@@ -221,7 +221,7 @@ export class Turns {
     const answered = { ...unanswered, replyId: planned?.node.id ?? null, responseId, reply: message };
     const parts = { plan: { tip, nodes }, split: request.split, log };
     const of = request.requestSha256;
-    const first = { split, known, of, action: null, changes: [] };
+    const first = { split, known, of, action: null, changes: [], compacted: null };
     const drafts = [
       ...(planned?.draft == null ? [] : [planned.draft]),
       ...callRecords(call, rebuilt === null ? answered : unanswered, { ...parts, rebuilt: first }),
