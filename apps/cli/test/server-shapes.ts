@@ -12,6 +12,7 @@ export const serverShapes: Readonly<Record<string, Shape>> = {
     agents: (value) => value === "*" || listOfTexts(value),
     scopes: listOfTexts,
     createdAtMs: count,
+    mode: or(text),
     expiresAtMs: or(count),
     revokedAtMs: or(count),
     secret: or(text),

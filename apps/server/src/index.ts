@@ -6,6 +6,7 @@ export { createAuditLog } from "./security/audit-log.ts";
 export type { AuditEntry, AuditEvent, AuditLog } from "./security/audit-log.ts";
 export { createTokenStore, isValidToken } from "./security/token-store.ts";
 export type { TokenInfo, TokenRights, TokenStore } from "./security/token-store.ts";
+export { isGatewayMode } from "./gateway/gateway-options.ts";
 export { isScope, scopes } from "./security/scopes.ts";
 export type { Scope } from "./security/scopes.ts";
 export type { GatewayMode, GatewayOptions, UpstreamApi, UpstreamOptions } from "./gateway/gateway-options.ts";

@@ -54,6 +54,6 @@ export function plannedCheckpointJson(names: SessionNames, coversToSeq: number, 
 
 /** A token. `secret`: its text, which is shown once. */
 export function tokenJson(info: TokenInfo, secret: string | null = null): Json<"token"> {
-  const { id, label, namespace, agents, scopes, createdAtMs, expiresAtMs, revokedAtMs } = info;
-  return { kind: "token", id, label, namespace, agents, scopes, createdAtMs, expiresAtMs, revokedAtMs, secret };
+  const { id, label, namespace, agents, scopes, mode, createdAtMs, expiresAtMs, revokedAtMs } = info;
+  return { kind: "token", id, label, namespace, agents, scopes, mode, createdAtMs, expiresAtMs, revokedAtMs, secret };
 }

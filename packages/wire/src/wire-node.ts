@@ -3,8 +3,8 @@ import { applyPatch, applyTemplate, type Patch, patchOf, type Template, template
 
 /**
  * How a message was written in a request: pieces of its records' own text, or the first form that was stated with something
- * put in place of its middle. Form 0, which nobody states, is the JSON of a message that is kept as one record, or the text
- * that the parts of a large one hold; such a message has patches of that only.
+ * put in place of its middle. Form 0, which nobody states, is the JSON of a message that is kept as one record. Of a large
+ * message it is the text that its parts hold, and every other form is a patch of that.
  */
 export type FormText = { readonly pieces: Template } | { readonly patch: Patch };
 

@@ -60,6 +60,11 @@ export const serverCommands: readonly CommandDefinition[] = [
         description: "of create: valid for so long: 12h, 30d (default: for ever)",
         parse: parseAge,
       },
+      {
+        flags: "--mode <mode>",
+        description:
+          "of create: record, guard or stateful for its calls through the gateway (default: what the upstream says)",
+      },
       { flags: "--all", description: "of list: tokens that were revoked or have expired too" },
     ],
     examples: [

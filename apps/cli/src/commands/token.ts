@@ -2,7 +2,14 @@ import { parseStoreUrl } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createHttpClient } from "@throughline/http-client";
-import { createAuditLog, createTokenStore, isScope, isValidToken, scopes as allScopes } from "@throughline/server";
+import {
+  createAuditLog,
+  createTokenStore,
+  isGatewayMode,
+  isScope,
+  isValidToken,
+  scopes as allScopes,
+} from "@throughline/server";
 import type { TokenInfo, TokenRights } from "@throughline/server";
 import { tokenJson } from "@throughline/server/json";
 import { readFailure } from "@throughline/store-http/internal";
@@ -16,6 +23,7 @@ interface TokenOptions {
   readonly agents?: string;
   readonly allNamespaces?: boolean;
   readonly expires?: number;
+  readonly mode?: string;
   readonly all?: boolean;
 }
 
@@ -53,6 +61,9 @@ async function create(context: CommandContext, name: string | undefined, options
     throw usageError(`--scopes takes ${allScopes.join(", ")}, gateway:NAME, not ${JSON.stringify(unknown ?? "")}.`);
   const named = options.agents === undefined ? (scope.isAgentGiven ? [scope.agentId] : null) : wordsOf(options.agents);
   if (named?.length === 0) throw usageError("--agents names no agent.");
+  const { mode = null } = options;
+  if (mode !== null && !isGatewayMode(mode))
+    throw usageError(`--mode takes record, guard or stateful, not ${JSON.stringify(mode)}.`);
   const rights: TokenRights = {
     namespace: options.allNamespaces === true ? "*" : scope.namespace,
     agents: named ?? "*",
@@ -61,6 +72,7 @@ async function create(context: CommandContext, name: string | undefined, options
       ...new Set(scopes.filter(isScope).filter((each) => each.startsWith("gateway:"))),
     ],
     expiresAtMs: options.expires === undefined ? null : systemClock.nowMs() + options.expires,
+    ...(mode === null ? {} : { mode }),
   };
   const { info, text } = await (await openTokens(context, "write")).create(rights, name);
   if (output.isJson) await output.object(tokenJson(info, text));
@@ -117,8 +129,8 @@ async function openTokens(context: CommandContext, purpose: "read" | "write"): P
   return {
     list: () => tokens.list(),
     create: async (rights, label) => {
-      const { namespace, agents, scopes, expiresAtMs } = rights;
-      const details = { label, agents, scopes, expiresAtMs };
+      const { namespace, agents, scopes, expiresAtMs, mode = null } = rights;
+      const details = { label, agents, scopes, expiresAtMs, mode };
       await audit.write({ ...common, action: "token.create", namespace, details });
       return tokens.create(rights, label);
     },

@@ -105,7 +105,7 @@ export async function chooseSession(
   return (await byMessages(request, logs, lookup, isAsked)) ?? newSession(request);
 }
 
-/** Requests that cannot be read lie in the session that a header names, else all in one: nothing tells them apart. */
+/** Requests that cannot be read lie in the session that a header names, else all in one. */
 async function unreadSession({ scope, headers, mayWrite }: SessionRequest, logs: SessionLogs): Promise<ChosenSession> {
   const id = namedSession(headers, null)?.id;
   const given = sessionOfHeader(headers["throughline-session"], scope, mayWrite);

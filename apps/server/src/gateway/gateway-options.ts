@@ -9,6 +9,12 @@ export type UpstreamApi = "anthropic" | "openai" | "ollama";
  */
 export type GatewayMode = "record" | "guard" | "stateful";
 
+export const gatewayModes: readonly ["record", "guard", "stateful"] = ["record", "guard", "stateful"];
+
+export function isGatewayMode(value: unknown): value is GatewayMode {
+  return (gatewayModes as readonly unknown[]).includes(value);
+}
+
 /** A provider that requests are passed to. */
 export interface UpstreamOptions {
   /**

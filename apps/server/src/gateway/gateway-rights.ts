@@ -3,7 +3,7 @@ import { refused } from "@throughline/core/store";
 import { bodyText, hasRepeatedNames, memberNames, type SplitRequest, type WireApi } from "@throughline/wire";
 import { reservedNamespaces, type TokenInfo } from "../security/token-store.ts";
 import { readRequest } from "./call-facts.ts";
-import type { GatewayMode, Upstream } from "./gateway-options.ts";
+import { type GatewayMode, gatewayModes, isGatewayMode, type Upstream } from "./gateway-options.ts";
 import type { PathRule } from "./gateway-path.ts";
 import { isWithinBounds } from "./json-bounds.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
@@ -29,18 +29,21 @@ export function assertGatewayScope(upstream: Upstream, rule: PathRule, token: To
     throw refused("ROUTE_NOT_FOUND", "The gateway does not pass this path on with a key of its own.");
 }
 
-const modes: ReadonlySet<unknown> = new Set<GatewayMode>(["record", "guard", "stateful"]);
-
 /**
- * What is done with a call: what the upstream says, or the header `throughline-mode` of a token that may write.
+ * What is done with a call: what the token says, else the upstream, unless a token that may write asks with `throughline-mode`.
  * @throws {ThroughlineError} FORBIDDEN, INPUT_INVALID
  */
-export function modeOf({ mode }: Upstream, { scopes }: TokenInfo, { headers }: IncomingMessage): GatewayMode {
+export function modeOf(
+  upstream: Upstream,
+  { scopes, mode: own }: TokenInfo,
+  { headers }: IncomingMessage,
+): GatewayMode {
+  const mode = own ?? upstream.mode;
   const asked = headers["throughline-mode"];
   if (asked === undefined || asked === mode) return mode;
-  if (!modes.has(asked))
-    throw refused("INPUT_INVALID", `throughline-mode must be one of ${[...modes].join(", ")}.`, { received: asked });
-  if (scopes.includes("write")) return asked as GatewayMode;
+  if (!isGatewayMode(asked))
+    throw refused("INPUT_INVALID", `throughline-mode must be one of ${gatewayModes.join(", ")}.`, { received: asked });
+  if (scopes.includes("write")) return asked;
   throw refused("FORBIDDEN", 'A token without the scope "write" cannot choose the mode.', { needs: "write" });
 }
 

@@ -10,7 +10,7 @@ export interface SummedUp {
   /** The records that messages are kept as, by the index of their values. */
   readonly recordIds: readonly (string | null)[];
   readonly messageCount: number;
-  /** Null: nothing is known of the conversation. */
+  /** Null: the log of the conversation is not at hand. */
   readonly log: WireLog | null;
   readonly options: CompactInFlightOptions;
   /** Counts what stands beside the messages. */
@@ -20,13 +20,13 @@ export interface SummedUp {
 /** A compaction that takes a summary from the log where it has one, and says what it did. */
 export interface RememberingCompactor {
   readonly compact: ReturnType<typeof compactInFlight>;
-  /** What to remember of the compaction; null where there was none, or nobody could write a summary. */
+  /** What to remember of the compaction; null without a compaction, and where nobody could write a summary. */
   readonly compacted: CompactedHistory | null;
 }
 
 /**
- * Compacts a list of messages with the newest summary that the log has of its beginning. A new one is written where there is
- * none, or where the messages behind it do not fit any more: it sums up the earlier summary as well.
+ * Compacts a list of messages with the newest summary that the log has of its beginning. A new one is written where the log
+ * has none, or where the messages behind it do not fit any more: it sums up the earlier summary as well.
  */
 export function rememberingCompactor({
   recordIds,

@@ -37,7 +37,12 @@ export const adminRoutes: readonly RouteDefinition[] = [
     handle: async (request) => {
       const { label = null, ...wire } = request.body;
       const rights = rightsOf(request, wire);
-      await audit(request, "token.create", rights, { label, scopes: rights.scopes, expiresAtMs: rights.expiresAtMs });
+      await audit(request, "token.create", rights, {
+        label,
+        scopes: rights.scopes,
+        expiresAtMs: rights.expiresAtMs,
+        mode: rights.mode,
+      });
       const { info, text } = await request.context.tokens.create(rights, label);
       return json(201, tokenJson(info, text));
     },
@@ -127,7 +132,7 @@ function isOfTheNode(scope: Scope): boolean {
 /** @throws {ThroughlineError} FORBIDDEN for more than the asking token reaches, INPUT_INVALID, NAMESPACE_INVALID, AGENT_ID_INVALID */
 function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewToken): TokenRights {
   const { token } = request.view;
-  const { namespace = token.namespace, agents = token.agents, scopes, expiresAtMs = null } = wire;
+  const { namespace = token.namespace, agents = token.agents, scopes, expiresAtMs = null, mode = null } = wire;
   if (namespace !== "*") assertNamespace(namespace);
   // A tenant of that name would share it with the notes about what another one imported.
   if (reservedNamespaces.has(namespace) || namespace.endsWith(".imports"))
@@ -143,7 +148,7 @@ function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewTo
     });
   if (!isReached(request, { namespace, agents }))
     throw refused("FORBIDDEN", "A token cannot reach more than the one that makes it.", { needs: "namespace" });
-  return { namespace, agents, scopes, expiresAtMs };
+  return { namespace, agents, scopes, expiresAtMs, mode };
 }
 
 async function audit(

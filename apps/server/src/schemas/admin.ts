@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type GatewayMode, gatewayModes } from "../gateway/gateway-options.ts";
 import { isScope, scopes, type Scope } from "../security/scopes.ts";
 import { atMs, openObject, seq } from "./values.ts";
 
@@ -13,6 +14,7 @@ export interface WireNewToken {
   readonly agents?: readonly string[] | "*";
   readonly scopes: readonly Scope[];
   readonly expiresAtMs?: number | null;
+  readonly mode?: GatewayMode | null;
 }
 
 export const newTokenSchema: z.ZodType<WireNewToken> = z
@@ -25,6 +27,11 @@ export const newTokenSchema: z.ZodType<WireNewToken> = z
       .min(1)
       .max(100),
     expiresAtMs: atMs.nullable().exactOptional().describe("null, or left out: it never expires"),
+    mode: z
+      .enum(gatewayModes)
+      .nullable()
+      .exactOptional()
+      .describe("what the gateway does with its calls; null, or left out: what the upstream says"),
   })
   .meta({ id: "newToken" });
 
@@ -36,6 +43,10 @@ export const tokenSchema: z.ZodObject = z
     namespace: z.string(),
     agents,
     scopes: z.array(z.string()),
+    mode: z
+      .enum(gatewayModes)
+      .nullable()
+      .describe("what the gateway does with its calls; null: what the upstream says"),
     createdAtMs: atMs,
     expiresAtMs: atMs.nullable(),
     revokedAtMs: atMs.nullable(),

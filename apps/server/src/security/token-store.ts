@@ -2,6 +2,7 @@ import { hasErrorCode, openSession, type SessionRef, type SessionStore, type Sto
 import { customRecord } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
+import { type GatewayMode, isGatewayMode } from "../gateway/gateway-options.ts";
 import { isScope, type Scope } from "./scopes.ts";
 import { isSameDigest, newToken, noDigest, parseToken } from "./token-text.ts";
 
@@ -13,12 +14,15 @@ export interface TokenRights {
   readonly scopes: readonly Scope[];
   /** Null: it never expires. */
   readonly expiresAtMs: number | null;
+  /** What the gateway does with its calls; null: what the upstream says. @default null */
+  readonly mode?: GatewayMode | null;
 }
 
 /** A token as it is listed. Its secret is known to nobody but its owner. */
 export interface TokenInfo extends TokenRights {
   readonly id: string;
   readonly label: string | null;
+  readonly mode: GatewayMode | null;
   readonly createdAtMs: number;
   readonly revokedAtMs: number | null;
 }
@@ -146,7 +150,7 @@ function apply(tokens: Map<string, KeptToken>, { record }: StoredRecord): void {
   if (action === "revoke" && earlier !== undefined)
     tokens.set(id, { ...earlier, revokedAtMs: Number(data["revokedAtMs"]) });
   if (action !== "create" || earlier !== undefined || typeof data["digest"] !== "string") return;
-  const { namespace, agents, scopes, label, expiresAtMs, createdAtMs } = data;
+  const { namespace, agents, scopes, label, expiresAtMs, mode, createdAtMs } = data;
   tokens.set(id, {
     id,
     digest: data["digest"],
@@ -156,6 +160,8 @@ function apply(tokens: Map<string, KeptToken>, { record }: StoredRecord): void {
     // A scope of a later version gives no right here.
     scopes: Array.isArray(scopes) ? scopes.filter((each) => typeof each === "string" && isScope(each)) : [],
     expiresAtMs: typeof expiresAtMs === "number" ? expiresAtMs : null,
+    // A mode of a later version is none that this one can keep to: the upstream's holds.
+    mode: isGatewayMode(mode) ? mode : null,
     createdAtMs: Number(createdAtMs),
     revokedAtMs: null,
   });
