@@ -25,6 +25,7 @@ function projectFolders(): string[] {
 const shared: ReadonlySet<string> = new Set([
   "apps/cli",
   "packages/adapter-claude-agent-sdk",
+  "packages/adapter-adk",
   "packages/adapter-ai-sdk",
   "packages/adapter-langgraph",
   "packages/adapter-openai-agents",

@@ -9,7 +9,14 @@ import { skippedPrefix } from "./long-suite-list.ts";
 import { installPeers } from "./peer-packages.ts";
 
 /** The newest versions that the adapters state, and the oldest of the AI SDK. */
-const packages = { "@openai/agents": "0.20.0", "@openai/agents-core": "0.20.0", ai: "7.0.173", ai6: "npm:ai@6.0.326" };
+const packages = {
+  "@openai/agents": "0.20.0",
+  "@openai/agents-core": "0.20.0",
+  ai: "7.0.173",
+  ai6: "npm:ai@6.0.326",
+  "@google/adk": "2.0.0",
+  "@anthropic-ai/claude-agent-sdk": "0.3.330",
+};
 
 const ownFolder = process.argv[2] === undefined ? mkdtempSync(join(tmpdir(), "throughline-adapters-")) : null;
 const folder = process.argv[2] ?? ownFolder ?? "";

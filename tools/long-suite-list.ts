@@ -343,8 +343,14 @@ export const longSuites: readonly LongSuite[] = [
     { full: [], quick: ["--stores", "memory", "--turns", "20,60"] },
   ),
   program(
+    "adk-sessions",
+    "the session services of Google's ADK and ours: their differences, a run of its Runner, 10,000 events",
+    "tools/adk-sessions.ts",
+    { full: ["", 10_000], quick: ["", 500] },
+  ),
+  program(
     "adapter-pairs",
-    "one log through OpenAI Agents and two versions of the AI SDK, in every order of two",
+    "one log through OpenAI Agents, two versions of the AI SDK, the ADK and the Claude Agent SDK, in every order of two",
     "tools/adapter-pairs.ts",
     { full: [], quick: [] },
   ),

@@ -5,7 +5,8 @@ export { loggedLines, type LinedSession, type LoggedLine } from "./claude-code/l
 export { compactAgentItems, cutAgentItems, readAgentItems, replaceAgentCall } from "./openai-agents/agent-history.ts";
 export { isLangchainMessage } from "./langgraph/live-messages.ts";
 export { cutLiveItems, liveNote, removedTypeOf } from "./live/cut-items.ts";
-export { aiSdkMessages, aiSdkPrompt, langchainMessages, openAiAgentsItems } from "./live/live-formats.ts";
+export { adkEvents, aiSdkMessages, aiSdkPrompt, langchainMessages, openAiAgentsItems } from "./live/live-formats.ts";
+export { adkRecordId, storeAdkEvent } from "./adk/adk-history.ts";
 export type {
   LiveChange,
   LiveDrafts,

@@ -8,6 +8,8 @@ import type * as Core from "../../../packages/core/src/index.ts";
 import type * as History from "../../../packages/history/src/index.ts";
 import type * as Transfer from "../../../packages/transfer/src/index.ts";
 import type * as ForAgents from "../../../packages/adapter-openai-agents/src/index.ts";
+import type * as ForAdk from "../../../packages/adapter-adk/src/index.ts";
+import type * as ForClaude from "../../../packages/adapter-claude-agent-sdk/src/index.ts";
 import type * as ForAi from "../../../packages/adapter-ai-sdk/src/index.ts";
 import type { SessionRef, SessionStore, StoredRecord } from "../../../packages/core/src/index.ts";
 
@@ -25,6 +27,9 @@ const history = (await ours("history/src/index.ts")) as unknown as typeof Histor
 const transfer = (await ours("transfer/src/index.ts")) as unknown as typeof Transfer;
 const forAgents = (await ours("adapter-openai-agents/src/index.ts")) as unknown as typeof ForAgents;
 const forAi = (await ours("adapter-ai-sdk/src/index.ts")) as unknown as typeof ForAi;
+
+const forAdk = (await ours("adapter-adk/src/index.ts")) as unknown as typeof ForAdk;
+const forClaude = (await ours("adapter-claude-agent-sdk/src/index.ts")) as unknown as typeof ForClaude;
 
 type Fields = Readonly<Record<string, unknown>>;
 type Make = new (...given: unknown[]) => unknown;
@@ -153,6 +158,94 @@ function aiSdk(name: string, sdk: Module, doubles: Module, kind: "middleware" | 
   };
 }
 
+const adk = await peer("@google/adk");
+
+const googleAdk: Participant = {
+  name: "adk",
+  async take(store, ref, turn) {
+    const { BaseSessionService, BaseLlm, FunctionTool, LlmAgent, Runner } = adk as unknown as {
+      BaseSessionService: abstract new () => { getOrCreateSession(request: Fields): Promise<unknown> };
+      BaseLlm: new (given: Fields) => object;
+      FunctionTool: Make;
+      LlmAgent: Make;
+      Runner: new (given: Fields) => { runAsync(request: Fields): AsyncIterable<unknown> };
+    };
+    let sent = "";
+    const replies: Fields[][] = [
+      [{ functionCall: { id: `call_${turn}`, name: "clock", args: {} } }],
+      [{ text: `The ADK says it is ${turn} o'clock.` }],
+    ];
+    class ScriptedModel extends BaseLlm {
+      async *generateContentAsync({ contents }: Fields): AsyncGenerator<Fields> {
+        sent = JSON.stringify(contents);
+        yield { content: { role: "model", parts: await Promise.resolve(replies.shift()) } };
+      }
+    }
+    const clock = new FunctionTool({
+      name: "clock",
+      description: "the time",
+      execute: () => ({ output: `${turn}:00` }),
+    });
+    const agent = new LlmAgent({ name: "teller", model: new ScriptedModel({ model: "scripted" }), tools: [clock] });
+    const sessionService = forAdk.createAdkSessionService(BaseSessionService, {
+      store,
+      refOf: () => ref,
+      agentName: "teller",
+    });
+    await sessionService.getOrCreateSession({ appName: "pairs", userId: "u", sessionId: "s" });
+    const runner = new Runner({ appName: "pairs", agent, sessionService });
+    const newMessage = { role: "user", parts: [{ text: `ADK: turn ${turn}?` }] };
+    await Array.fromAsync(runner.runAsync({ userId: "u", sessionId: "s", newMessage }));
+    return sent;
+  },
+};
+
+const claudeSdk = (await peer("@anthropic-ai/claude-agent-sdk")) as unknown as {
+  getSessionMessages: (id: string, options: Fields) => Promise<readonly { readonly uuid: string }[]>;
+};
+
+/** Lines that Claude Code writes behind what its SDK finds in the store. */
+const claudeMirror: Participant = {
+  name: "claude-agent-sdk",
+  async take(store, ref, turn) {
+    const sessionId = "5e551011-0000-4000-8000-000000000002";
+    const sessionStore = forClaude.createClaudeSessionStore({ store, refOf: () => ref });
+    const found = await claudeSdk.getSessionMessages(sessionId, { dir: import.meta.dirname, sessionStore });
+    const key = { projectKey: "-pairs", sessionId };
+    const sent = JSON.stringify((await sessionStore.load(key)) ?? []);
+    let parentUuid: string | null = found.at(-1)?.uuid ?? null;
+    const line = (at: number, fields: Fields): { readonly type: string } => {
+      const uuid = `00000000-0000-4000-8000-${String(turn * 100 + at).padStart(12, "0")}`;
+      const made = { ...lineFrame, parentUuid, uuid, sessionId, timestamp: new Date().toISOString(), ...fields };
+      parentUuid = uuid;
+      return made as unknown as { readonly type: string };
+    };
+    const reply = (content: Fields): Fields => {
+      const message = {
+        id: `msg_${turn}_${String(content["type"])}`,
+        type: "message",
+        role: "assistant",
+        content: [content],
+      };
+      return {
+        type: "assistant",
+        message: { ...message, model: "claude-opus-4-7", usage: { input_tokens: 3, output_tokens: 5 } },
+      };
+    };
+    const result = { type: "tool_result", tool_use_id: `call_${turn}`, content: `${turn}:00` };
+    const entries = [
+      line(1, { type: "user", message: { role: "user", content: `Claude: turn ${turn}?` } }),
+      line(2, reply({ type: "tool_use", id: `call_${turn}`, name: "clock", input: {} })),
+      line(3, { type: "user", message: { role: "user", content: [result] } }),
+      line(4, reply({ type: "text", text: `Claude says it is ${turn} o'clock.` })),
+    ];
+    for (const entry of entries) await sessionStore.append(key, [entry]);
+    return sent;
+  },
+};
+
+const lineFrame = { isSidechain: false, userType: "external", cwd: "/srv/pairs", version: "2.1.274", gitBranch: "" };
+
 const lines = [
   {
     uuid: "00000000-0000-4000-8000-000000000001",
@@ -270,6 +363,8 @@ const participants: readonly Participant[] = [
   aiSdk("ai 6", sdk6, doubles6, "middleware"),
   aiSdk("ai 7", sdk7, doubles7, "chat"),
   aiSdk("ai 6", sdk6, doubles6, "chat"),
+  googleAdk,
+  claudeMirror,
 ];
 
 const table: string[] = [];
@@ -326,6 +421,9 @@ for (const to of ["jsonl", "claude-code", "openai-agents", "ai-sdk", "openai", "
 await hop(six, store, ref, 4);
 await hop(chat, store, ref, 5);
 await hop(agentsSdk, store, ref, 6);
+await hop(googleAdk, store, ref, 7);
+await hop(claudeMirror, store, ref, 8);
+await hop(seven, store, ref, 9);
 const records = await recordsOf(store, ref);
 if (JSON.stringify(records).includes("heron")) throw new Error("the redacted text is in the log");
 const sourced = (await Array.fromAsync(store.read(ref, { payload: "source" }))).flatMap((page) => [...page.records]);

@@ -1,5 +1,5 @@
 import { type AppendDraft, type RecordDraft, type SourcedRecord, ThroughlineError } from "@throughline/core";
-import { isFields, isNestedDeeper, maxNesting, type Fields } from "@throughline/core/internal";
+import { isFields, isNestedDeeper, isSideRecord, maxNesting, type Fields } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import { callsOf } from "../mapped-messages.ts";
 import type { MessageList } from "../message-list.ts";
@@ -9,7 +9,7 @@ import type { LiveDrafts, LivePlace } from "./live-format.ts";
 /** The drafts of a running program's items. @throws {ThroughlineError} INPUT_INVALID */
 export function liveDrafts(
   name: string,
-  list: MessageList,
+  list: Pick<MessageList, "element">,
   items: readonly unknown[],
   place: LivePlace,
 ): readonly LiveDrafts[] {
@@ -37,7 +37,7 @@ export function liveDrafts(
       drafts.push(isFirst ? { source, record } : record);
       if (!isSide) headId = recordId;
     };
-    for (const body of bodies) add(body, false);
+    for (const body of bodies) add(body, isSideRecord(body));
     if (bodies.length === 0) add(sideBody(name, value, stated), true);
     return { item: value, drafts: drafts as [AppendDraft, ...AppendDraft[]], recordId: id, headId };
   });

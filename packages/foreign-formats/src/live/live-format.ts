@@ -87,7 +87,7 @@ export interface TurnWriter {
 /** How a format is read and written while its program runs. */
 export interface LiveMapping {
   readonly name: string;
-  readonly createList: () => MessageList;
+  readonly createList: () => Pick<MessageList, "element">;
   readonly rules: ProviderRules;
   readonly createWriter: (session: LiveSession, conversation: WrittenConversation, losses: LossLog) => TurnWriter;
   /** Whether an item holds the results of its own calls. */

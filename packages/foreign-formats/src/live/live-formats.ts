@@ -1,3 +1,5 @@
+import { AdkEvents } from "../adk/adk-events.ts";
+import { adkRules, createAdkEvents } from "../adk/write-adk-events.ts";
 import { PromptMessages } from "../ai-sdk/prompt-messages.ts";
 import { UiMessages } from "../ai-sdk/ui-messages.ts";
 import { createPromptTurns } from "../ai-sdk/write-prompt-messages.ts";
@@ -52,6 +54,17 @@ export function aiSdkPrompt(version: 3 | 4): LiveFormat {
     createList: () => new PromptMessages(),
     rules: uiMessageRules,
     createWriter: () => createPromptTurns(version),
+    holdsResults: false,
+  });
+}
+
+/** Events of a session of Google's ADK. `agentName` is the author of replies that another program wrote. */
+export function adkEvents(agentName: string): LiveFormat {
+  return liveFormat({
+    name: "adk",
+    createList: () => new AdkEvents(),
+    rules: adkRules,
+    createWriter: (session, conversation) => createAdkEvents(session, conversation, agentName),
     holdsResults: false,
   });
 }

@@ -1,0 +1,378 @@
+import {
+  type Clock,
+  hasErrorCode,
+  openSession,
+  patchEntry,
+  type RandomSource,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+  type SourcedRecord,
+  ThroughlineError,
+  updateEntry,
+} from "@throughline/core";
+import {
+  assertArgument,
+  assertKnownOptions,
+  isFields,
+  optionKinds,
+  type Fields,
+  type OptionTable,
+} from "@throughline/core/internal";
+import { systemClock, systemRandom } from "@throughline/core/node";
+import { adkEvents, adkRecordId, storeAdkEvent, type LiveItemsOptions } from "@throughline/foreign-formats/live";
+import { createFrameworkLog, frameworkSessionKey, type FrameworkLog, type LogView } from "@throughline/framework-log";
+import type {
+  AdkBase,
+  AdkSession,
+  AdkSessionKey,
+  AppendRequest,
+  CreateRequest,
+  GetRequest,
+  ListRequest,
+  ListResponse,
+} from "./adk-types.ts";
+import { changeState, deltaOf, joinedState, mergedState, splitState, stateOf } from "./state.ts";
+
+/** Options of `createAdkSessionService`. */
+export interface AdkSessionServiceOptions {
+  readonly store: SessionStore;
+  /** @default "main" */
+  readonly agentId?: string;
+  /** @default "" */
+  readonly namespace?: string;
+  /** The session behind a key, for sessions that other programs began; null for the usual one. @default the usual one */
+  readonly refOf?: (key: AdkSessionKey) => SessionRef | null;
+  /** The author of replies that another program wrote. @default the name of the app */
+  readonly agentName?: string;
+  /** Called for what another program wrote and has no place in an event. @default none */
+  readonly onLoss?: LiveItemsOptions["onLoss"];
+  /** Whether `deleteSession` erases for good. @default false: sessions are archived */
+  readonly purge?: boolean;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+/** What the service has beside the ADK's methods. */
+export interface AdkSessionExtras {
+  /** The session behind a key. */
+  sessionOf(key: AdkSessionKey): SessionRef;
+}
+
+const { callback, filledText, flag, object, objectWith, required, text } = optionKinds;
+const table: OptionTable<AdkSessionServiceOptions> = {
+  store: required(objectWith("load", "append", "read", "list")),
+  agentId: filledText,
+  namespace: text,
+  refOf: callback,
+  agentName: filledText,
+  onLoss: callback,
+  purge: flag,
+  clock: objectWith("nowMs", "sleep"),
+  random: objectWith("uuid"),
+};
+
+/**
+ * A session service for the ADK's `Runner`.
+ * @param base the ADK's own `BaseSessionService`
+ * @throws {ThroughlineError} INPUT_INVALID
+ * @example new Runner({ appName, agent, sessionService: createAdkSessionService(BaseSessionService, { store }) })
+ */
+export function createAdkSessionService<Base extends abstract new () => object>(
+  base: Base,
+  options: AdkSessionServiceOptions,
+): InstanceType<Base> & AdkSessionExtras {
+  assertArgument("createAdkSessionService", "base", base, callback);
+  assertKnownOptions<AdkSessionServiceOptions>("createAdkSessionService", options, table);
+  const sessions = new Sessions(options);
+  // Abstract for TypeScript alone: every method that it leaves open is here.
+  const Class = class extends (base as unknown as AdkBase) {
+    createSession = (request: CreateRequest): Promise<AdkSession> => sessions.create(request);
+    getSession = (request: GetRequest): Promise<AdkSession | undefined> => sessions.get(request);
+    listSessions = (request: ListRequest): Promise<ListResponse> => sessions.list(request);
+    deleteSession = (request: AdkSessionKey): Promise<void> => sessions.delete(request);
+    sessionOf = (key: AdkSessionKey): SessionRef => sessions.refOf(key);
+    override async appendEvent(request: AppendRequest): Promise<Fields> {
+      if (request.event["partial"] === true) return request.event;
+      await sessions.append(request);
+      // The ADK brings the run's own session up to date.
+      const event = await super.appendEvent(request);
+      sessions.touch(request.session);
+      return event;
+    }
+  };
+  return new Class() as unknown as InstanceType<Base> & AdkSessionExtras;
+}
+
+interface OpenLog {
+  readonly log: FrameworkLog;
+  /** Records of events by their ids, as far as they were looked at. */
+  readonly events: Map<string, SourcedRecord>;
+  count: number;
+}
+
+class Sessions {
+  readonly #options: AdkSessionServiceOptions;
+  readonly #store: SessionStore;
+  readonly #clock: Clock;
+  readonly #random: RandomSource;
+  readonly #logs = new Map<string, OpenLog>();
+  /** The last record that a run's session has seen. */
+  readonly #seen = new WeakMap<AdkSession, string>();
+
+  constructor(options: AdkSessionServiceOptions) {
+    const { store, clock = systemClock, random = systemRandom } = options;
+    this.#options = options;
+    [this.#store, this.#clock, this.#random] = [store, clock, random];
+  }
+
+  refOf(key: AdkSessionKey): SessionRef {
+    const table: OptionTable<AdkSessionKey> = {
+      appName: required(text),
+      userId: required(text),
+      sessionId: required(text),
+    };
+    const { appName, userId, sessionId } = key;
+    assertKnownOptions<AdkSessionKey>("sessionOf", { appName, userId, sessionId }, table, "key");
+    return this.#options.refOf?.({ appName, userId, sessionId }) ?? this.#ref("adk", [appName, userId, sessionId]);
+  }
+
+  async create({ appName, userId, state = {}, sessionId }: CreateRequest): Promise<AdkSession> {
+    assertArgument("createSession", "state", state, object);
+    const id = sessionId === undefined || sessionId === "" ? this.#random.uuid() : sessionId;
+    const ref = this.refOf({ appName, userId, sessionId: id });
+    const split = splitState(plain(state));
+    const entry = { adkSession: { appName, userId, sessionId: id }, adkState: split.session };
+    const { isNew, state: made } = await openSession(this.#store, ref, { random: this.#random, entry });
+    if (!isNew) throw exists(id, ref);
+    await this.#share({ appName, userId }, split);
+    return this.#session({ appName, userId, sessionId: id }, made, []);
+  }
+
+  async get({ config = {}, ...key }: GetRequest): Promise<AdkSession | undefined> {
+    const { log } = this.#open(key);
+    const view = await log.view();
+    if (view.state === null) return undefined;
+    await this.#finish(key, log.ref, view.state);
+    const { agentName = key.appName, onLoss } = this.#options;
+    const items = adkEvents(agentName).items(view, onLoss === undefined ? {} : { onLoss });
+    const { numRecentEvents = 0, afterTimestamp = 0 } = config;
+    const events = items.map(({ value }) => value).slice(numRecentEvents > 0 ? -numRecentEvents : 0);
+    const after = afterTimestamp > 0 ? events.filter(({ timestamp }) => Number(timestamp) >= afterTimestamp) : events;
+    const session = await this.#session(key, view.state, after);
+    this.#seen.set(session, lastOf(view));
+    return session;
+  }
+
+  async list({ appName, userId, limit, offset = 0, page, order }: ListRequest): Promise<ListResponse> {
+    const all = (await this.#listed(appName, userId)).map((state) => {
+      const { userId: owner, sessionId } = keyOf(state);
+      return { id: sessionId, appName, userId: owner, state: {}, events: [], lastUpdateTime: state.updatedAtMs };
+    });
+    const sign = order === "desc" ? -1 : 1;
+    if (order !== undefined) all.sort((a, b) => sign * (a.lastUpdateTime - b.lastUpdateTime) || (a.id < b.id ? -1 : 1));
+    const totalItems = all.length;
+    if (limit === undefined)
+      return {
+        sessions: all.slice(offset),
+        page: 1,
+        limit: totalItems,
+        totalItems,
+        totalPages: totalItems === 0 ? 0 : 1,
+      };
+    const from = page === undefined ? offset : (page - 1) * limit;
+    const number = page ?? (limit === 0 ? 1 : Math.floor(from / limit) + 1);
+    const totalPages = limit === 0 ? 0 : Math.ceil(totalItems / limit);
+    return { sessions: all.slice(from, from + limit), page: number, limit, totalItems, totalPages };
+  }
+
+  async delete(key: AdkSessionKey): Promise<void> {
+    const ref = this.refOf(key);
+    try {
+      await this.#store.remove(ref, { purge: this.#options.purge === true });
+    } catch (error) {
+      // Nothing is there any more, which is what was asked.
+      if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
+    }
+  }
+
+  async append({ session, event }: AppendRequest): Promise<void> {
+    const key = { appName: session.appName, userId: session.userId, sessionId: session.id };
+    const open = this.#open(key);
+    const { log } = open;
+    const delta = deltaOf(event);
+    const value = plain({
+      ...event,
+      ...(isFields(event["actions"]) ? { actions: { ...event["actions"], stateDelta: delta } } : {}),
+    });
+    const split = splitState(plain(delta));
+    const isShared = Object.keys(split.app).length + Object.keys(split.user).length > 0;
+    const view = await log.append((now) => {
+      if (now.state === null) throw missing(session.id, log.ref);
+      if (!this.#isCurrent(session, now)) throw stale(log.ref);
+      const { drafts } = storeAdkEvent(now, value, eventOf(open, now, value["id"]), log.place(now));
+      if (drafts.length === 0) return null;
+      const entry = {
+        adkSession: key,
+        ...(Object.keys(split.session).length === 0
+          ? {}
+          : { adkState: joinedState(stateOf(now.state.entry), split.session) }),
+        ...(isShared ? { adkPending: { app: split.app, user: split.user } } : {}),
+      };
+      return { drafts, entry };
+    });
+    this.#seen.set(session, lastOf(view));
+    if (!isShared) return;
+    await this.#share(key, split);
+    await this.#clear(log.ref);
+  }
+
+  touch(session: AdkSession): void {
+    session.lastUpdateTime = Math.max(session.lastUpdateTime, this.#clock.nowMs());
+  }
+
+  /** Whether nobody else has written since a run's session was read. One that the program made itself goes by its time. */
+  #isCurrent(session: AdkSession, view: LogView): boolean {
+    const seen = this.#seen.get(session);
+    return seen === undefined ? (view.state?.updatedAtMs ?? 0) <= session.lastUpdateTime : seen === lastOf(view);
+  }
+
+  #open(key: AdkSessionKey): OpenLog {
+    const ref = this.refOf(key);
+    const name = JSON.stringify(ref);
+    const { clock, random } = this.#options;
+    const ports = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
+    const open = this.#logs.get(name) ?? {
+      log: createFrameworkLog({ store: this.#store, ref, ...ports }),
+      events: new Map(),
+      count: 0,
+    };
+    this.#logs.delete(name);
+    this.#logs.set(name, open);
+    const [oldest] = this.#logs.keys();
+    // What a run still uses it holds itself.
+    if (this.#logs.size > mostOpen && oldest !== undefined) this.#logs.delete(oldest);
+    return open;
+  }
+
+  async #session(key: AdkSessionKey, { entry, updatedAtMs }: SessionState, events: Fields[]): Promise<AdkSession> {
+    const { appName, userId, sessionId } = key;
+    const [app, user] = await Promise.all(
+      [this.#ref("adk-state", [appName]), this.#ref("adk-state", [appName, userId])].map(async (ref) =>
+        stateOf((await this.#store.load(ref))?.entry),
+      ),
+    );
+    const state = mergedState({ session: stateOf(entry), app: app ?? {}, user: user ?? {} });
+    const session = { id: sessionId, appName, userId, state, events, lastUpdateTime: updatedAtMs };
+    this.#seen.set(session, "");
+    return session;
+  }
+
+  /** What a process that was killed has not told the app and the user. */
+  async #finish(key: AdkSessionKey, ref: SessionRef, { entry }: SessionState): Promise<void> {
+    const pending = entry["adkPending"];
+    if (!isFields(pending)) return;
+    const { app, user } = pending;
+    await this.#share(key, { app: isFields(app) ? app : {}, user: isFields(user) ? user : {} });
+    await this.#clear(ref);
+  }
+
+  async #share(
+    { appName, userId }: Pick<AdkSessionKey, "appName" | "userId">,
+    { app, user }: { readonly app: Fields; readonly user: Fields },
+  ): Promise<void> {
+    await changeState(this.#store, this.#ref("adk-state", [appName]), app, this.#random);
+    await changeState(this.#store, this.#ref("adk-state", [appName, userId]), user, this.#random);
+  }
+
+  async #clear(ref: SessionRef): Promise<void> {
+    await updateEntry(this.#store, ref, (entry) => patchEntry(entry, { adkPending: undefined }));
+  }
+
+  #ref(framework: string, id: readonly string[]): SessionRef {
+    const { agentId = "main", namespace = "" } = this.#options;
+    return frameworkSessionKey({ agentId, namespace, framework, id });
+  }
+
+  async #listed(appName: string, userId: string | undefined): Promise<readonly SessionState[]> {
+    const { agentId = "main", namespace = "", refOf } = this.#options;
+    const own = this.#ref("adk", userId === undefined ? [appName] : [appName, userId]).key;
+    const keys = refOf === undefined ? { keyPrefix: `${own}:` } : {};
+    const states: SessionState[] = [];
+    let cursor: string | null = null;
+    do {
+      const next = cursor === null ? {} : { cursor };
+      const page = await this.#store.list({ agentId, namespace, sort: "key", limit: 1000, ...keys, ...next });
+      states.push(
+        ...page.sessions.filter((state) => {
+          const key = keyOf(state);
+          return key.appName === appName && (userId === undefined || key.userId === userId);
+        }),
+      );
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    return states;
+  }
+}
+
+/** Logs that are kept ready; another one is read again when it is needed. */
+const mostOpen = 500;
+
+function keyOf({ entry }: SessionState): AdkSessionKey {
+  const { appName, userId, sessionId } = isFields(entry["adkSession"]) ? entry["adkSession"] : ({} as Fields);
+  const texts = [appName, userId, sessionId].map((one) => (typeof one === "string" ? one : "\0"));
+  const [app = "", user = "", id = ""] = texts;
+  return { appName: app, userId: user, sessionId: id };
+}
+
+/** The last record of the conversation, or of the ADK. Notes of other programs do not count. */
+function lastOf({ records }: LogView): string {
+  return records.findLast(({ side, record }) => !side || record["sourceFormat"] === "adk")?.id ?? "";
+}
+
+function eventOf(open: OpenLog, { records }: LogView, eventId: unknown): SourcedRecord | undefined {
+  if (records.length < open.count) open.events.clear();
+  const from = records.length < open.count ? 0 : open.count;
+  for (const stored of records.slice(from)) open.events.set(stored.id, stored);
+  open.count = records.length;
+  return open.events.get(adkRecordId(eventId));
+}
+
+/** As JSON has it. @throws {ThroughlineError} INPUT_INVALID */
+function plain(value: Fields): Fields {
+  try {
+    return JSON.parse(JSON.stringify(value)) as Fields;
+  } catch (cause) {
+    throw new ThroughlineError("INPUT_INVALID", "Events and state of an ADK session must be JSON.", {
+      outcome: "not-applied",
+      cause,
+    });
+  }
+}
+
+/** The words of the ADK's own database service: its callers may look for them. */
+function exists(id: string, { key }: SessionRef): Error {
+  const cause = new ThroughlineError("SESSION_EXISTS", `The session ${JSON.stringify(key)} exists.`, {
+    outcome: "not-applied",
+    details: { key },
+  });
+  return new Error(`Session with id ${id} already exists.`, { cause });
+}
+
+function missing(id: string, { key }: SessionRef): Error {
+  const cause = new ThroughlineError("SESSION_NOT_FOUND", `There is no session ${JSON.stringify(key)}.`, {
+    outcome: "not-applied",
+    details: { key },
+  });
+  return new Error(`Session ${id} not found for appendEvent`, { cause });
+}
+
+function stale({ key }: SessionRef): ThroughlineError {
+  return new ThroughlineError("SESSION_BUSY", `Another program has continued the session ${JSON.stringify(key)}.`, {
+    outcome: "not-applied",
+    remedy: "Get the session again, and run the turn again.",
+    details: { key },
+  });
+}
