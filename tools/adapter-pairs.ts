@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { skippedPrefix } from "./long-suite-list.ts";
+import { skippedPrefix } from "./long-suite.ts";
 import { installPeers } from "./peer-packages.ts";
 
 /** The newest versions that the adapters state, and the oldest of the AI SDK. */
@@ -21,7 +21,13 @@ const packages = {
 const ownFolder = process.argv[2] === undefined ? mkdtempSync(join(tmpdir(), "throughline-adapters-")) : null;
 const folder = process.argv[2] ?? ownFolder ?? "";
 try {
-  if (installPeers(folder, packages, join(import.meta.dirname, "peers/adapters/pairs.ts"))) {
+  if (
+    installPeers(
+      folder,
+      packages,
+      ["pairs.ts", "claude.ts"].map((name) => join(import.meta.dirname, "peers/adapters", name)),
+    )
+  ) {
     const args = ["--conditions=@throughline/source", join(folder, "pairs.ts"), join(import.meta.dirname, "..")];
     const { status } = spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit" });
     process.exitCode = status ?? 1;

@@ -7,11 +7,17 @@ import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { startPostgres } from "../packages/store-postgres/test/postgres-server.ts";
-import { skippedPrefix } from "./long-suite-list.ts";
+import { skippedPrefix } from "./long-suite.ts";
 import { installPeers } from "./peer-packages.ts";
 
 /** The driver is what the ADK's database service asks for. */
 const packages = { "@google/adk": "2.0.0", "@mikro-orm/postgresql": "6.6.16" };
+
+/** Runs one of the programs where the ADK is. */
+function runs(program: string, argument: string): boolean {
+  const args = ["--conditions=@throughline/source", join(folder, program), join(import.meta.dirname, ".."), argument];
+  return spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit" }).status === 0;
+}
 
 /** Runs the program of the README where the ADK is, with the sources of the packages. */
 function runsReadme(): boolean {
@@ -42,11 +48,11 @@ const [given = "", events = "10000"] = process.argv.slice(2);
 const folder = given === "" ? mkdtempSync(join(tmpdir(), "throughline-adk-")) : given;
 const postgres = await startPostgres();
 try {
-  if (installPeers(folder, packages, join(import.meta.dirname, "peers/adk/sessions.ts"))) {
+  const programs = ["services.ts", "runs.ts", "setup.ts"].map((name) => join(import.meta.dirname, "peers/adk", name));
+  if (installPeers(folder, packages, programs)) {
     const url = "url" in postgres ? postgres.url : "";
-    const args = ["--conditions=@throughline/source", join(folder, "sessions.ts"), join(import.meta.dirname, "..")];
-    const { status } = spawnSync(process.execPath, [...args, url, events], { cwd: folder, stdio: "inherit" });
-    process.exitCode = status === 0 && runsReadme() ? 0 : 1;
+    const passed = [runs("services.ts", url), runs("runs.ts", events), runsReadme()];
+    process.exitCode = passed.includes(false) ? 1 : 0;
   } else process.stdout.write(`${skippedPrefix}the packages of the ADK could not be installed\n`);
 } finally {
   if ("stop" in postgres) await postgres.stop();

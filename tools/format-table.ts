@@ -12,7 +12,7 @@ import { readUnits, refusals } from "../packages/foreign-formats/test/read-units
 import { detectForeignFormat, foreignFormats, type ForeignFormatName } from "../packages/foreign-formats/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { exportSession, importPaths, type ExportFormat } from "../packages/transfer/src/index.ts";
-import { skippedPrefix } from "./long-suite-list.ts";
+import { skippedPrefix } from "./long-suite.ts";
 
 /** Of a number of checks how many held; null where none applies. */
 interface Tally {

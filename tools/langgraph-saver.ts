@@ -8,7 +8,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { startPostgres } from "../packages/store-postgres/test/postgres-server.ts";
-import { skippedPrefix } from "./long-suite-list.ts";
+import { skippedPrefix } from "./long-suite.ts";
 import { installPeers } from "./peer-packages.ts";
 
 const packages = {

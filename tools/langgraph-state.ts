@@ -10,7 +10,7 @@ import type { SessionRef, StoredRecord } from "../packages/core/src/index.ts";
 import { buildContext, type NeutralMessage } from "../packages/history/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { importPaths } from "../packages/transfer/src/index.ts";
-import { skippedPrefix } from "./long-suite-list.ts";
+import { skippedPrefix } from "./long-suite.ts";
 
 const packages = {
   "@langchain/core": "1.3.4",

@@ -7,7 +7,8 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { repositoryRoot } from "./find-files.ts";
-import { longSuites, skippedPrefix, type LongSuite, type SuiteCommand, type SuiteSize } from "./long-suite-list.ts";
+import { skippedPrefix, type LongSuite, type SuiteCommand, type SuiteSize } from "./long-suite.ts";
+import { longSuites } from "./long-suite-list.ts";
 
 /** What became of a suite. */
 export interface SuiteResult {

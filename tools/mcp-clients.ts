@@ -9,7 +9,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { isDeepStrictEqual } from "node:util";
 import { installBundle } from "./install-bundle.ts";
-import { skippedPrefix } from "./long-suite-list.ts";
+import { skippedPrefix } from "./long-suite.ts";
 
 const packages: Readonly<Record<string, string>> = {
   "v1-oldest": "npm:@modelcontextprotocol/sdk@1.18.2",

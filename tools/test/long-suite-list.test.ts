@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { findFiles, repositoryRoot } from "../find-files.ts";
-import { fullTests, longSuites } from "../long-suite-list.ts";
+import { fullTests } from "../long-suite.ts";
+import { longSuites } from "../long-suite-list.ts";
 
 /** Modules of tests whose size differs between the tiers, as `packages/x` and `test/y.ts`. */
 function sizedModules(): readonly (readonly [project: string, file: string])[] {

@@ -5,7 +5,8 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { repositoryRoot } from "../find-files.ts";
-import { longSuites, type LongSuite } from "../long-suite-list.ts";
+import type { LongSuite } from "../long-suite.ts";
+import { longSuites } from "../long-suite-list.ts";
 import { chooseSuites, exitCodeOf, resultTable, runSuites } from "../long-suites.ts";
 import { temporaryTree } from "./temporary-tree.ts";
 

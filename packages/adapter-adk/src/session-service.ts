@@ -103,6 +103,7 @@ export function createAdkSessionService<Base extends abstract new () => object>(
       return event;
     }
   };
+  // It is a subclass of the base with all of its methods, which TypeScript cannot see of a class that is passed in.
   return new Class() as unknown as InstanceType<Base> & AdkSessionExtras;
 }
 

@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
+import { claudeMirrorOf, type ClaudeSdk, type Participant, transcript } from "./claude.ts";
 import type * as Core from "../../../packages/core/src/index.ts";
 import type * as History from "../../../packages/history/src/index.ts";
 import type * as Transfer from "../../../packages/transfer/src/index.ts";
@@ -34,12 +35,6 @@ const forClaude = (await ours("adapter-claude-agent-sdk/src/index.ts")) as unkno
 type Fields = Readonly<Record<string, unknown>>;
 type Make = new (...given: unknown[]) => unknown;
 type Call = (...given: unknown[]) => Promise<Fields>;
-
-/** A framework that continues a session by a turn with a tool. Gives the texts that its model was sent. */
-interface Participant {
-  readonly name: string;
-  take(store: SessionStore, ref: SessionRef, turn: number): Promise<string>;
-}
 
 const agents = await peer("@openai/agents");
 const scripts = await peer("@openai/agents-core/testing");
@@ -200,110 +195,15 @@ const googleAdk: Participant = {
   },
 };
 
-const claudeSdk = (await peer("@anthropic-ai/claude-agent-sdk")) as unknown as {
-  getSessionMessages: (id: string, options: Fields) => Promise<readonly { readonly uuid: string }[]>;
-};
-
-/** Lines that Claude Code writes behind what its SDK finds in the store. */
-const claudeMirror: Participant = {
-  name: "claude-agent-sdk",
-  async take(store, ref, turn) {
-    const sessionId = "5e551011-0000-4000-8000-000000000002";
-    const sessionStore = forClaude.createClaudeSessionStore({ store, refOf: () => ref });
-    const found = await claudeSdk.getSessionMessages(sessionId, { dir: import.meta.dirname, sessionStore });
-    const key = { projectKey: "-pairs", sessionId };
-    const sent = JSON.stringify((await sessionStore.load(key)) ?? []);
-    let parentUuid: string | null = found.at(-1)?.uuid ?? null;
-    const line = (at: number, fields: Fields): { readonly type: string } => {
-      const uuid = `00000000-0000-4000-8000-${String(turn * 100 + at).padStart(12, "0")}`;
-      const made = { ...lineFrame, parentUuid, uuid, sessionId, timestamp: new Date().toISOString(), ...fields };
-      parentUuid = uuid;
-      return made as unknown as { readonly type: string };
-    };
-    const reply = (content: Fields): Fields => {
-      const message = {
-        id: `msg_${turn}_${String(content["type"])}`,
-        type: "message",
-        role: "assistant",
-        content: [content],
-      };
-      return {
-        type: "assistant",
-        message: { ...message, model: "claude-opus-4-7", usage: { input_tokens: 3, output_tokens: 5 } },
-      };
-    };
-    const result = { type: "tool_result", tool_use_id: `call_${turn}`, content: `${turn}:00` };
-    const entries = [
-      line(1, { type: "user", message: { role: "user", content: `Claude: turn ${turn}?` } }),
-      line(2, reply({ type: "tool_use", id: `call_${turn}`, name: "clock", input: {} })),
-      line(3, { type: "user", message: { role: "user", content: [result] } }),
-      line(4, reply({ type: "text", text: `Claude says it is ${turn} o'clock.` })),
-    ];
-    for (const entry of entries) await sessionStore.append(key, [entry]);
-    return sent;
-  },
-};
-
-const lineFrame = { isSidechain: false, userType: "external", cwd: "/srv/pairs", version: "2.1.274", gitBranch: "" };
-
-const lines = [
-  {
-    uuid: "00000000-0000-4000-8000-000000000001",
-    parentUuid: null,
-    type: "user",
-    message: { role: "user", content: "Claude: what is in a.txt?" },
-  },
-  {
-    uuid: "00000000-0000-4000-8000-000000000002",
-    parentUuid: "00000000-0000-4000-8000-000000000001",
-    type: "assistant",
-    message: {
-      id: "msg_1",
-      type: "message",
-      role: "assistant",
-      model: "claude-opus-4-7",
-      content: [{ type: "tool_use", id: "toolu_1", name: "Read", input: { file_path: "a.txt" } }],
-      stop_reason: "tool_use",
-      usage: { input_tokens: 3, output_tokens: 5 },
-    },
-  },
-  {
-    uuid: "00000000-0000-4000-8000-000000000003",
-    parentUuid: "00000000-0000-4000-8000-000000000002",
-    type: "user",
-    message: {
-      role: "user",
-      content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "the secret word is heron" }],
-    },
-  },
-  {
-    uuid: "00000000-0000-4000-8000-000000000004",
-    parentUuid: "00000000-0000-4000-8000-000000000003",
-    type: "assistant",
-    message: {
-      id: "msg_2",
-      type: "message",
-      role: "assistant",
-      model: "claude-opus-4-7",
-      content: [{ type: "text", text: "Claude read it." }],
-      stop_reason: "end_turn",
-      usage: { input_tokens: 9, output_tokens: 5 },
-    },
-  },
-].map((line, at) => ({
-  ...line,
-  isSidechain: false,
-  cwd: "/home/u/project",
-  sessionId: "5e551011-0000-4000-8000-000000000001",
-  version: "2.1.132",
-  timestamp: new Date(Date.UTC(2026, 4, 7, 18, 0, at)).toISOString(),
-}));
+// Its helpers take a store of any shape.
+const claudeSdk = (await peer("@anthropic-ai/claude-agent-sdk")) as unknown as ClaudeSdk;
+const claudeMirror = claudeMirrorOf(claudeSdk, forClaude);
 
 const claudeCode: Participant = {
   name: "claude-code",
   async take(store, ref) {
     const path = join(import.meta.dirname, "5e551011-0000-4000-8000-000000000001.jsonl");
-    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    writeFileSync(path, transcript.map((line) => `${JSON.stringify(line)}\n`).join(""));
     for await (const { state, error } of transfer.importPaths(store, [path], { key: ref.key }))
       if (state !== "imported") throw error ?? new Error(state);
     return "";

@@ -18,6 +18,7 @@ export const adkRules: ProviderRules = {
   mergesReplies: false,
   mergesUsers: false,
   beginsWithUser: false,
+  trailingAssistant: () => "keep",
 };
 
 /** Writes turns as events. Calls keep the ids that the ADK finds their results by. */
