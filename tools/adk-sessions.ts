@@ -19,31 +19,23 @@ function runs(program: string, argument: string): boolean {
   return spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit" }).status === 0;
 }
 
-/** Runs the program of the README where the ADK is, with the sources of the packages. */
-function runsReadme(): boolean {
-  const packagesFolder = join(import.meta.dirname, "../packages");
-  const page = readFileSync(join(packagesFolder, "adapter-adk/README.md"), "utf8");
-  const program = /```js\n([^`]*(?:`(?!``)[^`]*)*)```/.exec(page)?.[1] ?? "";
-  const placed = program.replaceAll(/"@throughline\/([a-z-]+)"/g, (_all, name: string) =>
-    JSON.stringify(pathToFileURL(join(packagesFolder, name, "src/index.ts")).href),
+/** Runs a program for people where the ADK is, with the sources of our packages. */
+function prints(name: string, program: string, expected: string): boolean {
+  const placed = program.replaceAll(/"@throughline\/([a-z-]+)"/g, (_all, packageName: string) =>
+    JSON.stringify(pathToFileURL(join(packagesFolder, packageName, "src/index.ts")).href),
   );
-  rmSync(join(folder, "sessions.db"), { force: true });
-  writeFileSync(join(folder, "readme.mjs"), placed);
-  const { stdout, stderr } = spawnSync(
-    process.execPath,
-    ["--conditions=@throughline/source", join(folder, "readme.mjs")],
-    {
-      cwd: folder,
-      encoding: "utf8",
-    },
-  );
-  const isRight = stdout.includes('[{"text":"It is 9:00."}]') && stdout.endsWith("4 events are stored.\n");
-  process.stdout.write(
-    isRight ? "ok   the program of the README\n" : `FAIL the program of the README\n${stdout}${stderr}`,
-  );
+  writeFileSync(join(folder, "program.mjs"), placed);
+  const args = ["--conditions=@throughline/source", join(folder, "program.mjs")];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
+  const isRight = stdout.endsWith(expected);
+  process.stdout.write(isRight ? `ok   ${name}\n` : `FAIL ${name}\n${stdout}${stderr}`);
   return isRight;
 }
 
+const packagesFolder = join(import.meta.dirname, "../packages");
+const page = readFileSync(join(packagesFolder, "adapter-adk/README.md"), "utf8");
+const readme = page.split("```js\n")[1]?.split("```\n")[0] ?? "";
+const example = readFileSync(join(packagesFolder, "../examples/adk/main.mjs"), "utf8");
 const [given = "", events = "10000"] = process.argv.slice(2);
 const folder = given === "" ? mkdtempSync(join(tmpdir(), "throughline-adk-")) : given;
 const postgres = await startPostgres();
@@ -51,7 +43,13 @@ try {
   const programs = ["services.ts", "runs.ts", "setup.ts"].map((name) => join(import.meta.dirname, "peers/adk", name));
   if (installPeers(folder, packages, programs)) {
     const url = "url" in postgres ? postgres.url : "";
-    const passed = [runs("services.ts", url), runs("runs.ts", events), runsReadme()];
+    rmSync(join(folder, "sessions.db"), { force: true });
+    const passed = [
+      runs("services.ts", url),
+      runs("runs.ts", events),
+      prints("the program of the README", readme, '[{"text":"It is 9:00."}]\n4 events are stored.\n'),
+      prints("the example continues it", example, "It is nine. I was sent 7 contents.\n8 events are stored.\n"),
+    ];
     process.exitCode = passed.includes(false) ? 1 : 0;
   } else process.stdout.write(`${skippedPrefix}the packages of the ADK could not be installed\n`);
 } finally {

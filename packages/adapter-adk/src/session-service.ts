@@ -84,8 +84,8 @@ export function createAdkSessionService<Base extends abstract new () => object>(
   base: Base,
   options: AdkSessionServiceOptions,
 ): InstanceType<Base> & AdkSessionExtras {
-  assertArgument("createAdkSessionService", "base", base, callback);
   assertKnownOptions<AdkSessionServiceOptions>("createAdkSessionService", options, table);
+  assertArgument("createAdkSessionService", "base", base, callback);
   const sessions = new Sessions(options);
   // Abstract for TypeScript alone: every method that it leaves open is here.
   const Class = class extends (base as unknown as AdkBase) {
