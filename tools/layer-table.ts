@@ -35,6 +35,7 @@ export const layerTable: readonly LayerRow[] = [
   { layer: 2, name: "foreign-formats" },
   { layer: 2, name: "wire" },
   { layer: 2, name: "framework-log" },
+  { layer: 2, name: "telemetry" },
   { layer: 2, name: "models" },
   { layer: 2, name: "summarizer-providers" },
   { layer: 2, name: "guard" },

@@ -286,6 +286,12 @@ export const longSuites: readonly LongSuite[] = [
     quick: files(["mirror-faults"]),
   }),
   program(
+    "telemetry-names",
+    "spans of a run as the AI SDK's own OpenTelemetry integration has them, and OTLP JSON as OpenTelemetry writes it",
+    "tools/telemetry-names.ts",
+    { full: [], quick: [] },
+  ),
+  program(
     "mcp-clients",
     "the clients of both lines of the MCP SDK, oldest and newest, over both transports, get the same answers",
     "tools/mcp-clients.ts",

@@ -157,7 +157,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     ...kind,
     key: or(text),
     sessionId: or(text),
-    format: one("jsonl", "openclaw", "pi", "claw0", ...writableFormatNames),
+    format: one("jsonl", "openclaw", "pi", "claw0", "otlp-json", ...writableFormatNames),
     path: text,
     records: count,
     sizeBytes: count,

@@ -69,7 +69,8 @@ export async function recordsOf(store: SessionStore, id: string): Promise<readon
 export async function conversationOf(store: SessionStore, id: string): Promise<readonly string[]> {
   const state = await store.load(refOf(id));
   const context = buildContext(await recordsOf(store, id), { headId: state?.head.headId ?? null });
-  for (const target of historyTargets.values()) {
+  // No provider takes a request without a message.
+  for (const target of context.messages.length === 0 ? [] : historyTargets.values()) {
     const { messages } = target.render(context);
     const violations = target.validate(messages, context.model?.modelId ?? null);
     if (violations.length > 0) throw new Error(`${target.name}: ${JSON.stringify(violations)}`);

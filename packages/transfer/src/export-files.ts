@@ -210,6 +210,11 @@ const layouts: Readonly<Record<OwnFormat, ExportLayout>> = {
   jsonl: openclawLayout,
   openclaw: openclawLayout,
   pi: { path: piPath, indexPath: null, member: () => Promise.resolve(null) },
+  "otlp-json": {
+    path: ({ state, directory }) => joinPath(directory, state.ref.agentId, `${state.sessionId}.otlp.jsonl`),
+    indexPath: null,
+    member: () => Promise.resolve(null),
+  },
   claw0: {
     path: ({ state, directory }) =>
       joinPath(directory, "agents", state.ref.agentId, "sessions", `${state.sessionId}.jsonl`),

@@ -12,6 +12,7 @@ import { attachEnvelope, encodeLine } from "@throughline/openclaw-format";
 import { foreignFormats, type ForeignFormatName } from "@throughline/foreign-formats";
 import { claw0Lines } from "./export-claw0.ts";
 import { foreignParts } from "./export-foreign.ts";
+import { otlpLines } from "@throughline/telemetry";
 import { exportTable, workingDirectoryOf, type ExportOptions } from "./export-types.ts";
 import { asPiRecord } from "./pi-message.ts";
 import { supersededCount } from "./continued-line.ts";
@@ -59,7 +60,14 @@ const lineFeed = encodeLine("\n");
 function partsOf(store: SessionStore, ref: SessionRef, options: ExportOptions): AsyncGenerator<Uint8Array> {
   const foreign = foreignFormats.get(options.to as ForeignFormatName);
   if (foreign !== undefined) return foreignParts(store, ref, foreign, options);
+  if (options.to === "otlp-json") return otlpParts(store, ref, options);
   return options.to === "claw0" ? claw0Parts(store, ref, options) : exportedParts(store, ref, options);
+}
+
+async function* otlpParts(store: SessionStore, ref: SessionRef, options: ExportOptions): AsyncGenerator<Uint8Array> {
+  await loadExisting(store, ref);
+  const { includeContent = false } = options;
+  for await (const line of otlpLines(store, ref, { includeContent, ...signalOf(options) })) yield encodeLine(line);
 }
 
 async function* claw0Parts(store: SessionStore, ref: SessionRef, options: ExportOptions): AsyncGenerator<Uint8Array> {

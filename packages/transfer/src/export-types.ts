@@ -4,9 +4,10 @@ import type { WritableFormatName } from "@throughline/foreign-formats";
 
 /**
  * `jsonl`: the exact lines; of lines of other programs the records they stand for. `openclaw`, `pi`: version 3 as those
- * programs read it. `claw0`: the context as flat lines, which claw0 replays. The others: as that program keeps its sessions.
+ * programs read it. `claw0`: the context as flat lines, which claw0 replays. `otlp-json`: turns and calls as OpenTelemetry spans. The
+ * others: as that program keeps its sessions.
  */
-export type ExportFormat = "jsonl" | "openclaw" | "pi" | "claw0" | WritableFormatName;
+export type ExportFormat = "jsonl" | "openclaw" | "pi" | "claw0" | "otlp-json" | WritableFormatName;
 
 /** A record that is not in the export as it is in the store. */
 export interface ExportRemark {
@@ -40,6 +41,8 @@ export interface ExportOptions {
    * @default the session's own, or one made of it in the form of the program's
    */
   readonly sessionId?: string;
+  /** For `otlp-json`: whether spans have what was sent and said. @default false */
+  readonly includeContent?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -59,6 +62,7 @@ export const exportTable: OptionTable<ExportOptions> = {
   onRemark: optionKinds.callback,
   workingDirectory: optionKinds.text,
   sessionId: optionKinds.text,
+  includeContent: optionKinds.flag,
   signal: optionKinds.signal,
 };
 

@@ -17,7 +17,7 @@ const importFormats: readonly string[] = [
 
 const handOffTargets: readonly string[] = ["claude-code", "codex", "gemini", "pi", "openclaw"];
 
-const exportFormats: readonly string[] = ["jsonl", "openclaw", "pi", "claw0", ...writableFormatNames];
+const exportFormats: readonly string[] = ["jsonl", "openclaw", "pi", "claw0", "otlp-json", ...writableFormatNames];
 
 function choiceText(choices: readonly string[]): string {
   return `${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`;
@@ -76,6 +76,7 @@ export const transferCommands: readonly CommandDefinition[] = [
         choices: exportFormats,
       },
       { flags: "-o, --output <path>", description: "file, or directory with --all (default: stdout)" },
+      { flags: "--content", description: "with otlp-json: also what was sent and said" },
       allAgents,
       archived,
     ],

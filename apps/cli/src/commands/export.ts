@@ -15,6 +15,7 @@ interface ExportOptions {
   readonly all?: boolean;
   readonly to?: ExportFormat;
   readonly output?: string;
+  readonly content?: boolean;
   readonly allAgents?: boolean;
   readonly archived?: boolean;
 }
@@ -29,6 +30,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if ((key === undefined) === (options.all !== true)) throw usageError("export takes either a KEY or --all.");
   if (options.all === true && options.output === undefined) throw usageError("--all needs a directory: -o DIR.");
   const to = options.to ?? "jsonl";
+  const includeContent = options.content === true;
+  if (includeContent && to !== "otlp-json") throw usageError("--content is for --to otlp-json.");
   const { workingDirectory } = host;
   const store = await context.openStore("read");
   const target = options.output === undefined ? null : namedPath(host, options.output);
@@ -38,6 +41,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       to,
       signal,
       workingDirectory,
+      includeContent,
       archived: options.archived === true,
       ...query,
     });
@@ -48,7 +52,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     const path = isFolder(target)
       ? join(target, transcriptFileNameOf({ sessionId: state.sessionId, key: state.ref.key }))
       : target;
-    return printFiles(context, [await exportToFile(store, state.ref, path, { to, signal, workingDirectory })], to);
+    return printFiles(
+      context,
+      [await exportToFile(store, state.ref, path, { to, signal, workingDirectory, includeContent })],
+      to,
+    );
   }
   // A transcript holds whatever somebody wrote into it, and an export may change none of it.
   if (output.isTerminal)
@@ -57,7 +65,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const onRemark = (remark: ExportRemark): void => {
     if (!losses.take(remark)) output.note(remarkText(remark));
   };
-  for await (const chunk of exportSession(store, state.ref, { to, signal, workingDirectory, onRemark }))
+  for await (const chunk of exportSession(store, state.ref, { to, signal, workingDirectory, includeContent, onRemark }))
     await output.bytes(chunk);
   for (const text of losses.texts()) output.note(text);
   return losses.isConversationLeftOut ? findingsExitCode : 0;

@@ -1,0 +1,53 @@
+import type { NeutralMessage } from "@throughline/history";
+import { isFields, type Fields } from "@throughline/core/internal";
+import { finishReason } from "./attribute-names.ts";
+
+/** Messages in the form that the conventions have for `gen_ai.input.messages`, as JSON. */
+export function inputMessages(messages: readonly NeutralMessage[]): string {
+  // Their interface has no index signature.
+  return JSON.stringify(messages.map(({ role, ...message }) => messageOf(roleOf(role), message as unknown as Fields)));
+}
+
+/** A reply in the form of `gen_ai.output.messages`, as JSON. */
+export function outputMessages(message: Fields): string {
+  const finish_reason = finishReason(message["stopReason"]) ?? "stop";
+  return JSON.stringify([{ ...messageOf("assistant", message), finish_reason }]);
+}
+
+/** What a tool gave, as text. */
+export function resultText({ content }: Fields): string {
+  return blocksOf(content)
+    .map(({ type, text }) => (type === "text" && typeof text === "string" ? text : `[${String(type)}]`))
+    .join("\n");
+}
+
+export function blocksOf(content: unknown): readonly Fields[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return Array.isArray(content) ? (content as readonly unknown[]).filter(isFields) : [];
+}
+
+function roleOf(role: string): string {
+  return role === "toolResult" ? "tool" : role;
+}
+
+function messageOf(role: string, message: Fields): Fields {
+  if (role === "tool") {
+    const response = { type: "tool_call_response", id: message["toolCallId"], response: resultText(message) };
+    return { role, parts: [response] };
+  }
+  return { role, parts: blocksOf(message["content"]).map(partOf) };
+}
+
+/** Images and files are named, not copied: a span is no place for them. */
+function partOf({ type, text, thinking, id, name, arguments: given }: Fields): Fields {
+  switch (type) {
+    case "text":
+      return { type: "text", content: text };
+    case "thinking":
+      return { type: "reasoning", content: thinking };
+    case "toolCall":
+      return { type: "tool_call", id, name, arguments: given };
+    default:
+      return { type: String(type) };
+  }
+}
