@@ -16,6 +16,8 @@ const packages = {
   ai6: "npm:ai@6.0.326",
   "@google/adk": "2.0.0",
   "@anthropic-ai/claude-agent-sdk": "0.3.330",
+  "@langchain/core": "1.3.4",
+  "@langchain/langgraph": "1.7.3",
 };
 
 const ownFolder = process.argv[2] === undefined ? mkdtempSync(join(tmpdir(), "throughline-adapters-")) : null;
@@ -25,7 +27,7 @@ try {
     installPeers(
       folder,
       packages,
-      ["pairs.ts", "claude.ts"].map((name) => join(import.meta.dirname, "peers/adapters", name)),
+      ["pairs.ts", "claude.ts", "langgraph.ts"].map((name) => join(import.meta.dirname, "peers/adapters", name)),
     )
   ) {
     const args = ["--conditions=@throughline/source", join(folder, "pairs.ts"), join(import.meta.dirname, "..")];

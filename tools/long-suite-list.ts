@@ -276,7 +276,7 @@ export const longSuites: readonly LongSuite[] = [
   ),
   program(
     "adapter-pairs",
-    "one log through OpenAI Agents, two versions of the AI SDK, the ADK and the Claude Agent SDK, in every order of two",
+    "one log through OpenAI Agents, two versions of the AI SDK, the ADK, the Claude Agent SDK and LangGraph, in every order of two",
     "tools/adapter-pairs.ts",
     { full: [], quick: [] },
   ),

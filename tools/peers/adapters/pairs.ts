@@ -5,6 +5,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { claudeMirrorOf, type ClaudeSdk, type Participant, transcript } from "./claude.ts";
+import { langgraphOf } from "./langgraph.ts";
+import type * as ForLanggraph from "../../../packages/adapter-langgraph/src/index.ts";
 import type * as Core from "../../../packages/core/src/index.ts";
 import type * as History from "../../../packages/history/src/index.ts";
 import type * as Transfer from "../../../packages/transfer/src/index.ts";
@@ -256,6 +258,11 @@ async function hop(participant: Participant, store: SessionStore, ref: SessionRe
 
 const [sdk7, sdk6] = [await peer("ai"), await peer("ai6")];
 const [doubles7, doubles6] = [await peer("ai/test"), await peer("ai6/test")];
+const langgraph = langgraphOf({
+  graphs: await peer("@langchain/langgraph"),
+  messages: await peer("@langchain/core/messages"),
+  adapter: (await ours("adapter-langgraph/src/index.ts")) as unknown as typeof ForLanggraph,
+});
 const participants: readonly Participant[] = [
   claudeCode,
   openAiAgents,
@@ -265,6 +272,7 @@ const participants: readonly Participant[] = [
   aiSdk("ai 6", sdk6, doubles6, "chat"),
   googleAdk,
   claudeMirror,
+  langgraph,
 ];
 
 const table: string[] = [];
