@@ -1,12 +1,9 @@
 import {
-  type Clock,
   hasErrorCode,
   openSession,
   patchEntry,
-  type RandomSource,
   type SessionRef,
   type SessionState,
-  type SessionStore,
   type SourcedRecord,
   ThroughlineError,
   updateEntry,
@@ -19,9 +16,16 @@ import {
   type Fields,
   type OptionTable,
 } from "@throughline/core/internal";
-import { systemClock, systemRandom } from "@throughline/core/node";
 import { adkEvents, adkRecordId, storeAdkEvent, type LiveItemsOptions } from "@throughline/foreign-formats/live";
-import { createFrameworkLog, frameworkSessionKey, type FrameworkLog, type LogView } from "@throughline/framework-log";
+import {
+  createFrameworkLog,
+  frameworkSessionKey,
+  type FrameworkLog,
+  type LogView,
+  type AdapterOptions,
+  adapterOptions,
+  adapterOptionTable,
+} from "@throughline/framework-log";
 import type {
   AdkBase,
   AdkSession,
@@ -35,12 +39,7 @@ import type {
 import { changeState, deltaOf, joinedState, mergedState, splitState, stateOf } from "./state.ts";
 
 /** Options of `createAdkSessionService`. */
-export interface AdkSessionServiceOptions {
-  readonly store: SessionStore;
-  /** @default "main" */
-  readonly agentId?: string;
-  /** @default "" */
-  readonly namespace?: string;
+export interface AdkSessionServiceOptions extends AdapterOptions {
   /** The session behind a key, for sessions that other programs began; null for the usual one. @default the usual one */
   readonly refOf?: (key: AdkSessionKey) => SessionRef | null;
   /** The author of replies that another program wrote. @default the name of the app */
@@ -49,10 +48,6 @@ export interface AdkSessionServiceOptions {
   readonly onLoss?: LiveItemsOptions["onLoss"];
   /** Whether `deleteSession` erases for good. @default false: sessions are archived */
   readonly purge?: boolean;
-  /** @default the system's */
-  readonly clock?: Clock;
-  /** @default the system's */
-  readonly random?: RandomSource;
 }
 
 /** What the service has beside the ADK's methods. */
@@ -61,17 +56,13 @@ export interface AdkSessionExtras {
   sessionOf(key: AdkSessionKey): SessionRef;
 }
 
-const { callback, filledText, flag, object, objectWith, required, text } = optionKinds;
+const { callback, filledText, flag, object, required, text } = optionKinds;
 const table: OptionTable<AdkSessionServiceOptions> = {
-  store: required(objectWith("load", "append", "read", "list")),
-  agentId: filledText,
-  namespace: text,
+  ...adapterOptionTable,
   refOf: callback,
   agentName: filledText,
   onLoss: callback,
   purge: flag,
-  clock: objectWith("nowMs", "sleep"),
-  random: objectWith("uuid"),
 };
 
 /**
@@ -116,17 +107,14 @@ interface OpenLog {
 
 class Sessions {
   readonly #options: AdkSessionServiceOptions;
-  readonly #store: SessionStore;
-  readonly #clock: Clock;
-  readonly #random: RandomSource;
+  readonly #shared: Required<AdapterOptions>;
   readonly #logs = new Map<string, OpenLog>();
   /** The last record that a run's session has seen. */
   readonly #seen = new WeakMap<AdkSession, string>();
 
   constructor(options: AdkSessionServiceOptions) {
-    const { store, clock = systemClock, random = systemRandom } = options;
     this.#options = options;
-    [this.#store, this.#clock, this.#random] = [store, clock, random];
+    this.#shared = adapterOptions(options);
   }
 
   refOf(key: AdkSessionKey): SessionRef {
@@ -142,11 +130,11 @@ class Sessions {
 
   async create({ appName, userId, state = {}, sessionId }: CreateRequest): Promise<AdkSession> {
     assertArgument("createSession", "state", state, object);
-    const id = sessionId === undefined || sessionId === "" ? this.#random.uuid() : sessionId;
+    const id = sessionId === undefined || sessionId === "" ? this.#shared.random.uuid() : sessionId;
     const ref = this.refOf({ appName, userId, sessionId: id });
     const split = splitState(plain(state));
     const entry = { adkSession: { appName, userId, sessionId: id }, adkState: split.session };
-    const { isNew, state: made } = await openSession(this.#store, ref, { random: this.#random, entry });
+    const { isNew, state: made } = await openSession(this.#shared.store, ref, { random: this.#shared.random, entry });
     if (!isNew) throw exists(id, ref);
     await this.#share({ appName, userId }, split);
     return this.#session({ appName, userId, sessionId: id }, made, []);
@@ -192,7 +180,7 @@ class Sessions {
   async delete(key: AdkSessionKey): Promise<void> {
     const ref = this.refOf(key);
     try {
-      await this.#store.remove(ref, { purge: this.#options.purge === true });
+      await this.#shared.store.remove(ref, { purge: this.#options.purge === true });
     } catch (error) {
       // Nothing is there any more, which is what was asked.
       if (!hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
@@ -231,7 +219,7 @@ class Sessions {
   }
 
   touch(session: AdkSession): void {
-    session.lastUpdateTime = Math.max(session.lastUpdateTime, this.#clock.nowMs());
+    session.lastUpdateTime = Math.max(session.lastUpdateTime, this.#shared.clock.nowMs());
   }
 
   /** Whether nobody else has written since a run's session was read. One that the program made itself goes by its time. */
@@ -243,10 +231,9 @@ class Sessions {
   #open(key: AdkSessionKey): OpenLog {
     const ref = this.refOf(key);
     const name = JSON.stringify(ref);
-    const { clock, random } = this.#options;
-    const ports = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
+    const { store, clock, random } = this.#shared;
     const open = this.#logs.get(name) ?? {
-      log: createFrameworkLog({ store: this.#store, ref, ...ports }),
+      log: createFrameworkLog({ store, ref, clock, random }),
       events: new Map(),
       count: 0,
     };
@@ -262,7 +249,7 @@ class Sessions {
     const { appName, userId, sessionId } = key;
     const [app, user] = await Promise.all(
       [this.#ref("adk-state", [appName]), this.#ref("adk-state", [appName, userId])].map(async (ref) =>
-        stateOf((await this.#store.load(ref))?.entry),
+        stateOf((await this.#shared.store.load(ref))?.entry),
       ),
     );
     const state = mergedState({ session: stateOf(entry), app: app ?? {}, user: user ?? {} });
@@ -284,28 +271,28 @@ class Sessions {
     { appName, userId }: Pick<AdkSessionKey, "appName" | "userId">,
     { app, user }: { readonly app: Fields; readonly user: Fields },
   ): Promise<void> {
-    await changeState(this.#store, this.#ref("adk-state", [appName]), app, this.#random);
-    await changeState(this.#store, this.#ref("adk-state", [appName, userId]), user, this.#random);
+    await changeState(this.#shared.store, this.#ref("adk-state", [appName]), app, this.#shared.random);
+    await changeState(this.#shared.store, this.#ref("adk-state", [appName, userId]), user, this.#shared.random);
   }
 
   async #clear(ref: SessionRef): Promise<void> {
-    await updateEntry(this.#store, ref, (entry) => patchEntry(entry, { adkPending: undefined }));
+    await updateEntry(this.#shared.store, ref, (entry) => patchEntry(entry, { adkPending: undefined }));
   }
 
   #ref(framework: string, id: readonly string[]): SessionRef {
-    const { agentId = "main", namespace = "" } = this.#options;
+    const { agentId, namespace } = this.#shared;
     return frameworkSessionKey({ agentId, namespace, framework, id });
   }
 
   async #listed(appName: string, userId: string | undefined): Promise<readonly SessionState[]> {
-    const { agentId = "main", namespace = "", refOf } = this.#options;
+    const { agentId, namespace } = this.#shared;
     const own = this.#ref("adk", userId === undefined ? [appName] : [appName, userId]).key;
-    const keys = refOf === undefined ? { keyPrefix: `${own}:` } : {};
+    const keys = this.#options.refOf === undefined ? { keyPrefix: `${own}:` } : {};
     const states: SessionState[] = [];
     let cursor: string | null = null;
     do {
       const next = cursor === null ? {} : { cursor };
-      const page = await this.#store.list({ agentId, namespace, sort: "key", limit: 1000, ...keys, ...next });
+      const page = await this.#shared.store.list({ agentId, namespace, sort: "key", limit: 1000, ...keys, ...next });
       states.push(
         ...page.sessions.filter((state) => {
           const key = keyOf(state);

@@ -1,4 +1,4 @@
-import { type Clock, type RandomSource, type SessionRef, type SessionStore } from "@throughline/core";
+import type { SessionRef } from "@throughline/core";
 import {
   assertArgument,
   assertKnownOptions,
@@ -6,8 +6,13 @@ import {
   type Fields,
   type OptionTable,
 } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
-import { aiSdkMessages, cutLiveItems, type LiveItem, type LiveItemsOptions } from "@throughline/foreign-formats/live";
+import {
+  aiSdkMessages,
+  cutLiveItems,
+  type LiveItem,
+  type LiveItemsOptions,
+  type MessageChunk,
+} from "@throughline/foreign-formats/live";
 import {
   createFrameworkLog,
   firstBatch,
@@ -15,8 +20,11 @@ import {
   type FrameworkLog,
   type LogChange,
   type LogView,
+  type AdapterOptions,
+  adapterOptions,
+  adapterOptionTable,
 } from "@throughline/framework-log";
-import { chunksOf, type MessageChunk } from "./message-chunks.ts";
+import { chunksOf } from "./message-chunks.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
 /** A message of a chat, as `UIMessage` of every version of the SDK. */
@@ -27,20 +35,11 @@ export interface StoredMessage {
 }
 
 /** Options of `createChatStore`. */
-export interface ChatStoreOptions {
-  readonly store: SessionStore;
-  /** @default "main" */
-  readonly agentId?: string;
-  /** @default "" */
-  readonly namespace?: string;
+export interface ChatStoreOptions extends AdapterOptions {
   /** The session of a chat, for sessions that other programs began. @default one that is named by the id */
   readonly refOf?: (chatId: string) => SessionRef;
   /** Called for what another program wrote and has no place in a message. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
-  /** @default the system's */
-  readonly clock?: Clock;
-  /** @default the system's */
-  readonly random?: RandomSource;
 }
 
 /** Options of `saveChat`. */
@@ -90,15 +89,11 @@ export interface ChatStore {
   sessionOf(id: string): SessionRef;
 }
 
-const { callback, filledText, flag, integer, listOf, object, objectWith, orNull, required, signal, text } = optionKinds;
+const { callback, filledText, flag, integer, listOf, object, orNull, required, signal, text } = optionKinds;
 const table: OptionTable<ChatStoreOptions> = {
-  store: required(objectWith("load", "append", "read")),
-  agentId: filledText,
-  namespace: text,
+  ...adapterOptionTable,
   refOf: callback,
   onLoss: callback,
-  clock: objectWith("nowMs", "sleep"),
-  random: objectWith("uuid"),
 };
 const saveTable: OptionTable<SaveChatOptions> = {
   chatId: required(text),
@@ -129,13 +124,13 @@ class Chats implements ChatStore {
   }
 
   sessionOf(id: string): SessionRef {
-    const { agentId = "main", namespace = "", refOf } = this.#options;
-    return refOf?.(id) ?? frameworkSessionKey({ agentId, framework, id, namespace });
+    const { agentId, namespace } = adapterOptions(this.#options);
+    return this.#options.refOf?.(id) ?? frameworkSessionKey({ agentId, framework, id, namespace });
   }
 
   async createChat(given: { readonly id?: string; readonly title?: string } = {}): Promise<string> {
     assertKnownOptions<typeof given>("createChat", given, { id: text, title: filledText });
-    const id = given.id ?? (this.#options.random ?? systemRandom).uuid();
+    const id = given.id ?? adapterOptions(this.#options).random.uuid();
     const entry = given.title === undefined ? {} : { label: given.title };
     await this.#append(id, () => ({ drafts: [], entry: { chatId: id, ...entry } }));
     return id;
@@ -189,7 +184,7 @@ class Chats implements ChatStore {
     given: { readonly limit?: number; readonly cursor?: string } = {},
   ): ReturnType<ChatStore["listChats"]> {
     assertKnownOptions<typeof given>("listChats", given, { limit: integer({ min: 1 }), cursor: text });
-    const { store, agentId = "main", namespace = "" } = this.#options;
+    const { store, agentId, namespace } = adapterOptions(this.#options);
     const keyPrefix = `agent:${agentId}:${framework}:`;
     const { sessions, nextCursor } = await withSdkErrors(() => store.list({ agentId, namespace, keyPrefix, ...given }));
     const chats = sessions.map(({ entry, ref, updatedAtMs }) => ({
@@ -236,11 +231,10 @@ class Chats implements ChatStore {
   }
 
   #chat(id: string): OpenChat {
-    const { store, clock, random } = this.#options;
-    const ports = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
+    const { store, clock, random } = adapterOptions(this.#options);
     const ref = this.sessionOf(id);
     const chat = this.#open.get(ref.key) ?? {
-      log: createFrameworkLog({ store, ref, entry: { chatId: id }, ...ports }),
+      log: createFrameworkLog({ store, ref, entry: { chatId: id }, clock, random }),
       known: new Set(),
     };
     this.#open.set(ref.key, chat);

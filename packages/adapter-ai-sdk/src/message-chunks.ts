@@ -1,7 +1,5 @@
-import { isFields, type Fields } from "@throughline/core/internal";
-
-/** A piece of a streamed message: `UIMessageChunk` of the SDK. */
-export type MessageChunk = Fields & { readonly type: string };
+import type { Fields } from "@throughline/core/internal";
+import { type MessageChunk, MessageChunks } from "@throughline/foreign-formats/live";
 
 interface Growing {
   /** The last message as it is stored now, and whether its stream is under way. */
@@ -12,7 +10,7 @@ interface Growing {
 
 /** The chunks that build the answer which is being saved: what is stored already, then what is added. */
 export async function* chunksOf({ read, changes }: Growing): AsyncGenerator<MessageChunk, void> {
-  const given = new GivenParts();
+  const given = new MessageChunks();
   const take = async function* (): AsyncGenerator<MessageChunk, boolean> {
     const { last, isActive } = await read();
     if (last?.["role"] === "assistant") yield* given.take(last);
@@ -26,81 +24,4 @@ export async function* chunksOf({ read, changes }: Growing): AsyncGenerator<Mess
     await iterator.return?.();
   }
   yield* given.end();
-}
-
-/** What of a message was given on. */
-class GivenParts {
-  #id: unknown = null;
-  /** For each part: how much of its text, or what of it, was given. */
-  #given: string[] = [];
-  #open: { readonly type: string; readonly id: string } | null = null;
-  #isInStep = false;
-
-  *take(message: Fields): Generator<MessageChunk> {
-    if (message["id"] !== this.#id) {
-      if (this.#id !== null) return;
-      this.#id = message["id"];
-      const metadata = message["metadata"] === undefined ? {} : { messageMetadata: message["metadata"] };
-      yield { type: "start", messageId: this.#id, ...metadata };
-    }
-    const parts = Array.isArray(message["parts"]) ? (message["parts"] as readonly Fields[]).filter(isFields) : [];
-    for (const [at, part] of parts.entries()) yield* this.#part(part, at);
-  }
-
-  *end(): Generator<MessageChunk> {
-    if (this.#id === null) return;
-    yield* this.#close();
-    if (this.#isInStep) yield { type: "finish-step" };
-    yield { type: "finish" };
-  }
-
-  *#part(part: Fields, at: number): Generator<MessageChunk> {
-    const { type } = part;
-    const before = this.#given[at];
-    if (type === "text" || type === "reasoning") {
-      const text = typeof part["text"] === "string" ? part["text"] : "";
-      const id = `${type}-${at}`;
-      if (before === undefined) {
-        yield* this.#close();
-        this.#open = { type, id };
-        yield { type: `${type}-start`, id };
-      }
-      // A text that was changed in what is given already cannot be taken back: it is whole with the next load.
-      const more = text.startsWith(before ?? "") ? text.slice((before ?? "").length) : "";
-      if (more !== "") yield { type: `${type}-delta`, id, delta: more };
-      this.#given[at] = text;
-      return;
-    }
-    const state = JSON.stringify(part);
-    if (state === before) return;
-    this.#given[at] = state;
-    yield* this.#close();
-    if (type === "step-start") {
-      if (this.#isInStep) yield { type: "finish-step" };
-      this.#isInStep = true;
-      yield { type: "start-step" };
-    } else if (type === "dynamic-tool" || (typeof type === "string" && type.startsWith("tool-")))
-      yield* toolChunks(part, before);
-    else yield part as MessageChunk;
-  }
-
-  *#close(): Generator<MessageChunk> {
-    if (this.#open !== null) yield { type: `${this.#open.type}-end`, id: this.#open.id };
-    this.#open = null;
-  }
-}
-
-function* toolChunks(part: Fields, before: string | undefined): Generator<MessageChunk> {
-  const { type, toolCallId, state, input, output, errorText, approval } = part;
-  const isDynamic = type === "dynamic-tool";
-  const toolName = isDynamic ? part["toolName"] : String(type).slice("tool-".length);
-  const call = { toolCallId, ...(isDynamic ? { dynamic: true } : {}) };
-  const had = before === undefined ? {} : (JSON.parse(before) as Fields);
-  if (state !== "input-streaming" && (had["state"] === undefined || had["state"] === "input-streaming"))
-    yield { type: "tool-input-available", ...call, toolName, input: input ?? null };
-  if (state === "approval-requested" && isFields(approval))
-    yield { type: "tool-approval-request", toolCallId, approvalId: approval["id"] };
-  if (state === "output-available") yield { type: "tool-output-available", ...call, output: output ?? null };
-  if (state === "output-error") yield { type: "tool-output-error", ...call, errorText };
-  if (state === "output-denied") yield { type: "tool-output-denied", toolCallId };
 }

@@ -5,11 +5,12 @@ import {
   promptDrafts,
   promptMessageFor,
   replyDrafts,
+  replyFactsOf,
+  ReplyParts,
   type LiveItemsOptions,
   type ReplyFacts,
 } from "@throughline/foreign-formats/live";
 import { createFrameworkLog, firstBatch, type FrameworkLog, type LogView } from "@throughline/framework-log";
-import { ReplyParts, stopReasonOf, usageOf } from "./reply-parts.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
 /** Options of `throughlineMiddleware`. */
@@ -105,7 +106,7 @@ class RecordedCalls {
       const result = await model.doGenerate(sent);
       const content = Array.isArray(result["content"]) ? (result["content"] as readonly unknown[]) : [];
       const response = isFields(result["response"]) ? result["response"] : {};
-      await this.#keep(content, factsOf(model, result, response));
+      await this.#keep(content, replyFactsOf(model, result, response));
       await this.#end(turn, "done");
       return result;
     } catch (error) {
@@ -120,7 +121,7 @@ class RecordedCalls {
       const result = await model.doStream(sent);
       const parts = new ReplyParts();
       const keep = (stopReason: string | null): Promise<void> => {
-        const facts = factsOf(model, parts.finish ?? {}, parts.response);
+        const facts = replyFactsOf(model, parts.finish ?? {}, parts.response);
         return this.#keep(parts.content(), stopReason === null ? facts : { ...facts, stopReason });
       };
       const signal = params["abortSignal"] instanceof AbortSignal ? params["abortSignal"] : undefined;
@@ -185,17 +186,6 @@ class RecordedCalls {
   #end(turn: Turn, state: "done" | "failed" | "aborted"): Promise<void> {
     return withSdkErrors(() => turn.close(state));
   }
-}
-
-function factsOf({ provider, modelId }: Model, { finishReason, usage }: Fields, response: Fields): ReplyFacts {
-  const counted = usageOf(usage);
-  return {
-    provider: provider.split(".", 1)[0] ?? provider,
-    model: typeof response["modelId"] === "string" ? response["modelId"] : modelId,
-    stopReason: stopReasonOf(finishReason),
-    ...(typeof response["id"] === "string" ? { responseId: response["id"] } : {}),
-    ...(counted === undefined ? {} : { usage: counted }),
-  };
 }
 
 interface StreamEnd {

@@ -4,7 +4,7 @@ import type {
   SessionStoreEntry,
   SessionSummaryEntry,
 } from "@anthropic-ai/claude-agent-sdk";
-import type { Clock, RandomSource, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import type { SessionRef, SessionState } from "@throughline/core";
 import {
   assertArgument,
   assertKnownOptions,
@@ -12,29 +12,24 @@ import {
   optionKinds,
   type OptionTable,
 } from "@throughline/core/internal";
-import { systemClock, systemRandom } from "@throughline/core/node";
 import type { LiveItemsOptions } from "@throughline/foreign-formats/live";
-import { frameworkSessionKey } from "@throughline/framework-log";
+import {
+  frameworkSessionKey,
+  type AdapterOptions,
+  adapterOptions,
+  adapterOptionTable,
+} from "@throughline/framework-log";
 import { loadClaudeSdk } from "./claude-sdk.ts";
 import { MirroredSession, type MirrorContext } from "./mirrored-session.ts";
 
 /** Options of `createClaudeSessionStore`. */
-export interface ClaudeSessionStoreOptions {
-  readonly store: SessionStore;
-  /** @default "main" */
-  readonly agentId?: string;
-  /** @default "" */
-  readonly namespace?: string;
+export interface ClaudeSessionStoreOptions extends AdapterOptions {
   /** The session behind a key, for sessions that other programs began; null for the usual one. @default the usual one */
   readonly refOf?: (key: SessionKey) => SessionRef | null;
   /** Called for what another program wrote and has no place among lines. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
   /** Whether `delete` erases for good. @default false: sessions are archived */
   readonly purge?: boolean;
-  /** @default the system's */
-  readonly clock?: Clock;
-  /** @default the system's */
-  readonly random?: RandomSource;
 }
 
 /** The `sessionStore` of the Claude Agent SDK over a store of ours. */
@@ -49,16 +44,12 @@ export interface ClaudeSessionStore extends Required<ClaudeStore> {
   sessionOf(key: SessionKey): SessionRef;
 }
 
-const { callback, filledText, flag, objectWith, required, text } = optionKinds;
+const { callback, filledText, flag, required, text } = optionKinds;
 const table: OptionTable<ClaudeSessionStoreOptions> = {
-  store: required(objectWith("load", "append", "read", "list")),
-  agentId: filledText,
-  namespace: text,
+  ...adapterOptionTable,
   refOf: callback,
   onLoss: callback,
   purge: flag,
-  clock: objectWith("nowMs", "sleep"),
-  random: objectWith("uuid"),
 };
 const keyTable: OptionTable<SessionKey> = {
   projectKey: required(text),
@@ -87,24 +78,21 @@ class Mirrors implements ClaudeSessionStore {
   readonly #ready = new Map<string, MirroredSession>();
 
   constructor(options: ClaudeSessionStoreOptions) {
-    const { store, clock = systemClock, random = systemRandom, onLoss } = options;
     this.#options = options;
     let fold: ReturnType<MirrorContext["fold"]> | null = null;
     this.#context = {
-      store,
-      clock,
-      random,
-      onLoss,
+      ...adapterOptions(options),
+      onLoss: options.onLoss,
       fold: () => (fold ??= foldOfSdk()),
     };
   }
 
   sessionOf(key: SessionKey): SessionRef {
     assertKnownOptions<SessionKey>("sessionOf", key, keyTable, "key");
-    const { agentId = "main", namespace = "", refOf } = this.#options;
+    const { agentId, namespace } = adapterOptions(this.#options);
     const { projectKey, sessionId, subpath } = key;
     const id = [projectKey, sessionId, ...(subpath === undefined ? [] : [subpath])];
-    return refOf?.(key) ?? frameworkSessionKey({ agentId, namespace, framework, id });
+    return this.#options.refOf?.(key) ?? frameworkSessionKey({ agentId, namespace, framework, id });
   }
 
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
@@ -191,10 +179,10 @@ class Mirrors implements ClaudeSessionStore {
 
   /** The sessions of a key's first parts. */
   async #listed(id: readonly string[]): Promise<readonly SessionState[]> {
-    const { store, agentId = "main", namespace = "", refOf } = this.#options;
+    const { store, agentId, namespace } = adapterOptions(this.#options);
     const own = frameworkSessionKey({ agentId, namespace, framework, id }).key;
     // Where the caller says which session it is, its key may be any.
-    const keys = refOf === undefined ? { keyPrefix: `${own}:` } : {};
+    const keys = this.#options.refOf === undefined ? { keyPrefix: `${own}:` } : {};
     const states: SessionState[] = [];
     let cursor: string | null = null;
     do {

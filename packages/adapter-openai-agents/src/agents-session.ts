@@ -6,16 +6,8 @@ import type {
   SessionHistoryRewriteArgs,
   SessionHistoryTransactionArgs,
 } from "@openai/agents-core";
-import {
-  type Clock,
-  hasErrorCode,
-  type RandomSource,
-  type RecordDraft,
-  type SessionRef,
-  type SessionStore,
-} from "@throughline/core";
+import { hasErrorCode, type SessionRef } from "@throughline/core";
 import { assertKnownOptions, isFields, optionKinds, type OptionTable } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
 import {
   compactAgentItems,
   cutAgentItems,
@@ -23,8 +15,10 @@ import {
   readAgentItems,
   replaceAgentCall,
   type LiveItem,
+  liveNote,
   type LiveItemsOptions,
-  type LivePlace,
+  plainJson,
+  withBytes,
 } from "@throughline/foreign-formats/live";
 import {
   createFrameworkLog,
@@ -32,8 +26,10 @@ import {
   type FrameworkLog,
   type LogChange,
   type LogView,
+  type AdapterOptions,
+  adapterOptions,
+  adapterOptionTable,
 } from "@throughline/framework-log";
-import { plainJson, withBytes } from "./plain-items.ts";
 import type { RunRecorder } from "./run-recorder.ts";
 import { userError, withSdkErrors } from "./sdk-errors.ts";
 import { asItem, checkTransaction, endsWith, operationRecordId, transactionTexts } from "./transactions.ts";
@@ -47,14 +43,9 @@ export interface SessionScope {
 }
 
 /** Options of `createAgentsSession`. */
-export interface AgentsSessionOptions {
-  readonly store: SessionStore;
+export interface AgentsSessionOptions extends AdapterOptions {
   /** The SDK's id of the session, any text. @default a random UUID */
   readonly sessionId?: string;
-  /** @default "main" */
-  readonly agentId?: string;
-  /** @default "" */
-  readonly namespace?: string;
   /** A session of the store, whoever began it. @default the one that `sessionId` names */
   readonly ref?: SessionRef;
   /** Whose session it is, by the context of a run. @default the same for every run */
@@ -68,25 +59,17 @@ export interface AgentsSessionOptions {
   readonly onLoss?: LiveItemsOptions["onLoss"];
   /** Whether `clearSession` erases the session for good. @default false: it is reset, and the log keeps the records */
   readonly purge?: boolean;
-  /** @default the system's */
-  readonly clock?: Clock;
-  /** @default the system's */
-  readonly random?: RandomSource;
 }
 
-const { callback, filledText, flag, object, objectWith, required, text } = optionKinds;
+const { callback, flag, object, text } = optionKinds;
 const table: OptionTable<AgentsSessionOptions> = {
-  store: required(objectWith("load", "append", "read")),
+  ...adapterOptionTable,
   sessionId: text,
-  agentId: filledText,
-  namespace: text,
   ref: object,
   scopeOf: callback,
   compact: callback,
   onLoss: callback,
   purge: flag,
-  clock: objectWith("nowMs", "sleep"),
-  random: objectWith("uuid"),
 };
 
 type Context = RunContext<unknown> | undefined;
@@ -109,7 +92,7 @@ export class AgentsSession {
 
   constructor(options: AgentsSessionOptions) {
     this.#options = options;
-    this.#sessionId = options.sessionId ?? options.ref?.key ?? (options.random ?? systemRandom).uuid();
+    this.#sessionId = options.sessionId ?? options.ref?.key ?? adapterOptions(options).random.uuid();
     const { compact } = options;
     if (compact !== undefined)
       this.runCompaction = (args = {}, context = undefined) => compact(this.log(context).ref, args);
@@ -117,12 +100,12 @@ export class AgentsSession {
 
   /** The log behind it, for the context of a run. */
   log(context: Context = undefined): FrameworkLog {
-    const { store, agentId = "main", namespace = "", ref: given, scopeOf, clock, random } = this.#options;
+    const { store, agentId, namespace, clock, random } = adapterOptions(this.#options);
+    const { ref: given, scopeOf } = this.#options;
     const scope = { agentId, namespace, ...scopeOf?.(context) };
     const ref = given ?? frameworkSessionKey({ ...scope, framework: "openai-agents", id: this.#sessionId });
     const name = JSON.stringify(ref);
-    const ports = { ...(clock === undefined ? {} : { clock }), ...(random === undefined ? {} : { random }) };
-    const log = this.#logs.get(name) ?? createFrameworkLog({ store, ref, ...ports });
+    const log = this.#logs.get(name) ?? createFrameworkLog({ store, ref, clock, random });
     this.#logs.set(name, log);
     return log;
   }
@@ -202,7 +185,11 @@ export class AgentsSession {
         const cut = cutAgentItems(view, current, current.length - (expectedSuffix?.length ?? 0), log.place(view));
         const fresh = expectedSuffix === null ? (this.recorder?.unrecorded(items) ?? items) : items;
         const { drafts } = additions({ ...view, headId: cut.headId }, log, fresh);
-        const note = sideDraft("operation", { operationId, hash }, { ...log.place(view), nextId: () => id });
+        const note = liveNote(
+          "openai-agents.operation",
+          { operationId, hash },
+          { ...log.place(view), nextId: () => id },
+        );
         const moved = drafts.length > 0 || cut.rewindTo === undefined ? {} : { rewindTo: cut.rewindTo };
         return { drafts: [...cut.drafts, ...drafts, note], ...moved };
       });
@@ -236,7 +223,9 @@ export class AgentsSession {
 
   /** Stores data beside the conversation. */
   async note(name: string, data: Readonly<Record<string, unknown>>, context?: Context): Promise<void> {
-    await this.#append(context, (view, log) => ({ drafts: [sideDraft(name, data, log.place(view))] }));
+    await this.#append(context, (view, log) => ({
+      drafts: [liveNote(`openai-agents.${name}`, data, log.place(view))],
+    }));
   }
 
   #itemsOf(view: LogView): readonly LiveItem[] {
@@ -278,9 +267,4 @@ export function createAgentsSession(options: AgentsSessionOptions): AgentsSessio
 function additions(view: LogView, log: FrameworkLog, items: readonly LiveItem["value"][]): LogChange {
   const made = openAiAgentsItems.drafts(items, log.place(view));
   return { drafts: made.flatMap(({ drafts }) => drafts) };
-}
-
-function sideDraft(name: string, data: Readonly<Record<string, unknown>>, place: LivePlace): RecordDraft {
-  const frame = { id: place.nextId(), timestamp: place.timestamp };
-  return { type: "custom", customType: `openai-agents.${name}`, appendMode: "side", ...frame, data };
 }

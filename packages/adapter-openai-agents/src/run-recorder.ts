@@ -1,6 +1,13 @@
-import { isFields, type Fields } from "@throughline/core/internal";
+import type { Fields } from "@throughline/core/internal";
 import type { AgentInputItem, ModelRequest } from "@openai/agents-core";
-import { plainJson, sameItems } from "./plain-items.ts";
+import {
+  agentItemAsStored,
+  isAgentCall,
+  isAgentResult,
+  isSameAgentItem,
+  plainJson,
+  sameItems,
+} from "@throughline/foreign-formats/live";
 
 /** What a recorder needs of the session that it writes to. */
 interface RecordedSession {
@@ -34,7 +41,7 @@ export class RunRecorder {
   /** Call before a model is asked: everything that it is asked with is stored afterwards. False: it is another run's call. */
   async beforeCall({ input }: Pick<ModelRequest, "input">): Promise<boolean> {
     const items = typeof input === "string" ? [] : input.map((item) => plainJson(item) ?? {});
-    const results = items.filter((item) => isResult(item) && this.#openCalls.has(item["callId"]));
+    const results = items.filter((item) => isAgentResult(item) && this.#openCalls.has(item["callId"]));
     const asked = new Set(items.map((item) => item["callId"]));
     // An agent that serves as a tool asks its own model while the calls are open.
     const isHandedOff = this.#isHandedOff;
@@ -49,8 +56,8 @@ export class RunRecorder {
 
   /** Call with a whole reply, before anything is done with it. */
   async afterReply(output: readonly unknown[]): Promise<void> {
-    const items = output.map((item) => withoutCallId(plainJson(item) ?? {}));
-    this.#openCalls = new Set(items.filter(isCall).map((item) => item["callId"]));
+    const items = output.map((item) => agentItemAsStored(plainJson(item) ?? {}));
+    this.#openCalls = new Set(items.filter(isAgentCall).map((item) => item["callId"]));
     await this.#store(items);
   }
 
@@ -83,7 +90,7 @@ export class RunRecorder {
     // The recorder's own write.
     if (items.length > 0 && sameItems(items, this.#storing)) return items;
     return items.filter((item) => {
-      const at = this.#recorded.findIndex((one) => isSameItem(one, item));
+      const at = this.#recorded.findIndex((one) => isSameAgentItem(one, item));
       if (at >= 0) this.#recorded.splice(at, 1);
       return at < 0;
     });
@@ -105,39 +112,4 @@ export class RunRecorder {
     })();
     await this.#last;
   }
-}
-
-function isCall({ type, callId }: Fields): boolean {
-  return typeof callId === "string" && typeof type === "string" && type.endsWith("_call");
-}
-
-function isResult({ type, callId }: Fields): boolean {
-  return typeof callId === "string" && typeof type === "string" && /_(?:result|output)$/.test(type);
-}
-
-/** As the runner stores it: the provider's id of a call does not go back. */
-function withoutCallId(item: Fields): Fields {
-  if (item["type"] !== "function_call" && item["type"] !== "function_call_result") return item;
-  const { id: _id, ...rest } = item;
-  return rest;
-}
-
-function isSameItem(one: Fields, other: Fields): boolean {
-  if (one["type"] !== other["type"] && one["role"] !== other["role"]) return false;
-  if (typeof one["callId"] === "string" || typeof other["callId"] === "string")
-    return one["callId"] === other["callId"] && one["type"] === other["type"];
-  return sameItems([meaning(one)], [meaning(other)]);
-}
-
-/** What an item says, without what the runner or a provider adds to it. */
-function meaning({ type = "message", role, content, ...rest }: Fields): Fields {
-  const texts = typeof content === "string" ? [{ text: content }] : content;
-  const said = Array.isArray(texts)
-    ? (texts as readonly unknown[]).map((part) =>
-        isFields(part) && typeof part["text"] === "string" ? part["text"] : part,
-      )
-    : texts;
-  if (role !== undefined) return { type, role, content: said };
-  const { id: _id, status: _status, providerData: _data, ...own } = rest;
-  return { type, content: said, ...own };
 }

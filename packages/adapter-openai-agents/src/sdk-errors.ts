@@ -1,17 +1,7 @@
-import { ThroughlineError } from "@throughline/core";
+import { frameworkErrors, loadedOnce } from "@throughline/framework-log";
 
-type ErrorClass = new (message: string) => Error;
-
-let loaded: Promise<ErrorClass | null> | null = null;
-
-/** The SDK's class for what a caller did wrong or may handle; null where the SDK cannot be loaded. */
-function userErrorClass(): Promise<ErrorClass | null> {
-  loaded ??= import("@openai/agents-core").then(
-    (sdk) => sdk.UserError as ErrorClass,
-    () => null,
-  );
-  return loaded;
-}
+/** The SDK's class for what a caller did wrong or may handle. */
+const userErrorClass = loadedOnce(async () => (await import("@openai/agents-core")).UserError);
 
 /** The SDK's own error with these words. */
 export async function userError(message: string, cause?: unknown): Promise<Error> {
@@ -22,11 +12,4 @@ export async function userError(message: string, cause?: unknown): Promise<Error
 }
 
 /** Runs work; an error of ours comes as the cause of the SDK's. */
-export async function withSdkErrors<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!ThroughlineError.isInstance(error)) throw error;
-    throw await userError(`${error.message} (${error.code})`, error);
-  }
-}
+export const withSdkErrors: ReturnType<typeof frameworkErrors> = frameworkErrors(userError);

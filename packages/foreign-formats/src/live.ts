@@ -1,3 +1,14 @@
+export { type MessageChunk, MessageChunks } from "./ai-sdk/message-chunks.ts";
+export { replyFactsOf, ReplyParts } from "./ai-sdk/reply-parts.ts";
+export {
+  agentItemAsStored,
+  isAgentCall,
+  isAgentResult,
+  isSameAgentItem,
+  plainJson,
+  sameItems,
+  withBytes,
+} from "./openai-agents/plain-items.ts";
 export { promptMessageFor } from "./ai-sdk/write-prompt-messages.ts";
 export { promptDrafts, replyDrafts, type PromptChange, type ReplyFacts } from "./ai-sdk/prompt-steps.ts";
 export { LineMirror, lineText, type MirroredLines } from "./claude-code/line-mirror.ts";

@@ -1,4 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
+import type { ReplyFacts } from "./prompt-steps.ts";
 
 /** Puts the parts of a stream together to the content of a reply, as a call without a stream has it. */
 export class ReplyParts {
@@ -70,13 +71,13 @@ export class ReplyParts {
 const stopReasons: Readonly<Record<string, string>> = { "tool-calls": "toolUse", unknown: "stop", other: "stop" };
 
 /** Why a reply ended, as records have it. */
-export function stopReasonOf(finishReason: unknown): string {
+function stopReasonOf(finishReason: unknown): string {
   const word = isFields(finishReason) ? finishReason["unified"] : finishReason;
   return typeof word === "string" ? (stopReasons[word] ?? word) : "stop";
 }
 
 /** Tokens as records have them; undefined where the provider says nothing. */
-export function usageOf(usage: unknown): Fields | undefined {
+function usageOf(usage: unknown): Fields | undefined {
   if (!isFields(usage)) return undefined;
   const given = isFields(usage["inputTokens"]) ? usage["inputTokens"] : {};
   const made = isFields(usage["outputTokens"]) ? usage["outputTokens"] : {};
@@ -94,4 +95,20 @@ export function usageOf(usage: unknown): Fields | undefined {
 
 function countOf(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : 0;
+}
+
+/** What the SDK says of a reply, by the model that was asked, its result and the provider's response. */
+export function replyFactsOf(
+  { provider, modelId }: { readonly provider: string; readonly modelId: string },
+  { finishReason, usage }: Fields,
+  response: Fields,
+): ReplyFacts {
+  const counted = usageOf(usage);
+  return {
+    provider: provider.split(".", 1)[0] ?? provider,
+    model: typeof response["modelId"] === "string" ? response["modelId"] : modelId,
+    stopReason: stopReasonOf(finishReason),
+    ...(typeof response["id"] === "string" ? { responseId: response["id"] } : {}),
+    ...(counted === undefined ? {} : { usage: counted }),
+  };
 }

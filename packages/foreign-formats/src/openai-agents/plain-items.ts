@@ -59,3 +59,41 @@ function isSame(one: unknown, other: unknown): boolean {
     names.every((name) => Object.hasOwn(other, name) && isSame(one[name], other[name]))
   );
 }
+
+/** Whether an item is a call of a tool. */
+export function isAgentCall({ type, callId }: Fields): boolean {
+  return typeof callId === "string" && typeof type === "string" && type.endsWith("_call");
+}
+
+/** Whether an item answers a call. */
+export function isAgentResult({ type, callId }: Fields): boolean {
+  return typeof callId === "string" && typeof type === "string" && /_(?:result|output)$/.test(type);
+}
+
+/** As the runner stores it: the provider's id of a call does not go back. */
+export function agentItemAsStored(item: Fields): Fields {
+  if (item["type"] !== "function_call" && item["type"] !== "function_call_result") return item;
+  const { id: _id, ...rest } = item;
+  return rest;
+}
+
+/** Whether two items are the same one: by their call, or by what they say. */
+export function isSameAgentItem(one: Fields, other: Fields): boolean {
+  if (one["type"] !== other["type"] && one["role"] !== other["role"]) return false;
+  if (typeof one["callId"] === "string" || typeof other["callId"] === "string")
+    return one["callId"] === other["callId"] && one["type"] === other["type"];
+  return sameItems([meaning(one)], [meaning(other)]);
+}
+
+/** What an item says, without what the runner or a provider adds to it. */
+function meaning({ type = "message", role, content, ...rest }: Fields): Fields {
+  const texts = typeof content === "string" ? [{ text: content }] : content;
+  const said = Array.isArray(texts)
+    ? (texts as readonly unknown[]).map((part) =>
+        isFields(part) && typeof part["text"] === "string" ? part["text"] : part,
+      )
+    : texts;
+  if (role !== undefined) return { type, role, content: said };
+  const { id: _id, status: _status, providerData: _data, ...own } = rest;
+  return { type, content: said, ...own };
+}

@@ -1,0 +1,38 @@
+import type { Clock, RandomSource, SessionStore } from "@throughline/core";
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
+import { systemClock, systemRandom } from "@throughline/core/node";
+
+/** Options that every adapter has which keeps many sessions. */
+export interface AdapterOptions {
+  readonly store: SessionStore;
+  /** @default "main" */
+  readonly agentId?: string;
+  /** @default "" */
+  readonly namespace?: string;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default the system's */
+  readonly random?: RandomSource;
+}
+
+const { filledText, objectWith, required, text } = optionKinds;
+
+/** What the values of these options are. */
+export const adapterOptionTable: OptionTable<AdapterOptions> = {
+  store: required(objectWith("load", "append", "read")),
+  agentId: filledText,
+  namespace: text,
+  clock: objectWith("nowMs", "sleep"),
+  random: objectWith("uuid"),
+};
+
+/** The options with their defaults. */
+export function adapterOptions({
+  store,
+  agentId = "main",
+  namespace = "",
+  clock = systemClock,
+  random = systemRandom,
+}: AdapterOptions): Required<AdapterOptions> {
+  return { store, agentId, namespace, clock, random };
+}
