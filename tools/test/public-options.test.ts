@@ -27,6 +27,7 @@ const unchecked: Readonly<Record<string, string>> = {
   "mergeFindings 1": "the place of a finding, which is shown as it is",
   "checkFlushSettings 0": "reports what is wrong with the settings, and throws nothing",
   "createProviderSimulator 0": "loads no other package: the check of the documents runs it from its source alone",
+  "adapterOptions 0": "options of an adapter, which has checked them with further ones of its own",
   "createHttpClient 0": "depends on no other package; store-http checks the same options",
 };
 
