@@ -202,10 +202,10 @@ export const longSuites: readonly LongSuite[] = [
   }),
   tests(
     "tests-server",
-    "1,000 slow clients, memory of endless bodies and unread streams, times of wrong tokens, 1,000 calls of the gateway, bytes on PostgreSQL",
+    "1,000 slow clients, memory of endless bodies and unread streams, times of wrong tokens, 1,000 calls of the gateway, PostgreSQL away for 60 s under it, bytes on PostgreSQL",
     {
       project: "apps/server",
-      full: files(["abuse-load", "abuse-gateway", "gateway-growth", "operations"]),
+      full: files(["abuse-load", "abuse-gateway", "gateway-growth", "gateway-postgres-away", "operations"]),
       quick: ["test/abuse-rows.test.ts"],
     },
   ),

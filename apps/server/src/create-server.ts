@@ -103,6 +103,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     summaries,
     document: () => (document ??= JSON.stringify(apiDocument())),
     onChanged: (ref) => gateway?.forget(ref),
+    onErased: async (ref, isPurged) => (await gateway?.erased(ref, isPurged)) ?? 0,
     drain: () => drain(),
     version: options.version ?? ownVersion,
     limits,

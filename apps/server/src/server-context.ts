@@ -25,6 +25,8 @@ export interface ServerContext {
   document(): string;
   /** Called when a request has changed a session. */
   onChanged(ref: SessionRef): void;
+  /** Something of a session was redacted, or all of it is purged: how many spooled calls of the gateway may hold it still. */
+  onErased(ref: SessionRef, isPurged: boolean): Promise<number>;
   /** Readiness says `draining` from now on. */
   drain(): void;
   /** What the store has found wrong, by session, as far as it is remembered. */

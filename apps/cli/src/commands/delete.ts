@@ -2,6 +2,7 @@ import { endSession, loadExisting } from "@throughline/core";
 import { assertMayEnd } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";
+import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { showSession } from "../show-session.ts";
 import { patience } from "../wait-for-turn.ts";
 
@@ -23,5 +24,6 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   } else if (output.isJson) {
     await output.object({ kind: "removed", agentId: ref.agentId, key: ref.key, sessionId });
   } else await output.line(`${ref.key}\t${sessionId}\tdeleted`);
+  if (isPurge) await noteSpooledCalls(context);
   return 0;
 }

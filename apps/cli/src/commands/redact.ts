@@ -2,6 +2,7 @@ import { redactRecords } from "@throughline/core";
 import type { SessionRef, SessionStore, SharedRecords } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
+import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { usageError } from "../error-report.ts";
 import { findRecord, resolveSession } from "@throughline/queries";
 
@@ -30,6 +31,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const ids = records.map(({ id }) => id);
   const { seqs } = await redactRecords(store, ref, ids, { reason });
   const shared = await sharersOf(store, ref, seqs);
+  await noteSpooledCalls(context);
   if (output.isJson) {
     await output.object({
       kind: "redaction",

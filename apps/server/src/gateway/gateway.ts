@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { type Clock, hasErrorCode, type SessionRef, type SessionStore, type Summarizer } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
-import type { WireLog } from "@throughline/wire";
 import type { TokenEstimator } from "@throughline/tokens";
 import { readBody } from "../http/read-body.ts";
 import type { Metrics } from "../operations/metrics.ts";
@@ -22,10 +21,10 @@ import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard
 import { writeProviderError } from "./provider-error.ts";
 import { keptHeaders, requestHeaders, withoutHeader } from "./raw-headers.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
-import type { SessionLogs } from "./session-logs.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
 import { createCallKeeper, isStoreAway } from "./keep-calls.ts";
+import { assertBegun, logOf, mostStoreWaitMs, nameOf } from "./store-waits.ts";
 import { endOf } from "./terminal-event.ts";
 import type { TurnRequest } from "./question-place.ts";
 import { type GatewayTurn, Turns } from "./turns.ts";
@@ -40,6 +39,8 @@ export interface Gateway {
   refuse(upstream: Upstream, request: IncomingMessage, response: ServerResponse, error: unknown): void;
   /** What is known of a session may be wrong: something else changed it. */
   forget(ref: SessionRef): void;
+  /** Something of a session was redacted, or all of it is purged: how many calls that wait in files may hold it still. */
+  erased(ref: SessionRef, isPurged: boolean): Promise<number>;
   /** Whether calls wait for the store. */
   readonly isWaiting: boolean;
   /** Stores what waits, and lets go of connections. */
@@ -70,10 +71,6 @@ export interface GatewayParts {
 const bodyBytes = 32 * 1024 * 1024;
 /** How long the body of a request may take to arrive: images go over slow lines. */
 export const uploadMs: number = 300_000;
-/** How long an answer that is there waits for the name of its session. */
-const mostNameWaitMs = 50;
-/** How long a call waits for the store before it is refused, where it is not passed on without one. */
-const mostStoreWaitMs = 5000;
 /** How long what leads to a session is kept. */
 const lookupMs = 7 * 24 * 3_600_000;
 const pruneEveryMs = 3_600_000;
@@ -284,6 +281,7 @@ export async function createGateway(
       if (isUnread) setTimeout(() => request.socket.destroy(), 1000).unref();
     },
     forget: (ref) => recorder.forget(ref),
+    erased: (ref, isPurged) => keeper.erase(ref, isPurged),
     get isWaiting() {
       return keeper.isWaiting;
     },
@@ -296,51 +294,6 @@ export async function createGateway(
       await (keeper.isWaiting ? within(clock, recorder.settled(), mostStoreWaitMs) : recorder.settled());
     },
   };
-}
-
-/** @throws {ThroughlineError} STORE_UNREACHABLE where the request cannot be stored in time, FORBIDDEN */
-async function assertBegun(clock: Clock, { session }: OpenCall): Promise<void> {
-  try {
-    if ((await within(clock, session, mostStoreWaitMs)) !== null) return;
-  } catch (cause) {
-    if (hasErrorCode(cause, "FORBIDDEN")) throw cause;
-    throw refused(
-      "STORE_UNREACHABLE",
-      "The call cannot be stored, so it is not passed on.",
-      { retryAfterMs: 1000 },
-      cause,
-    );
-  }
-  throw refused("STORE_UNREACHABLE", "The call cannot be stored in time, so it is not passed on.", {
-    retryAfterMs: 1000,
-  });
-}
-
-/** The session of a call, where it is known by the time that the answer is there. */
-async function nameOf(clock: Clock, { session }: OpenCall): Promise<string | null> {
-  try {
-    return await within(clock, session, mostNameWaitMs);
-  } catch {
-    // Whoever stores the call reports it.
-    return null;
-  }
-}
-
-/** What the session of a call has; null where the store does not say it in time. */
-async function logOf(
-  clock: Clock,
-  logs: SessionLogs,
-  { namespace, agentId }: GatewayScope,
-  key: string | Promise<string> | null,
-): Promise<WireLog | null> {
-  if (key === null) return null;
-  try {
-    const reading = Promise.resolve(key).then((known) => logs.read({ namespace, agentId, key: known }));
-    return (await within(clock, reading, mostStoreWaitMs))?.log ?? null;
-  } catch {
-    // Whoever stores the call reports it.
-    return null;
-  }
 }
 
 /** @throws {ThroughlineError} STORE_UNREACHABLE where the question cannot be stored in time, and what `begin` throws */

@@ -1,4 +1,4 @@
-import { type Clock, type ErrorCode, hasErrorCode } from "@throughline/core";
+import { type Clock, type ErrorCode, hasErrorCode, type SessionRef } from "@throughline/core";
 import { type ReadReply, unreadRequest } from "@throughline/wire";
 import type { ServerLog } from "../operations/request-log.ts";
 import { readRequest, replyOf } from "./call-facts.ts";
@@ -9,7 +9,7 @@ import { Spool, type SpooledCall } from "./spool.ts";
 import { within } from "../within.ts";
 
 /** A call that has ended, as it is stored and as it is spooled. */
-interface CallToKeep extends SpooledCall {
+interface CallToKeep extends Omit<SpooledCall, "session"> {
   /** Null: what came before it waits already, so nothing of it was stored when it began. */
   readonly open: OpenCall | null;
   readonly read: ReadReply | null;
@@ -21,6 +21,8 @@ export interface CallKeeper {
   readonly isWaiting: boolean;
   /** Resolves with whether the call is kept: stored, or in the spool. */
   keep(call: CallToKeep): Promise<boolean>;
+  /** See `Spool.erase`. */
+  erase(ref: SessionRef, isPurged: boolean): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -72,6 +74,7 @@ export async function createCallKeeper({
           clock,
           isAway: isStoreAway,
           record: (call) => recordSpooled(recorder, call),
+          onRemoved: () => metrics.unrecorded("removed"),
           onFailed: (error, file) => {
             metrics.unrecorded("spool-failed");
             log.failed(`A call in the spool could not be stored; its file is ${JSON.stringify(file)}.`, error);
@@ -79,9 +82,13 @@ export async function createCallKeeper({
         });
   if (spool !== null) metrics.spool(() => spool.bytes);
 
-  const spooled = async (call: CallToKeep, running: Promise<boolean> | null): Promise<boolean> => {
+  const spooled = async (
+    { open, read: _read, ...call }: CallToKeep,
+    running: Promise<boolean> | null,
+  ): Promise<boolean> => {
     try {
-      await (spool as Spool).add({ ...call, headers: sessionHeaders(call.headers) }, running);
+      const session = open?.place ?? null;
+      await (spool as Spool).add({ ...call, session, headers: sessionHeaders(call.headers) }, running);
       return true;
     } catch (error) {
       // It may be stored all the same: then nothing is lost.
@@ -101,20 +108,33 @@ export async function createCallKeeper({
         if (await (spool === null ? stored : within(clock, stored, spoolAfterMs))) return true;
       } catch (error) {
         if (spool !== null && isStoreAway(error)) return spooled(call, null);
-        return lost(hasErrorCode(error, "FORBIDDEN") ? "refused" : "store", error);
+        return lost(reasonOf(error), error);
       }
       return spooled(call, stored);
     },
+    erase: async (ref, isPurged) => (await spool?.erase(ref, isPurged)) ?? 0,
     close: async () => spool?.close(),
   };
 }
 
+function reasonOf(error: unknown): string {
+  if (hasErrorCode(error, "SESSION_NOT_FOUND")) return "removed";
+  return hasErrorCode(error, "FORBIDDEN") ? "refused" : "store";
+}
+
 async function recordSpooled(
   recorder: Recorder,
-  { scope, headers, mayWrite, call, body, reply, rebuilt }: SpooledCall,
-): Promise<void> {
+  { scope, session, headers, mayWrite, call, body, reply, rebuilt }: SpooledCall,
+): Promise<boolean> {
+  if (session !== null) {
+    const { namespace, agentId } = scope;
+    const now = await recorder.logs.read({ namespace, agentId, key: session.key });
+    // It was purged or reset: a file must not bring it back.
+    if (now?.sessionId !== session.sessionId) return false;
+  }
   const split = (await readRequest(call.api, body)) ?? unreadRequest(call.api, body);
   const { requestSha256, recordId } = call;
   const open = recorder.open({ scope, headers, split, requestSha256, mayWrite }, recordId);
   await open.end(call, reply === null ? null : replyOf(split, reply), rebuilt);
+  return true;
 }

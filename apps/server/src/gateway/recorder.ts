@@ -3,6 +3,7 @@ import { hasErrorCode, openSession, type RecordDraft, type SessionRef, type Sess
 import type { Clock, AssistantMessage } from "@throughline/core";
 import { KeyedQueues } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
+import { refused } from "@throughline/core/store";
 import {
   type CallPlan,
   type ChainMatch,
@@ -22,8 +23,16 @@ import { createSessionLookup, type SessionLookup } from "./session-lookup.ts";
 export interface OpenCall {
   /** Resolves with the key of its session once the request is stored; rejects where it cannot be. */
   readonly session: Promise<string>;
+  /** Where it is going to be stored; null until the store has said so. */
+  readonly place: CallSession | null;
   /** Stores what came of it. Resolves when it is stored. @param rebuilt the attempt that was made in its place */
   end(call: EndedCall, reply: ReadReply | null, rebuilt?: RebuiltAttempt | null): Promise<void>;
+}
+
+/** A session by its key and its id: another may have the key later. */
+export interface CallSession {
+  readonly key: string;
+  readonly sessionId: string;
 }
 
 export interface RecorderOptions {
@@ -74,17 +83,26 @@ export class Recorder {
   /** Begins to store a call: its session, and the messages that are new. */
   open(request: SessionRequest, recordId: string): OpenCall {
     const { scope } = request;
-    const begun = this.#queues.run(JSON.stringify(scope), () => this.#begin(request, recordId));
+    let place: CallSession | null = null;
+    const found = (session: CallSession): void => void (place = session);
+    const begun = this.#queues.run(JSON.stringify(scope), () => this.#begin(request, recordId, found));
     const session = begun.then(({ chosen }) => chosen.ref.key);
     // Whoever waits for it hears of a failure; nobody has to.
     session.catch(() => {});
     return {
       session,
+      get place() {
+        return place;
+      },
       end: (call, reply, rebuilt = null) => this.#end(request, begun, { call, reply, rebuilt }),
     };
   }
 
-  async #begin(request: SessionRequest, recordId: string): Promise<BegunCall> {
+  async #begin(
+    request: SessionRequest,
+    recordId: string,
+    found: (session: CallSession) => void = () => {},
+  ): Promise<BegunCall> {
     await letOthersRun(request.split);
     const chosen = await chooseSession(request, this.#logs, this.#lookup, (key, sha256) => this.#isAsked(key, sha256));
     await letOthersRun(request.split);
@@ -99,6 +117,7 @@ export class Recorder {
     const running = this.#running.get(runningKey);
     const before = running ?? (again === null || again.outcome === "answered" ? null : again);
     const named = { callId: before?.callId ?? recordId, attempt: before === null ? 0 : before.attempt + 1 };
+    found({ key: ref.key, sessionId: session.sessionId });
     const begun: BegunCall = { chosen, ...named, runningKey, match: chosen.match };
     await this.#write(request, begun, session, () => []);
     // A title may be asked for while the first call of the main agent runs.
@@ -121,11 +140,19 @@ export class Recorder {
     return session;
   }
 
+  /** @throws {ThroughlineError} SESSION_NOT_FOUND: what was deleted while a call was answered must not come back with it */
+  async #existing(ref: SessionRef): Promise<KnownSession> {
+    const session = await this.#logs.read(ref);
+    if (session !== null) return session;
+    throw refused("SESSION_NOT_FOUND", "The session was removed while the call was answered.", { key: ref.key });
+  }
+
   async #end(request: SessionRequest, begun: Promise<BegunCall>, { call, reply, rebuilt }: CallEnd): Promise<void> {
     let known: BegunCall;
     try {
       known = await begun;
-    } catch {
+    } catch (error) {
+      if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
       // The store may have come back meanwhile.
       known = await this.#queues.run(JSON.stringify(request.scope), () => this.#begin(request, call.recordId));
     }
@@ -134,7 +161,7 @@ export class Recorder {
     const running = this.#running.get(runningKey);
     try {
       await this.#queues.run(JSON.stringify([request.scope.namespace, ref.key]), async () => {
-        const session = (await this.#logs.read(ref)) ?? (await this.#create(ref, chosen.entry));
+        const session = await this.#existing(ref);
         let planned: ReplyPlan | null = null;
         await this.#write(request, known, session, (plan, { log }) => {
           // An earlier attempt to store it may have succeeded, although nobody heard of it.
@@ -217,7 +244,7 @@ export class Recorder {
         if (hasErrorCode(error, "SESSION_BUSY") && this.#clock.nowMs() < untilMs) await this.#clock.sleep(250);
         else if (!isOvertaken(error) || attempt >= mostTries) throw error;
         this.#logs.forget(ref);
-        session = (await this.#logs.read(ref)) ?? (await this.#create(ref, chosen.entry));
+        session = await this.#existing(ref);
       }
     }
   }

@@ -1,15 +1,19 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "@throughline/core";
+import type { Clock, SessionRef } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { IncomingHttpHeaders } from "node:http";
 import type { AnswerText } from "./call-facts.ts";
 import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
+import type { CallSession } from "./recorder.ts";
 import type { GatewayScope } from "./session-lookup.ts";
+import { bytesOf, callOf, headOf } from "./spool-file.ts";
 
 /** A call that has ended and waits for the store, with all that its record is made of. */
 export interface SpooledCall {
   readonly scope: GatewayScope;
+  /** The session that it belongs to, where the store said that before it went away. */
+  readonly session: CallSession | null;
   /** Those that name a session; never a credential. */
   readonly headers: IncomingHttpHeaders;
   readonly mayWrite: boolean;
@@ -28,8 +32,10 @@ export interface SpoolOptions {
   /** All files together may take this. */
   readonly mostBytes: number;
   readonly clock: Clock;
-  /** Stores a call, also one that is stored already. */
-  readonly record: (call: SpooledCall) => Promise<void>;
+  /** Stores a call, also one that is stored already. False: its session was removed, and nothing is stored of it. */
+  readonly record: (call: SpooledCall) => Promise<boolean>;
+  /** Called for a call whose session was removed while it waited. */
+  readonly onRemoved: () => void;
   /** Whether an error says that the store is away, so that the same call may be stored later. */
   readonly isAway: (error: unknown) => boolean;
   /** Called for a file that cannot be stored, which stays beside the others under another name. */
@@ -37,6 +43,7 @@ export interface SpoolOptions {
 }
 
 const suffix = ".call";
+const asideSuffix = ".failed";
 const retryMs = 1000;
 /** How often a call that fails for another reason than an absent store is tried. */
 const mostTries = 3;
@@ -118,6 +125,30 @@ export class Spool {
     this.#drain();
   }
 
+  /**
+   * Removes what must not be stored any more, or cannot be: calls of a session that is purged, and, where something of it is
+   * redacted, those that were put aside. A call that waits is stored without what is redacted.
+   *
+   * @returns how many files may still hold a text of the session
+   */
+  async erase({ namespace, agentId, key }: SessionRef, isPurged: boolean): Promise<number> {
+    const { folder } = this.#options;
+    let left = 0;
+    for (const name of (await readdir(folder)).toSorted()) {
+      const isAside = name.endsWith(asideSuffix);
+      if (!isAside && !this.#files.has(name)) continue;
+      const head = await headOf(join(folder, name)).catch(missing);
+      if (head === undefined) continue;
+      const isOther = head !== null && (head.scope.namespace !== namespace || head.scope.agentId !== agentId);
+      if (isOther || (head !== null && head.session !== null && head.session.key !== key)) continue;
+      const isOwn = head !== null && head.session !== null && (isPurged || isAside);
+      if (isOwn) await rm(join(folder, name), { force: true });
+      else left += 1;
+      if (isOwn && !isAside) this.#drop(name);
+    }
+    return left;
+  }
+
   /** What is not stored yet stays for the next process. */
   async close(): Promise<void> {
     this.#closing.abort();
@@ -141,7 +172,7 @@ export class Spool {
         continue;
       }
       const { error } = failure;
-      if (!this.#options.isAway(error) && ++tries > mostTries) {
+      if (!signal.aborted && !this.#options.isAway(error) && ++tries > mostTries) {
         await this.#setAside(name, error);
         tries = 1;
       } else await this.#options.clock.sleep(retryMs, signal).catch(() => undefined);
@@ -156,15 +187,22 @@ export class Spool {
 
   /** Null once it is stored. */
   async #storeFile(name: string): Promise<{ readonly error: unknown } | null> {
+    const { signal } = this.#closing;
     try {
-      await this.#running.get(name);
+      // That attempt may wait for a turn of somebody else; the next process stores the file.
+      const running = this.#running.get(name);
+      if (running !== undefined) await Promise.race([running, once(signal)]);
+      if (signal.aborted) return { error: signal.reason };
       if (this.#running.delete(name)) return null;
     } catch {
       // The file is stored in place of that attempt.
       this.#running.delete(name);
     }
+    // It was erased meanwhile.
+    if (!this.#files.has(name)) return null;
     try {
-      await this.#options.record(callOf(await readFile(join(this.#options.folder, name))));
+      const isKept = await this.#options.record(callOf(await readFile(join(this.#options.folder, name))));
+      if (!isKept) this.#options.onRemoved();
       return null;
     } catch (error) {
       return { error };
@@ -177,11 +215,24 @@ export class Spool {
   }
 
   async #setAside(name: string, error: unknown): Promise<void> {
-    const aside = `${name}.failed`;
+    const aside = `${name}${asideSuffix}`;
     await rename(join(this.#options.folder, name), join(this.#options.folder, aside)).catch(() => {});
     this.#drop(name);
     this.#options.onFailed(error, aside);
   }
+}
+
+function once(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+/** A file that was stored meanwhile. */
+function missing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+  throw error;
 }
 
 /** A file that was renamed has its name after a power cut only where its folder is flushed. */
@@ -192,40 +243,4 @@ async function flushed(folder: string): Promise<void> {
   } finally {
     await opened.close();
   }
-}
-
-/** A line of JSON, the body, that of the second attempt, the text of the answer. */
-function bytesOf({ body, reply, rebuilt, ...facts }: SpooledCall): Buffer {
-  const { body: second = Buffer.alloc(0), ...again } = rebuilt ?? {};
-  const sizes = { bodyBytes: body.length, secondBytes: second.length, replyType: reply?.type ?? null };
-  const head = { v: 1, ...facts, ...sizes, rebuilt: rebuilt === null ? null : again };
-  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body, second, Buffer.from(reply?.text ?? "")]);
-}
-
-interface FileHead extends Omit<SpooledCall, "body" | "reply" | "rebuilt"> {
-  readonly v: unknown;
-  readonly bodyBytes: number;
-  /** Absent in files of versions that made no second attempt. */
-  readonly secondBytes?: number;
-  readonly replyType: string | null;
-  readonly rebuilt?: Omit<RebuiltAttempt, "body"> | null;
-}
-
-/** @throws {RangeError} for a file that is not whole */
-function callOf(bytes: Buffer): SpooledCall {
-  const end = bytes.indexOf(0x0a);
-  if (end === -1) throw new RangeError("The file has no head.");
-  const head = JSON.parse(bytes.toString("utf8", 0, end)) as FileHead;
-  const { v, bodyBytes, secondBytes = 0, replyType, rebuilt = null, ...facts } = head;
-  const body = bytes.subarray(end + 1, end + 1 + bodyBytes);
-  const second = bytes.subarray(end + 1 + bodyBytes, end + 1 + bodyBytes + secondBytes);
-  if (v !== 1 || body.length !== bodyBytes || second.length !== secondBytes)
-    throw new RangeError("The file is not whole, or of another version.");
-  const text = bytes.toString("utf8", end + 1 + bodyBytes + secondBytes);
-  return {
-    ...facts,
-    body,
-    reply: replyType === null ? null : { type: replyType, text },
-    rebuilt: rebuilt === null ? null : { ...rebuilt, body: second },
-  };
 }

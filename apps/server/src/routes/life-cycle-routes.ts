@@ -17,6 +17,11 @@ const named = z
   .describe("the id of the session that is meant: a repeat finds it where it went");
 const withEntry = z.strictObject({ ...sessionQuery, ...entryFlag });
 
+const spooledCalls = z
+  .int()
+  .min(0)
+  .describe("calls of the gateway that wait for the store in files, and may hold the text still");
+
 export const lifeCycleRoutes: readonly RouteDefinition[] = [
   route({
     id: "removeSession",
@@ -37,7 +42,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
     answers: {
       200: {
         description: "The archived session, or that it was removed.",
-        schema: z.union([sessionSchema, z.looseObject({ kind: z.literal("removed"), key: z.string() })]),
+        schema: z.union([sessionSchema, z.looseObject({ kind: z.literal("removed"), key: z.string(), spooledCalls })]),
       },
     },
     errors: ["SESSION_NOT_FOUND", "SESSION_PROTECTED", "SESSION_BUSY"],
@@ -54,7 +59,8 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
         force ? endNow(store, it, purge) : endSession(store, it.ref, { ...waiting, purge });
       const archived = state === null ? null : await end(state);
       if (archived !== null) return json(200, sessionJson(archived, entry));
-      return json(200, { kind: "removed", ...at, sessionId: state?.sessionId ?? session ?? null });
+      const spooledCalls = await context.onErased(at, true);
+      return json(200, { kind: "removed", ...at, sessionId: state?.sessionId ?? session ?? null, spooledCalls });
     },
   }),
   route({
@@ -189,7 +195,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
     answers: {
       200: {
         description: "The seqs of the records.",
-        schema: z.looseObject({ kind: z.literal("redaction"), seqs: z.array(seq) }),
+        schema: z.looseObject({ kind: z.literal("redaction"), seqs: z.array(seq), spooledCalls }),
       },
     },
     errors: ["SESSION_NOT_FOUND", "RECORD_NOT_FOUND"],
@@ -199,7 +205,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       await context.audit.write({ ...auditOf(at, view, id), action: "redact", details: { key: at.key, ids } });
       const { seqs } = await view.store(at.agentId).redact(at, ids, options);
       context.usage.forget(at);
-      return json(200, { kind: "redaction", seqs });
+      return json(200, { kind: "redaction", seqs, spooledCalls: await context.onErased(at, false) });
     },
   }),
 ];

@@ -1,0 +1,59 @@
+import { open } from "node:fs/promises";
+import type { RebuiltAttempt } from "./call-record.ts";
+import type { SpooledCall } from "./spool.ts";
+
+/** A line of JSON, the body, that of the second attempt, the text of the answer. */
+export function bytesOf({ body, reply, rebuilt, ...facts }: SpooledCall): Buffer {
+  const { body: second = Buffer.alloc(0), ...again } = rebuilt ?? {};
+  const sizes = { bodyBytes: body.length, secondBytes: second.length, replyType: reply?.type ?? null };
+  const head = { v: 1, ...facts, ...sizes, rebuilt: rebuilt === null ? null : again };
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body, second, Buffer.from(reply?.text ?? "")]);
+}
+
+interface FileHead extends Omit<SpooledCall, "body" | "reply" | "rebuilt" | "session"> {
+  readonly v: unknown;
+  /** Absent in files of versions that did not keep it. */
+  readonly session?: SpooledCall["session"];
+  readonly bodyBytes: number;
+  /** Absent in files of versions that made no second attempt. */
+  readonly secondBytes?: number;
+  readonly replyType: string | null;
+  readonly rebuilt?: Omit<RebuiltAttempt, "body"> | null;
+}
+
+/** @throws {RangeError} for a file that is not whole */
+export function callOf(bytes: Buffer): SpooledCall {
+  const end = bytes.indexOf(0x0a);
+  if (end === -1) throw new RangeError("The file has no head.");
+  const head = JSON.parse(bytes.toString("utf8", 0, end)) as FileHead;
+  const { v, bodyBytes, secondBytes = 0, replyType, rebuilt = null, session = null, ...facts } = head;
+  const body = bytes.subarray(end + 1, end + 1 + bodyBytes);
+  const second = bytes.subarray(end + 1 + bodyBytes, end + 1 + bodyBytes + secondBytes);
+  if (v !== 1 || body.length !== bodyBytes || second.length !== secondBytes)
+    throw new RangeError("The file is not whole, or of another version.");
+  const text = bytes.toString("utf8", end + 1 + bodyBytes + secondBytes);
+  return {
+    ...facts,
+    session,
+    body,
+    reply: replyType === null ? null : { type: replyType, text },
+    rebuilt: rebuilt === null ? null : { ...rebuilt, body: second },
+  };
+}
+
+/** The head of a file of the spool alone; null for one that has none. */
+export async function headOf(path: string): Promise<Pick<SpooledCall, "scope" | "session"> | null> {
+  const file = await open(path, "r");
+  try {
+    for await (const line of file.readLines()) {
+      const { scope, session = null } = JSON.parse(line) as FileHead;
+      return typeof scope?.namespace === "string" ? { scope, session } : null;
+    }
+    return null;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError) return null;
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
