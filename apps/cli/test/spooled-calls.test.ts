@@ -13,10 +13,9 @@ afterEach(() => directory.remove());
 
 describe("calls of the gateway that wait in files", () => {
   it("are reported by what removes for good, and by nothing else", async () => {
-    const home = join(directory.path, "home");
-    const options = { environment: { THROUGHLINE_HOME: home } };
-    const run = async (...args: readonly string[]): Promise<string> =>
-      (await runHere(directory.path, args, options)).stderr;
+    const home = directory.path;
+
+    const run = async (...args: readonly string[]): Promise<string> => (await runHere(home, args)).stderr;
     expect(await run("redact", key, "1", "--yes")).not.toContain("gateway");
     mkdirSync(join(home, "spool"), { recursive: true });
     for (const name of ["1.call", "2.call.failed", "3.call.tmp"]) writeFileSync(join(home, "spool", name), "");
