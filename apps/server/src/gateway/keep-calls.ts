@@ -5,7 +5,8 @@ import { readRequest, replyOf } from "./call-facts.ts";
 import type { GatewayMetrics } from "./gateway-metrics.ts";
 import type { OpenCall, Recorder } from "./recorder.ts";
 import { sessionHeaders } from "./session-ids.ts";
-import { Spool, type SpooledCall } from "./spool.ts";
+import { Spool } from "./spool.ts";
+import type { SpooledCall } from "./spool-file.ts";
 import { within } from "../within.ts";
 
 /** A call that has ended, as it is stored and as it is spooled. */

@@ -1,6 +1,26 @@
 import { open } from "node:fs/promises";
-import type { RebuiltAttempt } from "./call-record.ts";
-import type { SpooledCall } from "./spool.ts";
+import type { IncomingHttpHeaders } from "node:http";
+import type { AnswerText } from "./call-facts.ts";
+import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
+import type { CallSession } from "./recorder.ts";
+import type { GatewayScope } from "./session-lookup.ts";
+
+/** A call that has ended and waits for the store, with all that its record is made of. */
+export interface SpooledCall {
+  readonly scope: GatewayScope;
+  /** The session that it belongs to, where the store said that before it went away. */
+  readonly session: CallSession | null;
+  /** Those that name a session; never a credential. */
+  readonly headers: IncomingHttpHeaders;
+  readonly mayWrite: boolean;
+  readonly call: EndedCall;
+  /** The body of the request, unpacked. */
+  readonly body: Buffer;
+  /** The answer, as far as a reply is read from it; null: it is none. */
+  readonly reply: AnswerText | null;
+  /** The attempt that was made in its place. */
+  readonly rebuilt: RebuiltAttempt | null;
+}
 
 /** A line of JSON, the body, that of the second attempt, the text of the answer. */
 export function bytesOf({ body, reply, rebuilt, ...facts }: SpooledCall): Buffer {

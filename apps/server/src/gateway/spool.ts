@@ -2,29 +2,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promis
 import { join } from "node:path";
 import type { Clock, SessionRef } from "@throughline/core";
 import { refused } from "@throughline/core/store";
-import type { IncomingHttpHeaders } from "node:http";
-import type { AnswerText } from "./call-facts.ts";
-import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
-import type { CallSession } from "./recorder.ts";
-import type { GatewayScope } from "./session-lookup.ts";
-import { bytesOf, callOf, headOf } from "./spool-file.ts";
-
-/** A call that has ended and waits for the store, with all that its record is made of. */
-export interface SpooledCall {
-  readonly scope: GatewayScope;
-  /** The session that it belongs to, where the store said that before it went away. */
-  readonly session: CallSession | null;
-  /** Those that name a session; never a credential. */
-  readonly headers: IncomingHttpHeaders;
-  readonly mayWrite: boolean;
-  readonly call: EndedCall;
-  /** The body of the request, unpacked. */
-  readonly body: Buffer;
-  /** The answer, as far as a reply is read from it; null: it is none. */
-  readonly reply: AnswerText | null;
-  /** The attempt that was made in its place. */
-  readonly rebuilt: RebuiltAttempt | null;
-}
+import { bytesOf, callOf, headOf, type SpooledCall } from "./spool-file.ts";
 
 export interface SpoolOptions {
   /** Made when there is none, for this user alone. */
@@ -127,7 +105,7 @@ export class Spool {
 
   /**
    * Removes what must not be stored any more, or cannot be: calls of a session that is purged, and, where something of it is
-   * redacted, those that were put aside. A call that waits is stored without what is redacted.
+   * redacted, files that cannot be stored. A call that waits is stored without what is redacted.
    *
    * @returns how many files may still hold a text of the session
    */
