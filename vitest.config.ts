@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statfsSync } from "node:fs";
+import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -79,9 +80,19 @@ function memoryFolder(): string | null {
 
 const memory: string | null = memoryFolder();
 
+/** Another version of the AI SDK than the workspace's, by the folder that it was installed into (`tools/ai-sdk-versions.ts`). */
+const aiSdkFolder: string | undefined = process.env["THROUGHLINE_AI_SDK"];
+const aiSdk: readonly { find: RegExp; replacement: string }[] =
+  aiSdkFolder === undefined
+    ? []
+    : ["ai", "ai/test"].map((name) => {
+        const { resolve } = createRequire(join(aiSdkFolder, "package.json"));
+        return { find: new RegExp(`^${name}$`), replacement: resolve(name) };
+      });
+
 const config: ViteUserConfig = defineConfig({
   // All three are needed: a project that misses one resolves a neighbour's dist, which a fresh clone does not have.
-  resolve: { conditions: [...conditions, "module", "node", "development|production"] },
+  resolve: { alias: [...aiSdk], conditions: [...conditions, "module", "node", "development|production"] },
   ssr: {
     resolve: {
       conditions: [...conditions, "module", "node", "development|production"],

@@ -1,6 +1,7 @@
 // What a turn costs behind 10, 1,000 and 10,000 others: through each adapter on SQLite and in memory, beside the framework's own
 // way of keeping it. A turn is a question, a call, a result and an answer. Each takes turns with its control.
-// node --conditions=@throughline/source benchmarks/adapter-turns.ts [--sizes 10,1000,10000] [--repeats 9]
+// node --conditions=@throughline/source benchmarks/adapter-turns.ts [--sizes 10,1000,10000] [--repeats 9] [--adk FOLDER]
+// FOLDER has @google/adk in its node_modules, which is no part of this workspace; without it the ADK is left out.
 import {
   closeSync,
   fdatasyncSync,
@@ -22,6 +23,16 @@ import { createAgentsSession } from "../packages/adapter-openai-agents/src/index
 import { sessionRef, type SessionStore } from "../packages/core/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
+import {
+  adkRuns,
+  adkService,
+  claudeLines,
+  claudeStore,
+  type Kept,
+  loadAdk,
+  ownClaudeStore,
+  words,
+} from "./adapter-ways.ts";
 import { median } from "./measure.ts";
 
 const require = createRequire(new URL("../packages/adapter-openai-agents/package.json", import.meta.url));
@@ -37,18 +48,15 @@ interface AgentSession {
 const { MemorySession } = require("@openai/agents-core") as { readonly MemorySession: new () => AgentSession };
 
 const { values } = parseArgs({
-  options: { sizes: { type: "string", default: "10,1000,10000" }, repeats: { type: "string", default: "9" } },
+  options: {
+    sizes: { type: "string", default: "10,1000,10000" },
+    repeats: { type: "string", default: "9" },
+    adk: { type: "string" },
+  },
 });
 const sizes = values.sizes.split(",").map(Number);
 const repeats = Number(values.repeats);
-const words = (length: number): string => "lorem ipsum ".repeat(Math.ceil(length / 12)).slice(0, length);
-
-/** A way to keep turns: filled first, then timed. */
-interface Kept {
-  readonly name: string;
-  fill(turns: number): Promise<void>;
-  turn(number: number): Promise<void>;
-}
+const adk = values.adk === undefined ? null : await loadAdk(values.adk);
 
 const agentItems = (turn: number): readonly Item[] => [
   { type: "message", role: "user", content: words(200) },
@@ -243,6 +251,17 @@ try {
       chats("AI SDK: chat, memory", createMemoryStore()),
       chatFile(join(folder, `chat-${turns}.json`)),
     ]);
+    await compare(turns, [
+      claudeLines("Claude Agent SDK: SQLite", claudeStore(sqlite(`claude-${turns}`))),
+      claudeLines("Claude Agent SDK: memory", claudeStore(createMemoryStore())),
+      claudeLines("Claude Agent SDK: InMemorySessionStore", await ownClaudeStore()),
+    ]);
+    if (adk !== null)
+      await compare(turns, [
+        adkRuns("ADK: SQLite", adkService(adk, sqlite(`adk-${turns}`))),
+        adkRuns("ADK: memory", adkService(adk, createMemoryStore())),
+        adkRuns("ADK: InMemorySessionService", new adk.InMemorySessionService()),
+      ]);
     await compare(turns, [
       middleware("AI SDK: middleware, SQLite", sqlite(`middleware-${turns}`)),
       middleware("AI SDK: middleware, memory", createMemoryStore()),

@@ -268,6 +268,17 @@ export const longSuites: readonly LongSuite[] = [
     "tools/langgraph-saver.ts",
     { full: [], quick: ["--stores", "memory", "--turns", "20,60"] },
   ),
+  tests("tests-adapter-ai-sdk", "two processes that save one chat 200 times each", {
+    project: "packages/adapter-ai-sdk",
+    full: files(["two-processes"]),
+    quick: files(["two-processes"]),
+  }),
+  program(
+    "ai-sdk-versions",
+    "the tests of the adapter for the AI SDK on version 7; the workspace has version 6",
+    "tools/ai-sdk-versions.ts",
+    { full: [], quick: [] },
+  ),
   program(
     "adk-sessions",
     "the session services of Google's ADK and ours: their differences, a run of its Runner, 10,000 events",

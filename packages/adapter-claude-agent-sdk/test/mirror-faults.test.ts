@@ -224,22 +224,26 @@ describe("bad input", () => {
 });
 
 describe("in eager mode", () => {
-  it("parallel sub-agents cost one commit a line", async () => {
-    const [agents, lines] = testSize({ short: [5, 60], long: [20, 5000] } as const);
-    await using inner = createSqliteStore({ path: join(folder, "s.db"), create: true });
-    const { store, calls } = counted(inner);
-    const mirror = createClaudeSessionStore({ store });
-    const keys = Array.from({ length: agents }, (_, at) => ({ ...key, subpath: `subagents/agent-${at}` }));
-    await Promise.all(
-      keys.map(async (one) => {
-        for (const entry of turnsFrom(1, lines / 4)) await mirror.append(one, [entry]);
-      }),
-    );
-    expect(calls.get("append")).toBe(agents * lines);
-    // Each session is begun by one more.
-    expect(calls.get("save")).toBe(agents);
-    expect(calls.get("read")).toBeUndefined();
-    expect(calls.get("load")).toBe(agents * 2);
-    for (const one of keys.slice(0, 2)) expect(await mirror.load(one)).toHaveLength(lines);
-  });
+  it(
+    "parallel sub-agents cost one commit a line",
+    { timeout: testSize({ short: 180_000, long: 1_800_000 }) },
+    async () => {
+      const [agents, lines] = testSize({ short: [5, 60], long: [20, 5000] } as const);
+      await using inner = createSqliteStore({ path: join(folder, "s.db"), create: true });
+      const { store, calls } = counted(inner);
+      const mirror = createClaudeSessionStore({ store });
+      const keys = Array.from({ length: agents }, (_, at) => ({ ...key, subpath: `subagents/agent-${at}` }));
+      await Promise.all(
+        keys.map(async (one) => {
+          for (const entry of turnsFrom(1, lines / 4)) await mirror.append(one, [entry]);
+        }),
+      );
+      expect(calls.get("append")).toBe(agents * lines);
+      // Each session is begun by one more.
+      expect(calls.get("save")).toBe(agents);
+      expect(calls.get("read")).toBeUndefined();
+      expect(calls.get("load")).toBe(agents * 2);
+      for (const one of keys.slice(0, 2)) expect(await mirror.load(one)).toHaveLength(lines);
+    },
+  );
 });
