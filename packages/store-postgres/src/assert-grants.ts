@@ -1,4 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
+import type { LayoutName } from "./layout.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import type { MigrationPlace } from "./migration-place.ts";
 
@@ -19,8 +20,8 @@ function isBound(role: string): string {
  * of them a role reaches the rows of others.
  * @throws {ThroughlineError} STORE_UNSUPPORTED
  */
-export async function assertGrants({ pool, schema, schemaName }: MigrationPlace): Promise<void> {
-  const [grants, code] = await pool.transaction(async (run) => [
+export async function assertGrants({ pool, schema, schemaName }: MigrationPlace, layout: LayoutName): Promise<void> {
+  const [grants, code, makers] = await pool.transaction(async (run) => [
     await run(`SELECT DISTINCT coalesce(quote_ident(r.rolname), 'PUBLIC') AS role, a.privilege_type AS what
       FROM pg_class i JOIN pg_namespace n ON n.oid = i.relnamespace
       CROSS JOIN LATERAL (
@@ -41,6 +42,12 @@ export async function assertGrants({ pool, schema, schemaName }: MigrationPlace)
           WHERE NOT t.tgisinternal AND c.relnamespace = i.relnamespace
       ) o JOIN pg_roles r ON r.oid = o.owner
       WHERE i.oid = '${schema}.store_info'::regclass AND (${isBound("r")}) ORDER BY o.what DESC`),
+    // Whoever makes roles may make that of a tenant, or take it.
+    layout === "plain"
+      ? []
+      : await run(`SELECT quote_ident(r.rolname) AS role FROM pg_class i CROSS JOIN pg_roles r
+      WHERE i.oid = '${schema}.store_info'::regclass AND r.rolcreaterole AND (${isBound("r")})
+        AND has_schema_privilege(r.oid, i.relnamespace, 'USAGE') ORDER BY 1`),
   ]);
   const refusal = (message: string, found: readonly DatabaseRow[], remedy: string): ThroughlineError =>
     new ThroughlineError("STORE_UNSUPPORTED", message, {
@@ -55,6 +62,12 @@ export async function assertGrants({ pool, schema, schemaName }: MigrationPlace)
       `Row security of the schema ${schemaName} does not bind ${named(grants, "role")}, which has the right to ${named(grants, "what")}.`,
       grants,
       `REVOKE TRUNCATE, TRIGGER, REFERENCES ON ALL TABLES IN SCHEMA ${schema} FROM ${named(grants, "role")}; REVOKE CREATE ON SCHEMA ${schema} FROM ${named(grants, "role")};`,
+    );
+  if (makers.length > 0)
+    throw refusal(
+      `Row security of the schema ${schemaName} does not bind ${named(makers, "role")}, which may make roles and so serve any tenant.`,
+      makers,
+      makers.map((row) => `ALTER ROLE ${String(row["role"])} NOCREATEROLE;`).join(" "),
     );
   if (code.length > 0)
     throw refusal(

@@ -50,7 +50,8 @@ export async function backupStore(
         part.write(text);
       };
       const isSecured = await writeSchema(context, run, write);
-      const secured = isSecured ? [["agent_roles", 1000] as const] : [];
+      // The tenant layout has its roles in the server, where a backup of a database does not look.
+      const secured = isSecured && context.found.layout.name === "plain" ? [["agent_roles", 1000] as const] : [];
       for (const [table, rows] of [...tables, ...secured]) await writeTable(context, run, write, table, rows);
       const [number] = await run(`SELECT last_value AS value FROM ${context.schema}.session_numbers`);
       write(`SELECT setval('${context.schema}.session_numbers', ${String(number?.["value"])});\nCOMMIT;\n`);
@@ -134,8 +135,8 @@ async function writeSchema(
   );
   for (const step of schemaSteps(found.layout.name).filter((each) => each.version <= version))
     write(`${step.sql(schema, { partitions: Number(counted?.["partitions"]) })}\n`);
-  const { isSecured } = await readSecurity({ schema }, run);
-  if (isSecured) write(`${rowSecurity(schema)}\n`);
+  const { isSecured } = await readSecurity(schema, found.layout.name, run);
+  if (isSecured) write(`${rowSecurity(schema, found.layout.name)}\n`);
   for (const [name, value] of values) write(`INSERT INTO ${schema}.store_info VALUES (${name}, ${value});\n`);
   return isSecured;
 }

@@ -53,6 +53,17 @@ export function layoutNamed(name: LayoutName): Layout {
   return name === "tenant" ? tenantLayout : plainLayout;
 }
 
+/** Where a walk over all sessions by their numbers begins. Of one number there may be a session in several tenants. */
+export function beforeAll({ name }: Layout): readonly string[] {
+  return name === "plain" ? ["0"] : ["0", "-9223372036854775808"];
+}
+
+/** The condition on `t` that it lies behind a place of that walk, which is bound from `$from` on, and the walk's order. */
+export function numbersBehind({ last }: Layout, from: number): string {
+  const columns = `t.session_no${last("t.tenant")}`;
+  return `(${columns}) > ($${from}::bigint${last(`$${from + 1}::bigint`)}) ORDER BY ${columns}`;
+}
+
 /**
  * The tenant of an agent's sessions, as a whole number of 64 bits: the first eight bytes of SHA-256 over the namespace, NUL
  * and the agent id in small letters. It must never change, or no session is found again. Agent ids that differ in case

@@ -3,7 +3,7 @@ import { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
-import { secureNewTables } from "./row-security.ts";
+import { secureNewTables } from "./policy-parts.ts";
 import type { SchemaStep } from "./schema.ts";
 import type { SchemaOptions } from "./table-parts.ts";
 import { runStatements } from "./split-statements.ts";

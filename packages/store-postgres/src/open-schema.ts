@@ -26,7 +26,6 @@ export interface OpenOptions {
  */
 export async function openSchema(place: MigrationPlace, options: OpenOptions): Promise<FoundSchema> {
   const hasCitus = await assertServer(place);
-  if (options.layout === "tenant" && options.rowSecurity) throw noRowSecurity(place);
   let { layout = "plain" } = options;
   if (options.migrate) {
     layout = await migrateSchema(place, { ...options, isDistributed: hasCitus });
@@ -36,7 +35,7 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
         `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
         [options.codecName ?? ""],
       );
-    if (layout === "plain") await applyRowSecurity(place, options.rowSecurity);
+    await applyRowSecurity(place, layout, options.rowSecurity);
   } else {
     const found = await place.pool.transaction((run) => readVersion(place, run));
     if (found !== null) layout = options.layout ?? found.layout;
@@ -49,10 +48,9 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
         newest,
       });
     assertKnown(place, found, layout, steps);
-    if (options.rowSecurity && layout === "plain") await assertSecured(place);
+    if (options.rowSecurity) await assertSecured(place, layout);
   }
-  if (options.rowSecurity && layout === "tenant") throw noRowSecurity(place);
-  if (options.rowSecurity) await assertGrants(place);
+  if (options.rowSecurity) await assertGrants(place, layout);
   await assertCodec(place, options.codecName);
   const kept = layoutNamed(layout);
   const isDistributed = hasCitus && (await readyDistribution(place, kept, options.migrate));
@@ -112,18 +110,9 @@ async function assertServer({ pool }: MigrationPlace): Promise<boolean> {
   return row["has_citus"] === true;
 }
 
-/** The policies of the plain layout look into tables of several nodes. */
-function noRowSecurity({ schemaName }: MigrationPlace): Error {
-  return new ThroughlineError("STORE_UNSUPPORTED", "The tenant layout has no row security.", {
-    outcome: "not-applied",
-    details: { schema: schemaName },
-    remedy: 'Open the store without rowSecurity, or use the layout "plain" for agents that must not see each other.',
-  });
-}
-
 /** Whoever asks for row security and may not set it up gets it, or no store. */
-async function assertSecured(place: MigrationPlace): Promise<void> {
-  const { isSecured, isCurrent } = await place.pool.transaction((run) => readSecurity(place, run));
+async function assertSecured(place: MigrationPlace, layout: LayoutName): Promise<void> {
+  const { isSecured, isCurrent } = await place.pool.transaction((run) => readSecurity(place.schema, layout, run));
   if (isCurrent) return;
   const { schemaName } = place;
   const message = isSecured

@@ -14,7 +14,16 @@ import {
   type RowPlace,
 } from "./copy-rows.ts";
 import { entryColumns, entryOf, refOf, type DatabaseRow } from "./row-values.ts";
-import { assertFitting, dropLeftCopies, families, newNumber, rangeOf, placeOf, type Relocation } from "./relocation.ts";
+import {
+  assertFitting,
+  dropLeftCopies,
+  families,
+  type Family,
+  newNumber,
+  rangeOf,
+  placeOf,
+  type Relocation,
+} from "./relocation.ts";
 import { databaseNowMs } from "./session-changes.ts";
 import { contextOf, type StoreContext } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
@@ -90,35 +99,39 @@ export async function* relocateSessions(
     check,
   };
   await dropLeftCopies(relocation);
-  for (const numbers of await families(from, namespace, check)) {
+  for (const family of await families(from, namespace, check)) {
     check();
-    yield* moveFamily(relocation, numbers);
+    yield* moveFamily(relocation, family);
   }
   await dropLeftCopies(relocation);
 }
 
 /** What a run before this one has moved away is finished, then what is still here is moved. */
-async function* moveFamily(relocation: Relocation, numbers: readonly string[]): AsyncGenerator<RelocatedFamily> {
-  const members = await membersOf(relocation, numbers, placeOf(relocation.from).run, "");
+async function* moveFamily(relocation: Relocation, family: Family): AsyncGenerator<RelocatedFamily> {
+  const members = await membersOf(relocation, family, placeOf(relocation.from).run, "");
   const left = members.filter(({ movedFrom }) => movedFrom !== null);
   if (left.length > 0) {
     const finished = await finish(relocation, left);
     if (finished !== null) yield finished;
   }
   const here = members.filter(({ movedFrom }) => movedFrom === null);
-  if (here.length > 0) yield await moveMembers(relocation, here);
+  if (here.length > 0)
+    yield await moveMembers(relocation, { ...family, numbers: here.map(({ row }) => String(row["session_no"])) }, here);
 }
 
-async function moveMembers(relocation: Relocation, before: readonly Member[]): Promise<RelocatedFamily> {
+async function moveMembers(
+  relocation: Relocation,
+  family: Family,
+  before: readonly Member[],
+): Promise<RelocatedFamily> {
   const { from, to } = relocation;
-  const numbers = before.map(({ row }) => String(row["session_no"]));
   let records = 0;
   // While others write: what is left for the lock is what comes meanwhile.
   for (const number of numbersOf(relocation, before))
     records += await copyNumber(relocation, number, placeOf(from), placeOf(to));
   const move = (runTo: RunStatement): Promise<RelocatedFamily["outcome"]> =>
     from.pool.transaction(async (runFrom) => {
-      const members = await membersOf(relocation, numbers, runFrom, " FOR UPDATE OF t");
+      const members = await membersOf(relocation, family, runFrom, " FOR UPDATE OF t");
       // One was purged, or moved by another run: the next look tells which.
       if (members.length < before.length || members.some(({ movedFrom }) => movedFrom !== null)) return "busy";
       const nowMs = await databaseNowMs(from, runFrom);
@@ -189,19 +202,20 @@ async function takeMembers(
 
 async function membersOf(
   { from, columns }: Relocation,
-  numbers: readonly string[],
+  { numbers, tenant }: Family,
   run: RunStatement,
   lock: string,
 ): Promise<readonly Member[]> {
+  const isMember = `t.session_no = ANY ($1::bigint[])${from.found.layout.and("t", "$2")}`;
   const rows = await run(
     `SELECT t.*, to_json(t.base_nos::text[]) AS bases FROM ${from.schema}.sessions t
-     WHERE t.session_no = ANY ($1::bigint[]) ORDER BY t.session_no${lock}`,
-    [numbers],
+     WHERE ${isMember} ORDER BY t.session_no${lock}`,
+    [numbers, ...tenant],
   );
   const texts = await run(
     `SELECT ${asTexts(columns.sessions, "t")} FROM ${from.schema}.sessions t
-     WHERE t.session_no = ANY ($1::bigint[]) ORDER BY t.session_no`,
-    [numbers],
+     WHERE ${isMember} ORDER BY t.session_no`,
+    [numbers, ...tenant],
   );
   const textOf = new Map(texts.map((row) => [String(row["session_no"]), row]));
   return rows.flatMap((row) => {

@@ -3,7 +3,9 @@ import { refused } from "@throughline/core/store";
 import type { RunStatement } from "./connection-pool.ts";
 import type { columnsOf, RowPlace } from "./copy-rows.ts";
 import { keptCodec } from "./open-schema.ts";
+import { beforeAll, numbersBehind } from "./layout.ts";
 import { readSecurity } from "./row-security.ts";
+import { refOf } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Beyond what the source gives its next sessions while they are moved. */
@@ -30,11 +32,13 @@ export function placeOf({ pool, schema, found }: StoreContext, run?: RunStatemen
   return { run: run ?? ((sql, values = []) => pool.run(sql, values)), schema, layout: found.layout };
 }
 
-/** @throws {ThroughlineError} INPUT_INVALID, CODEC_FAILED */
+/** @throws {ThroughlineError} INPUT_INVALID, CODEC_FAILED, STORE_UNSUPPORTED */
 export async function assertFitting(from: StoreContext, to: StoreContext): Promise<void> {
   const [ours, theirs] = [await identityOf(from), await identityOf(to)];
   if (ours === theirs) throw refused("INPUT_INVALID", "A schema cannot be moved to itself.", { schema: from.schema });
-  const secured = [from, to].map(({ pool, schema }) => pool.transaction((run) => readSecurity({ schema }, run)));
+  const secured = [from, to].map(({ pool, schema, found }) =>
+    pool.transaction((run) => readSecurity(schema, found.layout.name, run)),
+  );
   const [sourceSecurity, targetSecurity] = await Promise.all(secured);
   if (sourceSecurity?.isSecured === true && targetSecurity?.isSecured !== true)
     throw new ThroughlineError(
@@ -43,8 +47,18 @@ export async function assertFitting(from: StoreContext, to: StoreContext): Promi
       {
         outcome: "not-applied",
         details: { from: from.schema, to: to.schema },
-        remedy:
-          "Open the target once with rowSecurity: true and fill its agent_roles, or move to a schema of the plain layout.",
+        remedy: "Open the target once with rowSecurity: true, and give its roles their agents as the README says.",
+      },
+    );
+  // Rows of the plain layout hang on a number alone, and a role of the source may have written any number into its own tenant.
+  if (sourceSecurity?.isSecured === true && from.found.layout.name === "tenant" && to.found.layout.name === "plain")
+    throw new ThroughlineError(
+      "STORE_UNSUPPORTED",
+      "The source keeps agents apart by tenant, and the target is of the plain layout.",
+      {
+        outcome: "not-applied",
+        details: { from: from.schema, to: to.schema },
+        remedy: 'Move to a schema of the layout "tenant", or copy the sessions with throughline export and import.',
       },
     );
   const [given, kept] = [(await keptCodec(from)) ?? "", (await keptCodec(to)) ?? ""];
@@ -93,12 +107,13 @@ export async function rangeOf(from: StoreContext, to: StoreContext): Promise<Num
  * source's while the target has no session that shows it.
  */
 export async function dropLeftCopies({ from, to, numbers: range, check }: Relocation): Promise<void> {
+  const { layout } = to.found;
   const copied = await to.pool.run(
-    `SELECT DISTINCT r.session_no, r.session_no - $1::bigint AS number FROM ${to.schema}.records r
+    `SELECT DISTINCT r.session_no, r.session_no - $1::bigint AS number${layout.last("r.tenant")} FROM ${to.schema}.records r
      WHERE r.session_no > $1::bigint AND r.session_no <= $2::bigint
-       AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s WHERE s.session_no = r.session_no${to.found.layout.and("s", "r.tenant")})
+       AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s WHERE s.session_no = r.session_no${layout.and("s", "r.tenant")})
        AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s
-         WHERE s.base_nos @> ARRAY[r.session_no]${to.found.layout.and("s", "r.tenant")})`,
+         WHERE s.base_nos @> ARRAY[r.session_no]${layout.and("s", "r.tenant")})`,
     [String(range.offset), String(range.end)],
     { isRead: true },
   );
@@ -111,40 +126,52 @@ export async function dropLeftCopies({ from, to, numbers: range, check }: Reloca
     { isRead: true },
   );
   const known = new Set(kept.map((row) => String(row["no"])));
-  const left = copied.filter((row) => !known.has(String(row["number"]))).map((row) => String(row["session_no"]));
-  for (const table of left.length === 0 ? [] : ["records", "payloads"]) {
-    check();
-    await to.pool.run(`DELETE FROM ${to.schema}.${table} WHERE session_no = ANY ($1::bigint[])`, [left]);
-  }
+  const left = copied.filter((row) => !known.has(String(row["number"])));
+  const tenants = Map.groupBy(left, (row) => row["tenant"]);
+  for (const [tenant, rows] of tenants)
+    for (const table of ["records", "payloads"]) {
+      check();
+      await to.pool.run(
+        `DELETE FROM ${to.schema}.${table} WHERE session_no = ANY ($1::bigint[])${layout.and("", "$2")}`,
+        [rows.map((row) => row["session_no"]), ...(layout.name === "plain" ? [] : [tenant])],
+      );
+    }
 }
 
-/** The numbers of sessions that share records, family by family, the one that was written last at the end. */
+/** Sessions that share records: their numbers, and what is bound for their tenant. */
+export interface Family {
+  readonly numbers: readonly string[];
+  readonly tenant: readonly string[];
+}
+
+/** The families of sessions, the one that was written last at the end. */
 export async function families(
-  { pool, schema }: StoreContext,
+  { pool, schema, found: { layout } }: StoreContext,
   namespace: string | undefined,
   check: () => void,
-): Promise<readonly (readonly string[])[]> {
-  const found = new Map<string, { readonly numbers: string[]; updatedAtMs: number }>();
-  for (let after = "0"; ;) {
+): Promise<readonly Family[]> {
+  const found = new Map<string, Family & { readonly numbers: string[]; updatedAtMs: number }>();
+  for (let after: readonly string[] = beforeAll(layout); ;) {
     check();
     const rows = await pool.run(
-      `SELECT session_no, coalesce(base_nos[1], session_no) AS root, updated_at_ms FROM ${schema}.sessions
-       WHERE session_no > $1 AND ($2::text IS NULL OR namespace IN ($2, $2 || '.imports')) ORDER BY session_no LIMIT 1000`,
-      [after, namespace ?? null],
+      `SELECT session_no, coalesce(base_nos[1], session_no) AS root, updated_at_ms, namespace, agent_id FROM ${schema}.sessions t
+       WHERE ($1::text IS NULL OR namespace IN ($1, $1 || '.imports')) AND ${numbersBehind(layout, 2)} LIMIT 1000`,
+      [namespace ?? null, ...after],
       { isRead: true },
     );
     for (const row of rows) {
-      const root = String(row["root"]);
-      const family = found.get(root) ?? { numbers: [], updatedAtMs: 0 };
+      const tenant = layout.values(refOf(row));
+      const root = [row["root"], ...tenant].join();
+      const family = found.get(root) ?? { numbers: [], tenant, updatedAtMs: 0 };
       family.numbers.push(String(row["session_no"]));
       family.updatedAtMs = Math.max(family.updatedAtMs, Number(row["updated_at_ms"]));
       found.set(root, family);
     }
     const last = rows.at(-1);
     if (last === undefined) break;
-    after = String(last["session_no"]);
+    after = [String(last["session_no"]), ...layout.values(refOf(last))];
   }
-  return [...found.values()].toSorted((a, b) => a.updatedAtMs - b.updatedAtMs).map(({ numbers }) => numbers);
+  return [...found.values()].toSorted((a, b) => a.updatedAtMs - b.updatedAtMs);
 }
 
 export function newNumber({ numbers }: Relocation, number: string): string {

@@ -43,7 +43,8 @@ export async function* searchHits(
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < size) return;
-    after = { rank: Number(last["rank"]), sessionNo: String(last["session_no"]), seq: Number(last["seq"]) };
+    const tenant = context.found.layout.values(refOf(last));
+    after = { rank: Number(last["rank"]), sessionNo: String(last["session_no"]), seq: Number(last["seq"]), tenant };
   }
 }
 
@@ -53,6 +54,8 @@ interface CandidatePlace {
   readonly rank: number;
   readonly sessionNo: string;
   readonly seq: number;
+  /** Empty in the plain layout. */
+  readonly tenant: readonly string[];
 }
 
 /**
@@ -96,7 +99,8 @@ function candidateStatement(
   const behind =
     after === null
       ? ""
-      : `WHERE (d.rank, d.session_no, d.seq) < (${bind(after.rank)}::real, ${bind(after.sessionNo)}::bigint, ${bind(after.seq)}::bigint)`;
+      : `WHERE (d.rank, d.session_no, d.seq${layout.last("d.tenant")}) < (${bind(after.rank)}::real, ${bind(after.sessionNo)}::bigint, ${bind(after.seq)}::bigint${after.tenant.map((tenant) => `, ${bind(tenant)}::bigint`).join("")})`;
+  const newest = (row: string): string => layout.last(`${row}.tenant DESC`);
   const sql = `
 WITH d AS MATERIALIZED (
   SELECT ${layout.first("d.tenant")}d.session_no, d.seq, ts_rank(d.words, ${words}::tsquery, 1) AS rank
@@ -104,13 +108,13 @@ WITH d AS MATERIALIZED (
 ), h AS MATERIALIZED (
   SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id
   FROM d CROSS JOIN LATERAL (${key === undefined ? anySharer(schema, layout, passes) : sharerOfKey(schema, layout, passes)}) s
-  ${behind} ORDER BY d.rank DESC, d.session_no DESC, d.seq DESC LIMIT ${bind(size)}
+  ${behind} ORDER BY d.rank DESC, d.session_no DESC, d.seq DESC${newest("d")} LIMIT ${bind(size)}
 )
 SELECT h.rank, h.session_no, h.namespace, h.agent_id, h.key, h.archive_id, h.session_id, r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms,
   r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded, NULL AS base_id,
   (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload
 FROM h CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r
-ORDER BY h.rank DESC, h.session_no DESC, h.seq DESC`;
+ORDER BY h.rank DESC, h.session_no DESC, h.seq DESC${newest("h")}`;
   return { sql, values };
 }
 

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { createFinding, hasErrorCode, type Finding, type FindingPlace, type SessionRef } from "@throughline/core";
 import { abortedBefore } from "@throughline/core/internal";
+import { beforeAll, numbersBehind } from "./layout.ts";
 import { readRows } from "./read-pages.ts";
 import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -31,26 +32,26 @@ export async function* verifyStore(
   { full = false, signal }: VerifyOptions,
 ): AsyncGenerator<Finding> {
   yield* await tableFindings(context, signal);
-  for (let after = "0"; ;) {
+  for (let after: readonly string[] = beforeAll(context.found.layout); ;) {
     if (signal?.aborted === true) throw abortedBefore("all was verified", signal);
     const sessions = await sessionsAfter(context, after, signal);
     yield* countFindings(context, sessions, signal);
     if (full) for (const row of sessions) yield* verifySession(context, refOf(row), signal);
     const last = sessions.at(-1);
     if (last === undefined) return;
-    after = String(last["session_no"]);
+    after = [String(last["session_no"]), ...context.found.layout.values(refOf(last))];
   }
 }
 
 function sessionsAfter(
-  context: StoreContext,
-  after: string,
+  { schema, pool, found: { layout } }: StoreContext,
+  after: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<readonly DatabaseRow[]> {
-  return context.pool.run(
+  return pool.run(
     `SELECT t.session_no, t.namespace, t.agent_id, t.key, t.archive_id, t.last_seq, t.base_nos, t.base_to_seqs
-     FROM ${context.schema}.sessions t WHERE t.session_no > $1 ORDER BY t.session_no LIMIT ${sliceSessions}`,
-    [after],
+     FROM ${schema}.sessions t WHERE ${numbersBehind(layout, 1)} LIMIT ${sliceSessions}`,
+    after,
     { signal, isRead: true },
   );
 }

@@ -9,14 +9,14 @@ import { withClient } from "./store-under-test.ts";
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
 
-describe.skipIf(url === "")(
-  `rights that row security does not bind${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
-  () => {
+describe.skipIf(url === "").each(["plain", "tenant"] as const)(
+  `rights that row security does not bind, layout %s${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  (layout) => {
     let fixture: SecuredStore;
     let client: pg.Client;
 
     beforeAll(async () => {
-      fixture = await openSecured(url);
+      fixture = await openSecured(url, { layout });
       client = new pg.Client({ connectionString: url });
       await client.connect();
     });
@@ -50,6 +50,26 @@ describe.skipIf(url === "")(
         );
       await client.query(error.remedy);
       expect(await open()).toBeNull();
+    });
+
+    it("a role that may make roles is refused where a tenant has one, and the remedy helps", async () => {
+      const open = async (): Promise<unknown> => {
+        await using store = createPostgresStore({ url, schema: fixture.schema, rowSecurity: true, notify: false });
+        return store.list().then(
+          () => null,
+          (error: unknown) => error,
+        );
+      };
+      await client.query(`ALTER ROLE ${fixture.role} CREATEROLE`);
+      const error = await open();
+      await client.query(ThroughlineError.isInstance(error) ? error.remedy : `ALTER ROLE ${fixture.role} NOCREATEROLE`);
+      expect(await open()).toBeNull();
+      if (layout === "plain") return expect(error).toBeNull();
+      if (!ThroughlineError.isInstance(error)) return expect.unreachable("opened");
+      expect([error.code, error.message]).toEqual([
+        "STORE_UNSUPPORTED",
+        expect.stringContaining(`${fixture.role}, which may make roles`),
+      ]);
     });
 
     it("code that a role left behind while it could is refused, and the remedy removes it", async () => {

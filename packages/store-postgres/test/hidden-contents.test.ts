@@ -23,9 +23,9 @@ const plans: readonly string[] = [
   "SET cpu_operator_cost = 0",
 ];
 
-describe.skipIf(url === "")(
-  `what EXPLAIN tells a role of rows it does not see${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
-  () => {
+describe.skipIf(url === "").each(["plain", "tenant"] as const)(
+  `what EXPLAIN tells a role of rows it does not see, layout %s${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  (layout) => {
     let fixture: SecuredStore;
     let client: pg.Client;
     let role: pg.Client;
@@ -47,7 +47,7 @@ describe.skipIf(url === "")(
     }
 
     beforeAll(async () => {
-      fixture = await openSecured(url);
+      fixture = await openSecured(url, { layout });
       [client, role] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: fixture.roleUrl })];
       await Promise.all([client.connect(), role.connect()]);
       const words = Array.from({ length: 400 }, (_, index) => `word${index} secret ${"xyz"[index % 3]}`);

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { withClient } from "./store-under-test.ts";
 import { openSecured, theirs, type SecuredStore } from "./secured-store.ts";
 
 const place = inject("postgres");
@@ -24,7 +25,8 @@ const refused: readonly string[] = [
 ];
 
 /** Damage that a role may do to what is its own. */
-const own: readonly string[] = [
+const own = (theirNumber: string): readonly string[] => [
+  ...(theirNumber === "" ? [] : [`UPDATE sessions SET session_no = ${theirNumber} WHERE session_id = 'mine-heir'`]),
   "UPDATE sessions SET entry_names = ARRAY['x'], entry_values = ARRAY['y'] WHERE session_id = 'mine'",
   `UPDATE sessions SET entry_values[1] = '${"[".repeat(20_000)}' WHERE session_id = 'mine-heir'`,
   "UPDATE sessions SET base_nos = ARRAY[session_no], base_to_seqs = ARRAY[99], base_ids = ARRAY['x'] WHERE session_id = 'mine'",
@@ -47,14 +49,14 @@ async function all<Each>(pages: AsyncIterable<Each>): Promise<Each[]> {
   return found;
 }
 
-describe.skipIf(url === "")(
-  `rows that a role has damaged on purpose${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
-  () => {
+describe.skipIf(url === "").each(["plain", "tenant"] as const)(
+  `rows that a role has damaged on purpose, layout %s${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  (layout) => {
     let fixture: SecuredStore;
     let role: pg.Client;
     let folder: string;
     beforeAll(async () => {
-      fixture = await openSecured(url);
+      fixture = await openSecured(url, { layout });
       role = new pg.Client({ connectionString: fixture.roleUrl });
       await role.connect();
       await role.query(`SET search_path = "${fixture.schema}"`);
@@ -71,7 +73,14 @@ describe.skipIf(url === "")(
     });
 
     it("hide and stop nothing of another agent: lists, searches, checks, copies, appends", async () => {
-      for (const sql of own) expect((await role.query(sql)).rowCount).toBeGreaterThan(0);
+      // In the tenant layout the number of another tenant's session is free.
+      const { rows } = await withClient(url, (client) =>
+        client.query<{ no: string }>(
+          `SELECT session_no AS no FROM "${fixture.schema}".sessions WHERE session_id = 'theirs'`,
+        ),
+      );
+      for (const sql of own(layout === "plain" ? "" : (rows[0]?.no ?? "")))
+        expect((await role.query(sql)).rowCount).toBeGreaterThan(0);
       const { owner } = fixture;
       const others = ["theirs", "theirs-heir"];
       for (const sort of ["updated", "key"] as const) {

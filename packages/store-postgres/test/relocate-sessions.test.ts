@@ -263,6 +263,11 @@ describe.skipIf(url === "")(
       const secured = open({ rowSecurity: true });
       await expect(moveAll(secured, open({ layout: "tenant" }))).rejects.toMatchObject({ code: "STORE_UNSUPPORTED" });
       await expect(moveAll(secured, open({ rowSecurity: true }))).resolves.toEqual([]);
+      await expect(moveAll(secured, open({ rowSecurity: true, layout: "tenant" }))).resolves.toEqual([]);
+      // Its roles may write any number; rows of the plain layout have nothing else.
+      const byTenant = open({ rowSecurity: true, layout: "tenant" });
+      await expect(moveAll(byTenant, open({ rowSecurity: true }))).rejects.toMatchObject({ code: "STORE_UNSUPPORTED" });
+      await expect(moveAll(byTenant, open({ rowSecurity: true, layout: "tenant" }))).resolves.toEqual([]);
     });
 
     it("is ended at any statement and run again: nothing lost, doubled, or active at both places", async () => {

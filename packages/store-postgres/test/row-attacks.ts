@@ -1,5 +1,9 @@
-/** What a role might send itself: the statement, and how it ends. `$agent`'s numbers are filled in. */
-export const attacks: readonly (readonly [string, string, string])[] = [
+import type { LayoutName } from "../src/layout.ts";
+
+/** A role's own statement, and how it ends. What has a `$` is filled in. */
+type Attack = readonly [name: string, sql: string, outcome: string];
+
+const plainAttacks: readonly Attack[] = [
   [
     "shares their records with its own session",
     "UPDATE sessions SET base_nos = ARRAY[$their], base_to_seqs = ARRAY[99], base_ids = ARRAY['x'] WHERE session_no = $own",
@@ -72,3 +76,72 @@ export const attacks: readonly (readonly [string, string, string])[] = [
   ["removes their open reply", "DELETE FROM partials WHERE session_no = $their", "0 rows"],
   ["ends their lease", "UPDATE leases SET until_ms = 0 WHERE name = 'their job'", "0 rows"],
 ];
+
+const insertSession = (values: string): string =>
+  `INSERT INTO sessions (tenant, session_no, namespace, agent_id, key, session_id, revision, created_at_ms, updated_at_ms, entry_names, entry_values) VALUES (${values}, 'k', 'k', 1, 0, 0, '{}', '{}')`;
+const insertRecord = (table: string, tenant: string): string =>
+  `INSERT INTO ${table} (tenant, session_no, seq, stored_at_ms, crc, bytes, message_number, side, id, type) VALUES (${tenant}, $their, 99, 0, 0, 0, 0, false, 'x', 'message')`;
+
+const tenantAttacks: readonly Attack[] = [
+  ["begins a session in their tenant", insertSession("$theirtenant, 77, '', 'other'"), "42501"],
+  ["begins a session of its own agent in their tenant", insertSession("$theirtenant, 77, '', 'main'"), "42501"],
+  ["begins a session of their agent in its own tenant", insertSession("$tenant, 77, '', 'other'"), "42501"],
+  ["begins a session of its agent in another namespace", insertSession("$tenant, 77, 'x', 'main'"), "42501"],
+  ["begins a session below the numbers of all", insertSession("$tenant, 0, '', 'main'"), "42501"],
+  ["moves its session into their tenant", "UPDATE sessions SET tenant = $theirtenant WHERE session_no = $own", "42501"],
+  [
+    "moves its session, its agent and its tenant",
+    "UPDATE sessions SET tenant = $theirtenant, agent_id = 'other' WHERE session_no = $own",
+    "42501",
+  ],
+  ["gives its session to their agent", "UPDATE sessions SET agent_id = 'other' WHERE session_no = $own", "42501"],
+  ["puts a record into their session", insertRecord("records", "$theirtenant"), "42501"],
+  ["puts a record into their session through a partition", insertRecord("records_$partition", "$tenant"), "42501"],
+  ["moves its records into their tenant", "UPDATE records SET tenant = $theirtenant, session_no = $their", "42501"],
+  ["moves its replies into their tenant", "UPDATE keyed_appends SET tenant = $theirtenant", "0 rows"],
+  [
+    "takes the name of their agent",
+    "INSERT INTO agents (tenant, namespace, folded_id, agent_id) VALUES ($theirtenant, '', 'other', 'main')",
+    "42501",
+  ],
+  [
+    "takes another spelling of their agent into its own tenant",
+    "INSERT INTO agents (tenant, namespace, folded_id, agent_id) VALUES ($tenant, 'x', 'other', 'OTHER')",
+    "42501",
+  ],
+  ["takes their tenant's role", 'SET ROLE "tl_$theirtenant"', "42501"],
+  ["gives itself their tenant's role", 'GRANT "tl_$theirtenant" TO CURRENT_USER', "42501"],
+  ["makes a role of its own", 'CREATE ROLE "tl_1"', "42501"],
+  ["reads their tenant by its number", "SELECT FROM records WHERE tenant = $theirtenant", "0 rows"],
+  [
+    "puts an open reply into their session",
+    "INSERT INTO partials (tenant, session_no, fence, turn_id, content) VALUES ($theirtenant, $their, 1, 't', '{}') ON CONFLICT (session_no, tenant) DO UPDATE SET content = '{}'",
+    "42501",
+  ],
+  [
+    "indexes words of theirs",
+    "INSERT INTO search_positions (tenant, session_no, indexed_seq) VALUES ($theirtenant, $their, 99)",
+    "42501",
+  ],
+];
+
+/** These do not depend on how a row belongs to an agent. */
+const inBoth = new Set([
+  "turns the store into another one",
+  "takes the searches' state away from all",
+  "changes what is not its own in a partition",
+  "deletes what is not its own in a partition",
+  "says that everything is indexed",
+  "turns row security off",
+  "changes what is not its own",
+  "deletes what is not its own",
+  "changes their open reply",
+  "removes their open reply",
+  "ends their lease",
+]);
+
+/** What a role might send itself, by the layout of the schema. */
+export const attacks: Readonly<Record<LayoutName, readonly Attack[]>> = {
+  plain: plainAttacks,
+  tenant: [...plainAttacks.filter(([name]) => inBoth.has(name)), ...tenantAttacks],
+};

@@ -2,146 +2,21 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { ThroughlineError, type PartialReply, type SearchFacet, type SessionRef } from "@throughline/core";
-import { createPostgresStore, type JobLease, type PostgresStore } from "@throughline/store-postgres";
+import { ThroughlineError, type SessionRef } from "@throughline/core";
+import { createPostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { publicMethods } from "./public-methods.ts";
-import { readmeGrants } from "./readme-grants.ts";
+import { giveMain, readmeGrants } from "./readme-grants.ts";
+import { all, own, partialOf, say, searchOf, secret, theirs, tries, until, type Fixture } from "./role-tries.ts";
 import { attacks } from "./row-attacks.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 const url = "unavailable" in place ? "" : place.url;
 
-const own: SessionRef = { namespace: "", agentId: "main", key: "agent:main:own" };
-const theirs: SessionRef = { namespace: "", agentId: "other", key: "agent:other:one" };
-const secret = "Zanzibar";
-const say = (content: string): { readonly type: string; readonly message: object } => ({
-  type: "message",
-  message: { role: "user", content },
-});
-
-interface Fixture {
-  readonly schema: string;
-  readonly folder: string;
-  /** The owner of the tables, who sees everything. */
-  readonly owner: PostgresStore;
-  /** A role that has been given the agent `main`. */
-  readonly store: PostgresStore;
-  readonly roleUrl: string;
-  /** Of a job of the other agent's. */
-  readonly lease: JobLease;
-}
-
-const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
-
-async function all(pages: AsyncIterable<unknown>): Promise<unknown[]> {
-  const found: unknown[] = [];
-  for await (const each of pages) found.push(each);
-  return found;
-}
-
-/** A method tried on what belongs to another agent, and what comes of it: an error's code, or nothing of theirs. */
-type Try = readonly [method: string, wanted: string, attempt: (fixture: Fixture) => Promise<unknown>];
-
-const until = { leaseUntilMs: 4_000_000_000_000 };
-
-function partialOf(sessionId: string): PartialReply {
-  const call = { turnId: "t", fence: 1, step: 1, attempt: 0, afterSeq: 1, provider: null, api: null, model: null };
-  return { v: 1, sessionId, ...call, text: secret, updatedMs: 1 };
-}
-
-const tries: readonly Try[] = [
-  ["append", "SESSION_NOT_FOUND", ({ store }) => store.append(theirs, [say("mine")])],
-  [
-    "append, resuming a turn",
-    "SESSION_NOT_FOUND",
-    ({ store }) =>
-      store.append(theirs, [say("mine")], { turn: { action: "open", turnId: "t", owner: "me", fence: 1, ...until } }),
-  ],
-  [
-    "append, with their key",
-    "SESSION_NOT_FOUND",
-    ({ store }) => store.append(theirs, [say(secret)], { idempotencyKey: "k" }),
-  ],
-  ["append, with their lease", "LEASE_LOST", ({ store, lease }) => store.append(own, [say("x")], { lease })],
-  ["load", "nothing", ({ store }) => store.load(theirs)],
-  [
-    "save",
-    "REVISION_CONFLICT",
-    ({ store }) => store.save(theirs, { sessionId: "theirs", label: "mine" }, { ifRevision: 2 }),
-  ],
-  [
-    "save, a session of theirs",
-    "STORE_READ_ONLY",
-    ({ store }) => store.save({ ...theirs, key: "agent:other:new" }, { sessionId: "new" }, { ifRevision: null }),
-  ],
-  [
-    "save, in the place of theirs",
-    "STORE_READ_ONLY",
-    ({ store }) => store.save(theirs, { sessionId: "new" }, { ifRevision: null }),
-  ],
-  ["read", "SESSION_NOT_FOUND", ({ store }) => all(store.read(theirs))],
-  ["readWindow", "SESSION_NOT_FOUND", ({ store }) => store.readWindow(theirs)],
-  ["list", "nothing", async ({ store }) => (await store.list({ agentId: "other", state: "any" })).sessions],
-  ["partials.read", "SESSION_NOT_FOUND", ({ store }) => store.partials.read(theirs)],
-  ["partials.write", "SESSION_NOT_FOUND", ({ store }) => store.partials.write(theirs, partialOf("theirs"))],
-  ["partials.remove", "nothing", ({ store }) => store.partials.remove(theirs, 1)],
-  ["move", "SESSION_NOT_FOUND", ({ store }) => store.move(theirs, { kind: "archive" })],
-  ["redact", "SESSION_NOT_FOUND", ({ store }) => store.redact(theirs, ["secret-1"], { reason: "mine" })],
-  ["remove", "SESSION_NOT_FOUND", ({ store }) => store.remove(theirs, { purge: true })],
-  [
-    "fork.fork",
-    "SESSION_NOT_FOUND",
-    ({ store }) => store.fork.fork(theirs, { ...theirs, key: "agent:other:f" }, { sessionId: "f" }),
-  ],
-  [
-    "fork.fork, into their agent",
-    "KEY_AGENT_MISMATCH",
-    ({ store }) => store.fork.fork(own, { ...theirs, key: "agent:other:f" }, { sessionId: "f" }),
-  ],
-  ["fork.sharers", "SESSION_NOT_FOUND", async ({ store }) => await store.fork.sharers?.(theirs, [1])],
-  [
-    "watch.watch",
-    "SESSION_NOT_FOUND",
-    ({ store }) => all(store.watch.watch(theirs, { afterSeq: 0, signal: AbortSignal.timeout(500) })),
-  ],
-  ["search.search", "nothing", ({ store }) => all(searchOf(store).search({ text: secret, state: "any" }))],
-  [
-    "search.search, by key",
-    "nothing",
-    ({ store }) => all(searchOf(store).search({ text: secret, agentId: "other", key: theirs.key })),
-  ],
-  [
-    "search.lag",
-    "nothing",
-    async ({ store }) => ((await searchOf(store).lag()) === 0 ? [] : ["their records counted"]),
-  ],
-  ["search.rebuild", "nothing", ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
-  [
-    "leases.acquire",
-    "STORE_READ_ONLY",
-    ({ store, lease }) => store.leases.acquire(lease.name, { owner: lease.owner, leaseMs: 1000 }),
-  ],
-  ["leases.renew", "LEASE_LOST", ({ store, lease }) => store.leases.renew(lease, 1000)],
-  ["leases.release", "nothing", ({ store, lease }) => store.leases.release(lease)],
-  ["maintenance.verify", "nothing", ({ store }) => all(store.maintenance.verify({ full: true }))],
-  [
-    "maintenance.repair",
-    "nothing",
-    async ({ store }) => (await all(store.maintenance.repair())).filter((found) => inspect(found).includes("other")),
-  ],
-  [
-    "maintenance.backup",
-    "STORE_READ_ONLY",
-    ({ store, folder }) => store.maintenance.backup(join(folder, "theirs.sql")),
-  ],
-  ["close", "nothing", ({ store }) => store.close()],
-];
-
-describe.skipIf(url === "")(
-  `row-level security by agent${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
-  () => {
+describe.skipIf(url === "").each(["plain", "tenant"] as const)(
+  `row-level security by agent, layout %s${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  (layout) => {
     let fixture: Fixture;
     let before: unknown;
     const role = `role_${newSchema()}`;
@@ -157,6 +32,8 @@ describe.skipIf(url === "")(
       const { rows } = await withClient(url, (client) =>
         client.query<Record<string, string>>(`SELECT
           (SELECT session_no FROM "${schema}".sessions WHERE session_id = 'own') AS own,
+          (SELECT to_jsonb(s) ->> 'tenant' FROM "${schema}".sessions s WHERE session_id = 'own') AS tenant,
+          (SELECT to_jsonb(s) ->> 'tenant' FROM "${schema}".sessions s WHERE session_id = 'theirs') AS theirtenant,
           (SELECT session_no FROM "${schema}".sessions WHERE session_id = 'theirs') AS their,
           (SELECT base_nos[1] FROM "${schema}".sessions WHERE session_id = 'their-heir') AS purged,
           (SELECT substring(r.tableoid::regclass::text FROM 'records_(\\d+)') FROM "${schema}".sessions s
@@ -167,7 +44,7 @@ describe.skipIf(url === "")(
 
     beforeAll(async () => {
       const schema = newSchema();
-      const owner = createPostgresStore({ url, schema, partitions: 2, rowSecurity: true });
+      const owner = createPostgresStore({ url, schema, partitions: 2, rowSecurity: true, layout });
       for (const [ref, sessionId] of [
         [own, "own"],
         [theirs, "theirs"],
@@ -187,8 +64,9 @@ describe.skipIf(url === "")(
       await owner.remove(gone, { purge: true });
       const lease = await owner.leases.acquire("their job", { owner: "node", leaseMs: 60_000 });
       await withClient(url, (client) =>
-        client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)}
-          INSERT INTO "${schema}".agent_roles (role_name, agent_id) VALUES ('${role}', 'main'), ('somebody', 'other')`),
+        client.query(
+          `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)} ${giveMain(layout, schema, role)}`,
+        ),
       );
       const roleUrl = new URL(url);
       [roleUrl.username, roleUrl.password] = [role, "secret"];
@@ -241,20 +119,69 @@ describe.skipIf(url === "")(
       expect([...named].toSorted()).toEqual(publicMethods(fixture.store));
     });
 
-    it.each(attacks)("a role that %s by SQL of its own changes and sees nothing", async (_name, sql, wanted) => {
-      const known = await numbers(fixture);
-      const statement = sql.replaceAll(/\$(\w+)/g, (_all, name: string) => String(known[name]));
-      const outcome = await withClient(fixture.roleUrl, async (client) => {
-        await client.query(`SET search_path = "${fixture.schema}"`);
-        return client.query(statement).then(
-          ({ rowCount }) => `${rowCount} rows`,
-          (error: { readonly code?: string; readonly message: string; readonly detail?: string }) => {
-            expect(`${error.message} ${error.detail}`).not.toContain(secret);
-            return String(error.code);
-          },
-        );
+    it.each(attacks[layout])(
+      "a role that %s by SQL of its own changes and sees nothing",
+      async (_name, sql, wanted) => {
+        const known = await numbers(fixture);
+        const statement = sql.replaceAll(/\$(\w+)/g, (_all, name: string) => String(known[name]));
+        const outcome = await withClient(fixture.roleUrl, async (client) => {
+          await client.query(`SET search_path = "${fixture.schema}"`);
+          return client.query(statement).then(
+            ({ rowCount }) => `${rowCount} rows`,
+            (error: { readonly code?: string; readonly message: string; readonly detail?: string }) => {
+              expect(`${error.message} ${error.detail}`).not.toContain(secret);
+              return String(error.code);
+            },
+          );
+        });
+        expect(outcome).toBe(wanted);
+        expect(await theirState(fixture)).toEqual(before);
+      },
+    );
+
+    it("a role with a schema of its own puts nothing in the way of what the policies call", async () => {
+      const { schema } = fixture;
+      const s = `own_${schema}`;
+      await withClient(url, (client) => client.query(`CREATE SCHEMA ${s} AUTHORIZATION ${role}`));
+      await withClient(fixture.roleUrl, async (client) => {
+        await client.query(`CREATE FUNCTION ${s}.pg_has_role(oid, text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+          CREATE FUNCTION ${s}.to_regrole(text) RETURNS regrole LANGUAGE sql AS 'SELECT current_user::regrole';
+          CREATE FUNCTION ${s}.serves_tenant_1(bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+          CREATE FUNCTION ${s}.serves_1(text) RETURNS boolean LANGUAGE sql AS 'SELECT true'`);
+        await client.query(`SET search_path = ${s}, "${schema}"`);
+        for (const table of [
+          "sessions",
+          "records",
+          "payloads",
+          "keyed_appends",
+          "partials",
+          "agents",
+          "search_documents",
+        ]) {
+          const { rows } = await client.query(`SELECT t::text FROM ${table} t`);
+          expect(inspect(rows, { maxArrayLength: null, maxStringLength: null })).not.toMatch(/Zanzibar|other|theirs/);
+        }
       });
-      expect(outcome).toBe(wanted);
+      await withClient(url, (client) => client.query(`DROP SCHEMA ${s} CASCADE`));
+    });
+
+    it("a fork that names another's records shows none of them, to nobody", async () => {
+      const { schema, owner } = fixture;
+      if (layout === "plain") return;
+      const known = await numbers(fixture);
+      const name = (bases: string): Promise<unknown> =>
+        withClient(fixture.roleUrl, (client) =>
+          client.query(`UPDATE "${schema}".sessions SET ${bases} WHERE session_no = ${known["own"]}`),
+        );
+      await name(`base_nos = ARRAY[${known["their"]}], base_to_seqs = ARRAY[1], base_ids = ARRAY['theirs']`);
+      const hits = (await all(searchOf(owner).search({ text: secret, state: "any" }))) as {
+        readonly ref: SessionRef;
+      }[];
+      expect(hits.length).toBeGreaterThan(0);
+      expect(new Set(hits.map(({ ref }) => ref.agentId))).toEqual(new Set(["other"]));
+      for (const store of [owner, fixture.store])
+        expect(inspect(await all(store.read(own)).catch(String), { depth: 9 })).not.toContain(secret);
+      await name("base_nos = NULL, base_to_seqs = NULL, base_ids = NULL");
       expect(await theirState(fixture)).toEqual(before);
     });
 

@@ -1,7 +1,7 @@
 import { createPostgresStore } from "@throughline/store-postgres";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { requestOrder } from "../src/append-request.ts";
+import { functionCalls } from "./function-calls.ts";
 import { foreign, openSecured, own, take, theirs, type Outcome, type SecuredStore } from "./secured-store.ts";
 import { analyzeSchema, withClient } from "./store-under-test.ts";
 
@@ -35,14 +35,16 @@ const denied: Readonly<Record<string, string>> = {
   DROP: "DROP TABLE $t CASCADE",
 };
 
-describe.skipIf(url === "")(
-  `every object of a secured schema, as the role of another agent${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
-  () => {
+describe.skipIf(url === "").each(["plain", "tenant"] as const)(
+  `every object of a secured schema, as the role of another agent, layout %s${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  (layout) => {
     let fixture: SecuredStore;
     let relations: readonly Relation[];
     let before: readonly string[];
     let client: pg.Client;
     let ownNumbers: string;
+    let tenant: string;
+    let theirTenant: string;
     let theirNumber: string;
     const name = (relation: { readonly name: string }): string => `"${fixture.schema}"."${relation.name}"`;
     const tables = (): readonly Relation[] => relations.filter(({ kind }) => kind === "r" || kind === "p");
@@ -64,6 +66,7 @@ describe.skipIf(url === "")(
 
     /** Which rows are the role's. */
     function ownRows({ columns }: Relation): string {
+      if (columns.includes("tenant")) return `tenant = ${tenant}`;
       if (columns.includes("session_no")) return `session_no IN (${ownNumbers})`;
       if (columns.includes("role_name")) return `role_name = '${fixture.role}'`;
       return columns.includes("agent_id") ? "agent_id = 'main'" : "false";
@@ -83,7 +86,7 @@ describe.skipIf(url === "")(
     }
 
     beforeAll(async () => {
-      fixture = await openSecured(url);
+      fixture = await openSecured(url, { layout });
       for (const [ref, text] of [
         [own, "plain"],
         [theirs, "Zanzibar"],
@@ -115,13 +118,16 @@ describe.skipIf(url === "")(
           [fixture.schema],
         )
       ).rows;
-      const numbers = await client.query<{ own: string[]; their: string }>(
+      const numbers = await client.query<{ own: string[]; their: string; tenants: (string | null)[] }>(
         `SELECT array_agg(session_no) || array_agg(base_nos[1]) FILTER (WHERE base_nos IS NOT NULL) AS own,
-             (SELECT session_no FROM "${fixture.schema}".sessions WHERE session_id = 'theirs') AS their
+             (SELECT session_no FROM "${fixture.schema}".sessions WHERE session_id = 'theirs') AS their,
+             ARRAY(SELECT to_jsonb(t) ->> 'tenant' FROM "${fixture.schema}".sessions t
+               WHERE session_id IN ('mine', 'theirs') ORDER BY session_id) AS tenants
            FROM "${fixture.schema}".sessions WHERE agent_id = 'main'`,
       );
       ownNumbers = (numbers.rows[0]?.own ?? []).join(", ");
       theirNumber = numbers.rows[0]?.their ?? "";
+      [tenant = "", theirTenant = ""] = (numbers.rows[0]?.tenants ?? []).map(String);
       before = await foreignRows();
       expect(before.filter((sum) => / [1-9]/.test(sum)).length).toBeGreaterThan(8);
     });
@@ -197,7 +203,11 @@ describe.skipIf(url === "")(
         const nobody = Object.fromEntries(
           Object.entries(known).map(([column, value]) => [
             column,
-            column === "session_no" ? "'987654321'" : /^'(?!\{).*(their|other).*'$/s.test(value) ? "'nobody'" : value,
+            ["session_no", "tenant"].includes(column)
+              ? "'987654321'"
+              : /^'(?!\{).*(their|other).*'$/s.test(value)
+                ? "'nobody'"
+                : value,
           ]),
         );
         for (const values of [known, nobody])
@@ -226,8 +236,9 @@ describe.skipIf(url === "")(
           expect(["0 rows", "42501"]).toEqual(expect.arrayContaining([deleted.result, taken.result]));
         if (relation.name === "search_state") expect(deleted.result).toBe("0 rows");
         if (relation.columns.includes("session_no")) {
-          const moved = await attempt(`UPDATE ${t} SET session_no = ${theirNumber}`);
-          const nowhere = await attempt(`UPDATE ${t} SET session_no = 987654321`);
+          const [column, there] = layout === "plain" ? ["session_no", theirNumber] : ["tenant", theirTenant];
+          const moved = await attempt(`UPDATE ${t} SET ${column} = ${there}`);
+          const nowhere = await attempt(`UPDATE ${t} SET ${column} = 987654321`);
           expect(["0 rows", "42501"]).toContain(moved.result);
           expect(moved).toEqual(nowhere);
         }
@@ -286,69 +297,7 @@ describe.skipIf(url === "")(
     });
 
     it("every function, with what belongs to another agent, answers as if it were not there", async () => {
-      const s = `"${fixture.schema}"`;
-      const request = requestOrder.map((field) => {
-        const values: Readonly<Record<string, string>> = {
-          agent_id: theirs.agentId,
-          key: theirs.key,
-          lock_timeout: "1s",
-          record_count: "0",
-          message_count: "0",
-          is_flushed: "true",
-        };
-        return field === "namespace" || field === "archive_id" ? "''" : field in values ? `'${values[field]}'` : "NULL";
-      });
-      const append = (path: number): string =>
-        `SELECT ${s}.append_1(${path}, ARRAY[${request.join(", ")}], '{}', ${Array.from({ length: 22 }, () => "NULL").join(", ")})`;
-      const page = (name: string, number: string): string =>
-        `SELECT * FROM ${s}.${name}('', 'other', '${theirs.key}', '', ${number}, false, 0, 999, true, 100, 1000000, 2)`;
-      const save = (revision: string): string =>
-        `SELECT * FROM ${s}.save_1('', 'other', '${theirs.key}', '', true, '1s', ${revision}, 'mine', true, '{}', '{}', NULL, NULL)`;
-      const calls: Readonly<Record<string, readonly (readonly [sql: string, result: string])[]>> = {
-        append_1: [0, 1, 2].map((path) => [append(path), "1 rows"] as const),
-        read_page_1: [
-          [page("read_page_1", "NULL"), "0 rows"],
-          [page("read_page_1", theirNumber), "0 rows"],
-        ],
-        read_page_2: [
-          [page("read_page_2", "NULL"), "0 rows"],
-          [page("read_page_2", theirNumber), "0 rows"],
-        ],
-        read_window_1: [[`SELECT * FROM ${s}.read_window_1('', 'other', '${theirs.key}', '', 100, 1000000)`, "0 rows"]],
-        // Of a trigger alone.
-        drop_partial_1: [[`SELECT ${s}.drop_partial_1()`, "0A000"]],
-        save_1: [
-          [save("1"), "1 rows"],
-          [save("NULL"), "42501"],
-        ],
-        is_own_1: [[`SELECT ${s}.is_own_1(${theirNumber}) = ${s}.is_own_1(987654321) AS same`, "1 rows"]],
-        serves_1: [[`SELECT ${s}.serves_1('other') = ${s}.serves_1('nobody at all') AS same`, "1 rows"]],
-        holds_1: [[`SELECT ${s}.holds_1(${theirNumber}) = ${s}.holds_1(987654321) AS same`, "1 rows"]],
-        shares_own_1: [
-          [
-            `SELECT ${s}.shares_own_1(ARRAY[${theirNumber}::bigint], '{1}', '{x}', 'other') = ${s}.shares_own_1(ARRAY[987654321::bigint], '{1}', '{x}', 'other') AS same`,
-            "1 rows",
-          ],
-        ],
-        json_of_1: [[`SELECT ${s}.json_of_1('{"a": 1}'), ${s}.json_of_1('{')`, "1 rows"]],
-        record_json_1: [
-          [
-            `SELECT 1 WHERE ${s}.record_json_1(${theirNumber}, 1) IS NULL AND ${s}.record_json_1(987654321, 1) IS NULL`,
-            "1 rows",
-          ],
-        ],
-        better_summary_1: [[`SELECT 1 WHERE ${s}.better_summary_1(${theirNumber}, 0, 'x') IS NULL`, "1 rows"]],
-        has_retry_1: [
-          [
-            `SELECT 1 WHERE NOT ${s}.has_retry_1(${theirNumber}, 'x') AND NOT ${s}.has_retry_1(987654321, 'x')`,
-            "1 rows",
-          ],
-        ],
-        store_now_ms: [[`SELECT ${s}.store_now_ms()`, "1 rows"]],
-        row_now_ms: [[`SELECT ${s}.row_now_ms(1)`, "1 rows"]],
-        patched_names: [[`SELECT ${s}.patched_names('{}', '{}', '{a}', '{1}')`, "1 rows"]],
-        patched_values: [[`SELECT ${s}.patched_values('{}', '{}', '{a}', '{1}')`, "1 rows"]],
-      };
+      const calls = functionCalls({ schema: fixture.schema, layout, theirNumber, theirTenant });
       const names = await withClient(url, (client) =>
         client.query<{ name: string }>(
           "SELECT p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1",
@@ -373,6 +322,7 @@ describe.skipIf(url === "")(
           `SET row_security = off; SELECT * FROM "${fixture.schema}".records`,
           `SET row_security = off; SELECT * FROM "${fixture.schema}".records_0`,
           "SET session_replication_role = replica",
+          ...(layout === "plain" ? [] : [`SET ROLE "tl_${theirTenant}"`, `GRANT "tl_${theirTenant}" TO CURRENT_USER`]),
           `CREATE EVENT TRIGGER x ON ddl_command_start EXECUTE FUNCTION suppress_redundant_updates_trigger()`,
           `ALTER ROLE CURRENT_USER BYPASSRLS`,
           `ALTER DEFAULT PRIVILEGES FOR ROLE postgres GRANT ALL ON TABLES TO PUBLIC`,
@@ -380,7 +330,7 @@ describe.skipIf(url === "")(
           found.push((await take(client, sql)).result);
         return found;
       });
-      expect(outcomes).toEqual(Array.from({ length: 8 }, () => "42501"));
+      expect(outcomes).toEqual(Array.from({ length: layout === "plain" ? 8 : 10 }, () => "42501"));
       // A lock that migrations use keeps nobody from a store whose schema is up to date.
       await withClient(fixture.roleUrl, async (client) => {
         await client.query(`SELECT pg_advisory_lock(${0x746c6e65})`);

@@ -1,7 +1,8 @@
 import type { SessionRef } from "@throughline/core";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
 import type pg from "pg";
-import { readmeGrants } from "./readme-grants.ts";
+import type { LayoutName } from "../src/layout.ts";
+import { giveMain, readmeGrants } from "./readme-grants.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 /** Nothing that a role of the agent `main` is told, in an answer, a message or a notice, has one of these. */
@@ -41,13 +42,16 @@ export interface SecuredStore {
 /** A secured store with two agents, and a role that has the README's grants and the agent `main`. */
 export async function openSecured(
   url: string,
-  schema: string = newSchema(),
-  isNew: boolean = true,
+  {
+    schema = newSchema(),
+    isNew = true,
+    layout = "plain",
+  }: { readonly schema?: string; readonly isNew?: boolean; readonly layout?: LayoutName } = {},
 ): Promise<SecuredStore> {
   const role = `role_${schema}`;
   const roleUrl = new URL(url);
   [roleUrl.username, roleUrl.password] = [role, "secret"];
-  const owner = createPostgresStore({ url, schema, partitions: 2, ...(isNew ? { rowSecurity: true } : {}) });
+  const owner = createPostgresStore({ url, schema, partitions: 2, ...(isNew ? { rowSecurity: true, layout } : {}) });
   if (isNew) {
     await fillAgent(owner, own, "plain");
     await fillAgent(owner, theirs, "Zanzibar");
@@ -55,8 +59,9 @@ export async function openSecured(
     await owner.leases.acquire("their job", { owner: "theirs", leaseMs: 60_000 });
   } else await owner.list();
   await withClient(url, (client) =>
-    client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)}
-      INSERT INTO "${schema}".agent_roles (role_name, agent_id) VALUES ('${role}', 'main'), ('somebody', 'other')`),
+    client.query(
+      `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)} ${giveMain(layout, schema, role)}`,
+    ),
   );
   const store = createPostgresStore({ url: roleUrl.href, schema, migrate: false, notify: false });
   await store.leases.acquire("own job", { owner: "me", leaseMs: 60_000 });

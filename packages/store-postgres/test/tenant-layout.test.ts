@@ -140,20 +140,26 @@ describe.skipIf(url === "")(
       }
     });
 
-    it("is not made for a store with row security, and one that is there is not opened with it", async () => {
-      const opening = options({ layout: "tenant" });
-      const error = await refusal({ ...opening, rowSecurity: true });
-      expect([error.code, error.message]).toEqual(["STORE_UNSUPPORTED", "The tenant layout has no row security."]);
-      const { rows } = await withClient(url, (client) =>
-        client.query("SELECT FROM pg_namespace WHERE nspname = $1", [opening.schema]),
-      );
-      expect(rows).toEqual([]);
-      {
-        await using store = createPostgresStore(opening);
-        await store.list();
+    it("knows each tenant by the number that the store gives it, whatever the names", async () => {
+      const opening = options({ layout: "tenant", rowSecurity: true });
+      await using store = createPostgresStore(opening);
+      await store.list();
+      const agents = [
+        { namespace: "", agentId: "main" },
+        { namespace: "Ünï 中 \u{1f600}'\\", agentId: "Support-Bot" },
+        { namespace: "a", agentId: "MAIN" },
+        { namespace: "\\x00", agentId: "i" },
+      ];
+      for (const { namespace, agentId } of agents) {
+        const { rows } = await withClient(url, (client) =>
+          client.query(
+            `SELECT "${opening.schema}".tenant_of_1($1, $2)::text AS tenant, "${opening.schema}".role_of_1($1, $2) AS role`,
+            [namespace, agentId],
+          ),
+        );
+        const tenant = tenantOf({ namespace, agentId });
+        expect(rows).toEqual([{ tenant, role: `tl_${tenant}` }]);
       }
-      const { layout: _, ...without } = opening;
-      expect((await refusal({ ...without, rowSecurity: true })).code).toBe("STORE_UNSUPPORTED");
     });
 
     it("is what the URL says, and a layout that there is not is refused without its password", async () => {

@@ -79,7 +79,7 @@ async function openTables(schema: string): Promise<number> {
 /** That a role of one agent sees nothing of the other, in any table. */
 async function expectSecured(schema: string): Promise<void> {
   expect(await openTables(schema)).toBe(0);
-  const fixture = await openSecured(url, schema, false);
+  const fixture = await openSecured(url, { schema, isNew: false });
   try {
     await withClient(fixture.roleUrl, async (client) => {
       const tables = await client.query<{ name: string }>(

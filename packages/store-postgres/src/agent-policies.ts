@@ -1,0 +1,110 @@
+import {
+  contentsUnsampled,
+  dropPolicies,
+  leasePolicy,
+  mostExact,
+  policy,
+  secureTables,
+  soundBases,
+  soundSession,
+  statePolicies,
+} from "./policy-parts.ts";
+
+/**
+ * The policies of the plain layout. The table `agent_roles` says which agents a role serves. A row belongs to an agent by
+ * its session, so the policies look sessions up.
+ */
+export function agentPolicies(schema: string): string {
+  const isOwn = `${schema}.serves_1(agent_id)`;
+  // The policy of `sessions` says this, too; an index finds it.
+  const isServed = `s.agent_id IN (SELECT a.agent_id FROM ${schema}.agent_roles a)`;
+  const hanging = [
+    ...["records", "payloads", "keyed_appends", "partials"].map((table) =>
+      policy(schema, table, "ALL", `${schema}.holds_1(session_no)`),
+    ),
+    // No operator that PostgreSQL lets run before a policy looks into words. A search meets many rows: the numbers are hashed once.
+    ...["search_documents", "search_positions"].map((table) =>
+      policy(
+        schema,
+        table,
+        "ALL",
+        `session_no IN (SELECT s.session_no FROM ${schema}.sessions s WHERE ${isServed})
+         OR session_no IN (SELECT unnest(s.base_nos) FROM ${schema}.sessions s WHERE s.base_nos IS NOT NULL AND ${isServed})`,
+        `${schema}.holds_1(session_no)`,
+      ),
+    ),
+  ];
+  const isSound = soundSession(`${schema}.shares_own_1(base_nos, base_to_seqs, base_ids, agent_id)`);
+  return `
+CREATE TABLE IF NOT EXISTS ${schema}.agent_roles (
+  role_name name NOT NULL,
+  agent_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (role_name, agent_id)
+);
+ALTER TABLE ${schema}.leases ADD COLUMN IF NOT EXISTS role_name name NOT NULL DEFAULT current_user;
+${secureTables(schema)}
+${dropPolicies(schema)}
+${contentsUnsampled(schema)}
+${ownAgents(schema)}
+${ownSessions(schema)}
+${policy(schema, "agents", "ALL", isOwn, `folded_id = lower(agent_id) AND ${isOwn}`)}
+${policy(schema, "sessions", "SELECT", isOwn)}
+${policy(schema, "sessions", "DELETE", isOwn)}
+${policy(
+  schema,
+  "sessions",
+  "INSERT",
+  null,
+  `${isOwn} AND session_no = currval('${schema}.session_numbers') AND ${isSound}`,
+)}
+${policy(schema, "sessions", "UPDATE", isOwn, `${isOwn} AND ${schema}.is_own_1(session_no) AND ${isSound}`)}
+${hanging.join("\n")}
+${leasePolicy(schema)}
+${policy(schema, "agent_roles", "SELECT", "role_name = current_user")}
+${statePolicies(schema)}
+DROP FUNCTION IF EXISTS ${schema}.may_hold_1(bigint, bigint[], text);`;
+}
+
+/** The policy of `sessions` applies here, too. A record that a fork shares belongs to the fork as well. */
+function isHeld(schema: string, number: string): string {
+  return `EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = ${number})
+    OR EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos IS NOT NULL AND s.base_nos @> ARRAY[${number}])`;
+}
+
+/**
+ * Whether the role that asks serves an agent, and whether it holds the records of a session number.
+ *
+ * PostgreSQL evaluates the conditions of a statement in the order of their cost. Its own leakproof operators run before
+ * a more expensive policy. EXPLAIN ANALYZE then shows whether the policy was reached, and with it the outcome of any
+ * comparison with a hidden row. So a policy on columns with contents is a function whose cost is below that of every
+ * operator. PostgreSQL cannot inline it, because its body has a subquery.
+ */
+function ownAgents(schema: string): string {
+  const head = "RETURNS boolean LANGUAGE sql STABLE SECURITY INVOKER COST 0.0001";
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.serves_1(p_agent_id text) ${head}
+RETURN EXISTS (SELECT FROM ${schema}.agent_roles a WHERE a.role_name = current_user AND a.agent_id = p_agent_id);
+CREATE OR REPLACE FUNCTION ${schema}.holds_1(p_number bigint) ${head}
+RETURN ${isHeld(schema, "p_number")};`;
+}
+
+/**
+ * Whether a session number belongs to the calling role, and whether a session of the agent may share these records. It
+ * may share those of sessions of the same agent, and those that a fork of the same agent shares already. Both run with
+ * the rights of the role that asks, so they answer nothing that it could not read itself. They are functions because a
+ * policy of `sessions` cannot read `sessions`. The statement's snapshot holds the rows as they were before it.
+ */
+function ownSessions(schema: string): string {
+  const head = "RETURNS boolean LANGUAGE sql STABLE SECURITY INVOKER SET search_path = pg_catalog, pg_temp";
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.is_own_1(p_number bigint) ${head} AS $own$
+  SELECT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = p_number)
+$own$;
+CREATE OR REPLACE FUNCTION ${schema}.shares_own_1(p_bases bigint[], p_to_seqs bigint[], p_ids text[], p_agent_id text)
+${head} AS $own$
+  SELECT ${soundBases}
+  AND NOT EXISTS (SELECT FROM unnest(p_bases, p_to_seqs) AS b (no, to_seq)
+    WHERE b.to_seq IS NULL OR b.to_seq NOT BETWEEN 0 AND ${mostExact} OR NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.session_no = b.no AND s.agent_id = p_agent_id)
+      AND NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.base_nos @> ARRAY[b.no] AND s.agent_id = p_agent_id))
+$own$;`;
+}

@@ -1,0 +1,136 @@
+/** The largest number that a program reads exactly. */
+export const mostExact: number = Number.MAX_SAFE_INTEGER;
+
+/** Forks of forks, one behind the other. */
+const mostBases = 10_000;
+
+/** Where the store has row security already: on every table, also on those that a step of the schema has just made. */
+export function secureNewTables(schema: string): string {
+  return secureTables(schema, `IF NOT (${isSecured(schema)}) THEN RETURN; END IF;`);
+}
+
+/**
+ * Row security on every table of the store, partitions included. A table without a policy denies every row. Tables of
+ * other owners in the schema are not the store's and stay as they are.
+ */
+export function secureTables(schema: string, unless = ""): string {
+  return `DO $secure$
+DECLARE
+  v_table regclass;
+BEGIN
+  ${unless}
+  FOR v_table IN ${unsecuredTables(schema)} LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', v_table);
+  END LOOP;
+END $secure$;`;
+}
+
+/** Whether some version secured the store: the first ones left no digest. */
+export function isSecured(schema: string): string {
+  return `SELECT relrowsecurity FROM pg_class WHERE oid = '${schema}.sessions'::regclass`;
+}
+
+/** The tables of the store that row security does not protect yet. */
+export function unsecuredTables(schema: string): string {
+  return `SELECT c.oid::regclass AS name FROM pg_class c JOIN pg_class i ON i.relowner = c.relowner
+    WHERE i.oid = '${schema}.store_info'::regclass AND c.relnamespace = i.relnamespace
+      AND c.relkind IN ('r', 'p') AND NOT c.relrowsecurity`;
+}
+
+/** Policies of earlier versions. Policies that somebody else added have other names and stay. */
+export function dropPolicies(schema: string): string {
+  return `DO $drop$
+DECLARE
+  v_policy record;
+BEGIN
+  FOR v_policy IN SELECT p.polname AS name, p.polrelid::regclass AS on_table FROM pg_policy p
+    JOIN pg_class c ON c.oid = p.polrelid JOIN pg_class i ON i.relnamespace = c.relnamespace
+    WHERE i.oid = '${schema}.store_info'::regclass AND p.polname LIKE 'throughline\\_%' LOOP
+    EXECUTE format('DROP POLICY %I ON %s', v_policy.name, v_policy.on_table);
+  END LOOP;
+END $drop$;`;
+}
+
+/** Columns with contents, none of which a plan depends on. */
+const contents: Readonly<Record<string, readonly string[]>> = {
+  sessions: ["turn_id", "turn_owner", "entry_names", "entry_values", "entry_coded"],
+  records: ["rest", "coded", "source"],
+  payloads: ["content"],
+  keyed_appends: ["digest", "turn_id", "turn_owner"],
+  partials: ["turn_id", "content", "coded"],
+  search_documents: ["words"],
+};
+
+/**
+ * PostgreSQL estimates how many rows a condition finds from samples of all rows, and shows its estimate to every role.
+ * So no samples of contents are taken. Existing samples are removed when a column gets its own type again, which
+ * rewrites nothing. PostgreSQL refuses that for a column of a view, whose owner shows it to others anyway.
+ */
+export function contentsUnsampled(schema: string): string {
+  const changes = Object.entries(contents).map(([table, columns]) => {
+    const each = columns.map((name) => `ALTER COLUMN ${name} SET STATISTICS 0`);
+    return `ALTER TABLE ${schema}.${table} ${each.join(", ")};`;
+  });
+  return `${changes.join("\n")}
+DO $unsample$
+DECLARE
+  v_column record;
+BEGIN
+  FOR v_column IN SELECT DISTINCT coalesce(h.inhparent, c.oid)::regclass AS on_table, quote_ident(a.attname) AS name,
+      format_type(a.atttypid, a.atttypmod) AS type
+    FROM pg_class i JOIN pg_class c ON c.relnamespace = i.relnamespace AND c.relowner = i.relowner
+    JOIN pg_attribute a ON a.attrelid = c.oid
+    JOIN pg_stats t ON t.schemaname = c.relnamespace::regnamespace::name AND t.tablename = c.relname AND t.attname = a.attname
+    LEFT JOIN pg_inherits h ON h.inhrelid = c.oid
+    WHERE i.oid = '${schema}.store_info'::regclass AND c.relkind IN ('r', 'p') AND a.attstattarget = 0 LOOP
+    BEGIN
+      EXECUTE format('ALTER TABLE %s ALTER COLUMN %s TYPE %s', v_column.on_table, v_column.name, v_column.type);
+    EXCEPTION WHEN feature_not_supported THEN NULL;
+    END;
+  END LOOP;
+END $unsample$;`;
+}
+
+/** What a role writes here is read by programs that serve all agents: it must not stop them. */
+export function soundSession(shares: string): string {
+  const numbers = ["last_seq", "revision", "message_count", "messages_ever", "keyed_next"]
+    .map((column) => `${column} BETWEEN 0 AND ${mostExact}`)
+    .concat(["created_at_ms", "appended_at_ms", "updated_at_ms"].map((column) => `abs(${column}) <= ${mostExact}`));
+  return `${numbers.join(" AND ")}
+       AND (entry_coded IS NOT NULL OR entry_names IS NOT NULL AND entry_values IS NOT NULL)
+       AND (base_nos IS NULL OR ${shares})`;
+}
+
+/** A condition on the arrays of a fork, under the names that they have as parameters: as many of each, and no more than a program reads. */
+export const soundBases: string = `coalesce(array_ndims(p_bases) = 1 AND array_ndims(p_to_seqs) = 1 AND cardinality(p_bases) <= ${mostBases}
+    AND cardinality(p_bases) = cardinality(p_to_seqs) AND cardinality(p_bases) = cardinality(p_ids), false)`;
+
+/** Rows that belong to no agent: leases of jobs to the role that took them, what the store says of itself to all. */
+export function leasePolicy(schema: string): string {
+  return policy(schema, "leases", "ALL", "role_name = current_user");
+}
+
+export function statePolicies(schema: string): string {
+  return [
+    policy(schema, "store_info", "SELECT", "true"),
+    policy(schema, "search_state", "SELECT", "true"),
+    policy(schema, "search_state", "UPDATE", "true", "caught_up_slot = 0"),
+  ].join("\n");
+}
+
+type Command = "ALL" | "SELECT" | "INSERT" | "UPDATE" | "DELETE";
+
+/** `visible` decides which rows a statement finds, `writable` which rows it may leave behind. */
+export function policy(
+  schema: string,
+  table: string,
+  command: Command,
+  visible: string | null,
+  writable: string | null = command === "ALL" || command === "UPDATE" ? visible : null,
+): string {
+  const rules = [
+    ...(visible === null ? [] : [`USING (${visible})`]),
+    ...(writable === null ? [] : [`WITH CHECK (${writable})`]),
+  ];
+  return `CREATE POLICY throughline_${command.toLowerCase()} ON ${schema}.${table} FOR ${command} ${rules.join(" ")};`;
+}

@@ -1,0 +1,66 @@
+import {
+  contentsUnsampled,
+  dropPolicies,
+  leasePolicy,
+  mostExact,
+  policy,
+  secureTables,
+  soundBases,
+  soundSession,
+  statePolicies,
+} from "./policy-parts.ts";
+import { tenantTables } from "./table-parts.ts";
+
+/**
+ * The policies of the tenant layout. Every row has its tenant, and each tenant has a role of the server, `tl_` and the
+ * tenant's number: who has that role's rights serves the tenant. So a policy reads no table, and a server that keeps the
+ * tables on several nodes can apply it on each of them. A tenant is made of a namespace and an agent; the row says both,
+ * and they are checked where it does.
+ */
+export function tenantPolicies(schema: string): string {
+  const isOwn = `${schema}.serves_tenant_1(tenant)`;
+  const isNamed = `tenant = ${schema}.tenant_of_1(namespace, agent_id)`;
+  const isSound = soundSession(`${schema}.sound_bases_1(base_nos, base_to_seqs, base_ids)`);
+  const checks: Readonly<Record<string, string>> = {
+    agents: `${isOwn} AND folded_id = lower(agent_id) AND ${isNamed}`,
+    // A number that is taken in another tenant is no harm: no statement looks for one without its tenant.
+    sessions: `${isOwn} AND ${isNamed} AND session_no > 0 AND ${isSound}`,
+  };
+  return `
+ALTER TABLE ${schema}.leases ADD COLUMN IF NOT EXISTS role_name name NOT NULL DEFAULT current_user;
+${secureTables(schema)}
+${dropPolicies(schema)}
+${contentsUnsampled(schema)}
+${ownTenants(schema)}
+${tenantTables.map((table) => policy(schema, table, "ALL", isOwn, checks[table])).join("\n")}
+${leasePolicy(schema)}
+${statePolicies(schema)}`;
+}
+
+/**
+ * Which tenant an agent of a namespace is, as `tenantOf` of the store says it; its role's name; whether the role that asks
+ * serves a tenant; and whether a session may be kept as a fork.
+ *
+ * The condition of a policy comes before every operator of a statement, so it has the lowest cost, and PostgreSQL must not put
+ * its body in its place: it does not with PL/pgSQL. Names in that body are looked up when it runs, in the path of whoever
+ * asks, so each says its schema.
+ */
+function ownTenants(schema: string): string {
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.tenant_of_1(p_namespace text, p_agent_id text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('x' || encode(substring(sha256(convert_to(p_namespace, 'UTF8') || '\\x00'::bytea
+  || convert_to(lower(p_agent_id COLLATE "C"), 'UTF8')) FROM 1 FOR 8), 'hex'))::bit(64)::bigint;
+CREATE OR REPLACE FUNCTION ${schema}.role_of_1(p_namespace text, p_agent_id text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'tl_' || ${schema}.tenant_of_1(p_namespace, p_agent_id);
+CREATE OR REPLACE FUNCTION ${schema}.serves_tenant_1(p_tenant bigint) RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY INVOKER COST 0.0001 AS $serves$
+BEGIN
+  RETURN coalesce(pg_catalog.pg_has_role(pg_catalog.to_regrole(
+    pg_catalog.concat('"tl_', p_tenant, '"'))::pg_catalog.oid, 'USAGE'), false);
+END $serves$;
+CREATE OR REPLACE FUNCTION ${schema}.sound_bases_1(p_bases bigint[], p_to_seqs bigint[], p_ids text[]) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ${soundBases}
+  AND NOT EXISTS (SELECT FROM unnest(p_bases, p_to_seqs, p_ids) AS b (no, to_seq, id)
+    WHERE b.no IS NULL OR b.id IS NULL OR b.to_seq IS NULL OR b.to_seq NOT BETWEEN 0 AND ${mostExact});`;
+}

@@ -1,0 +1,131 @@
+import { join } from "node:path";
+import { inspect } from "node:util";
+import type { PartialReply, SearchFacet, SessionRef } from "@throughline/core";
+import type { JobLease, PostgresStore } from "@throughline/store-postgres";
+import { expect } from "vitest";
+
+export const own: SessionRef = { namespace: "", agentId: "main", key: "agent:main:own" };
+export const theirs: SessionRef = { namespace: "", agentId: "other", key: "agent:other:one" };
+export const secret = "Zanzibar";
+export const say = (content: string): { readonly type: string; readonly message: object } => ({
+  type: "message",
+  message: { role: "user", content },
+});
+
+export interface Fixture {
+  readonly schema: string;
+  readonly folder: string;
+  /** The owner of the tables, who sees everything. */
+  readonly owner: PostgresStore;
+  /** A role that has been given the agent `main`. */
+  readonly store: PostgresStore;
+  readonly roleUrl: string;
+  /** Of a job of the other agent's. */
+  readonly lease: JobLease;
+}
+
+export const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
+
+export async function all(pages: AsyncIterable<unknown>): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for await (const each of pages) found.push(each);
+  return found;
+}
+
+/** A method tried on what belongs to another agent, and what comes of it: an error's code, or nothing of theirs. */
+export type Try = readonly [method: string, wanted: string, attempt: (fixture: Fixture) => Promise<unknown>];
+
+export const until = { leaseUntilMs: 4_000_000_000_000 };
+
+export function partialOf(sessionId: string): PartialReply {
+  const call = { turnId: "t", fence: 1, step: 1, attempt: 0, afterSeq: 1, provider: null, api: null, model: null };
+  return { v: 1, sessionId, ...call, text: secret, updatedMs: 1 };
+}
+
+export const tries: readonly Try[] = [
+  ["append", "SESSION_NOT_FOUND", ({ store }) => store.append(theirs, [say("mine")])],
+  [
+    "append, resuming a turn",
+    "SESSION_NOT_FOUND",
+    ({ store }) =>
+      store.append(theirs, [say("mine")], { turn: { action: "open", turnId: "t", owner: "me", fence: 1, ...until } }),
+  ],
+  [
+    "append, with their key",
+    "SESSION_NOT_FOUND",
+    ({ store }) => store.append(theirs, [say(secret)], { idempotencyKey: "k" }),
+  ],
+  ["append, with their lease", "LEASE_LOST", ({ store, lease }) => store.append(own, [say("x")], { lease })],
+  ["load", "nothing", ({ store }) => store.load(theirs)],
+  [
+    "save",
+    "REVISION_CONFLICT",
+    ({ store }) => store.save(theirs, { sessionId: "theirs", label: "mine" }, { ifRevision: 2 }),
+  ],
+  [
+    "save, a session of theirs",
+    "STORE_READ_ONLY",
+    ({ store }) => store.save({ ...theirs, key: "agent:other:new" }, { sessionId: "new" }, { ifRevision: null }),
+  ],
+  [
+    "save, in the place of theirs",
+    "STORE_READ_ONLY",
+    ({ store }) => store.save(theirs, { sessionId: "new" }, { ifRevision: null }),
+  ],
+  ["read", "SESSION_NOT_FOUND", ({ store }) => all(store.read(theirs))],
+  ["readWindow", "SESSION_NOT_FOUND", ({ store }) => store.readWindow(theirs)],
+  ["list", "nothing", async ({ store }) => (await store.list({ agentId: "other", state: "any" })).sessions],
+  ["partials.read", "SESSION_NOT_FOUND", ({ store }) => store.partials.read(theirs)],
+  ["partials.write", "SESSION_NOT_FOUND", ({ store }) => store.partials.write(theirs, partialOf("theirs"))],
+  ["partials.remove", "nothing", ({ store }) => store.partials.remove(theirs, 1)],
+  ["move", "SESSION_NOT_FOUND", ({ store }) => store.move(theirs, { kind: "archive" })],
+  ["redact", "SESSION_NOT_FOUND", ({ store }) => store.redact(theirs, ["secret-1"], { reason: "mine" })],
+  ["remove", "SESSION_NOT_FOUND", ({ store }) => store.remove(theirs, { purge: true })],
+  [
+    "fork.fork",
+    "SESSION_NOT_FOUND",
+    ({ store }) => store.fork.fork(theirs, { ...theirs, key: "agent:other:f" }, { sessionId: "f" }),
+  ],
+  [
+    "fork.fork, into their agent",
+    "KEY_AGENT_MISMATCH",
+    ({ store }) => store.fork.fork(own, { ...theirs, key: "agent:other:f" }, { sessionId: "f" }),
+  ],
+  ["fork.sharers", "SESSION_NOT_FOUND", async ({ store }) => await store.fork.sharers?.(theirs, [1])],
+  [
+    "watch.watch",
+    "SESSION_NOT_FOUND",
+    ({ store }) => all(store.watch.watch(theirs, { afterSeq: 0, signal: AbortSignal.timeout(500) })),
+  ],
+  ["search.search", "nothing", ({ store }) => all(searchOf(store).search({ text: secret, state: "any" }))],
+  [
+    "search.search, by key",
+    "nothing",
+    ({ store }) => all(searchOf(store).search({ text: secret, agentId: "other", key: theirs.key })),
+  ],
+  [
+    "search.lag",
+    "nothing",
+    async ({ store }) => ((await searchOf(store).lag()) === 0 ? [] : ["their records counted"]),
+  ],
+  ["search.rebuild", "nothing", ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
+  [
+    "leases.acquire",
+    "STORE_READ_ONLY",
+    ({ store, lease }) => store.leases.acquire(lease.name, { owner: lease.owner, leaseMs: 1000 }),
+  ],
+  ["leases.renew", "LEASE_LOST", ({ store, lease }) => store.leases.renew(lease, 1000)],
+  ["leases.release", "nothing", ({ store, lease }) => store.leases.release(lease)],
+  ["maintenance.verify", "nothing", ({ store }) => all(store.maintenance.verify({ full: true }))],
+  [
+    "maintenance.repair",
+    "nothing",
+    async ({ store }) => (await all(store.maintenance.repair())).filter((found) => inspect(found).includes("other")),
+  ],
+  [
+    "maintenance.backup",
+    "STORE_READ_ONLY",
+    ({ store, folder }) => store.maintenance.backup(join(folder, "theirs.sql")),
+  ],
+  ["close", "nothing", ({ store }) => store.close()],
+];
