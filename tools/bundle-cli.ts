@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { build, type BuildOptions, type Metafile } from "esbuild";
 import { directImports } from "./direct-imports.ts";
@@ -36,7 +36,7 @@ const shared = {
 
 /**
  * Bundles the command line in `folder` into `outdir`. One entry, a chunk for each action that is loaded on use (120
- * single files cost 34 ms at every start, a bundle 1.4 ms), and a file for each thread that one of them starts.
+ * single files cost 34 ms at every start, a bundle 1.4 ms).
  */
 export async function bundleCli(folder: string, outdir: string = join(folder, "dist")): Promise<void> {
   rmSync(outdir, { recursive: true, force: true });
@@ -47,42 +47,18 @@ export async function bundleCli(folder: string, outdir: string = join(folder, "d
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
   });
-  await bundleThreads(metafile, new Set());
+  assertNoThreadFiles(metafile);
 }
 
-/**
- * Threads are started by the URL of a file beside the one that starts them, which is no import: a bundler leaves such a
- * file out and says nothing. Each is made where the output that names it looks for it, whole in itself, so that it does
- * not cut the chunks of everything else into more files.
- */
-async function bundleThreads({ outputs }: Metafile, made: Set<string>): Promise<void> {
-  for (const [output, { inputs }] of Object.entries(outputs)) {
-    for (const input of Object.keys(inputs).filter((path) => isOurs(path))) {
-      for (const source of threadsOf(resolve(input))) {
-        const outfile = join(dirname(resolve(output)), source.replace(/^.*[\\/]/, "").replace(/\.ts$/, ".js"));
-        if (made.has(outfile)) continue;
-        made.add(outfile);
-        const { metafile } = await build({ ...shared, entryPoints: [source], outfile });
-        await bundleThreads(metafile, made);
-      }
-    }
-  }
+/** No bundle has the file that a thread is started from by its URL, and a bundler says nothing. @throws {Error} for such a source */
+function assertNoThreadFiles({ inputs }: Metafile): void {
+  for (const path of Object.keys(inputs).filter((name) => isOurs(name)))
+    if (/\bnew Worker\((?!\w+, \{ eval: true\b)/.test(readFileSync(path, "utf8")))
+      throw new Error(`${path} starts a thread from a file, which the bundle does not have.`);
 }
 
 function isOurs(input: string): boolean {
   return input.endsWith(".ts") && !/[\\/]node_modules[\\/]/.test(input);
-}
-
-/**
- * The files of the threads that a source names.
- * @throws {Error} where a thread is started by anything but the URL of a file: the bundle would lack it
- */
-export function threadsOf(path: string): string[] {
-  const text = readFileSync(path, "utf8");
-  const threads = [...text.matchAll(/new URL\(\s*"(\.{1,2}\/[^"]+\.ts)",\s*import\.meta\.url\s*,?\s*\)/g)];
-  if (threads.length === 0 && /\bnew Worker\(/.test(text))
-    throw new Error(`${path} starts a thread and does not name it as new URL("./<file>.ts", import.meta.url)`);
-  return threads.map(([, name = ""]) => resolve(dirname(path), name));
 }
 
 if (import.meta.main) await bundleCli(process.cwd());

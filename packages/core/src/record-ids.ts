@@ -6,11 +6,12 @@ import type { Clock, RandomSource, RecordIds } from "./ports.ts";
  * in the order they were made, also when the clock steps back or the counter wraps.
  */
 export function createRecordIds(ports: { readonly clock: Clock; readonly random: RandomSource }): RecordIds {
-  let counter = ports.random.uint32();
+  // Drawn for the first id: some runtimes have no randomness while a module is loaded.
+  let counter: number | null = null;
   let lastMs = 0;
   return {
     next() {
-      counter = (counter + 1) >>> 0;
+      counter = ((counter ?? ports.random.uint32()) + 1) >>> 0;
       lastMs = Math.max(ports.clock.nowMs(), counter === 0 ? lastMs + 1 : lastMs);
       return `${String(lastMs).padStart(13, "0")}_${counter.toString(16).padStart(8, "0")}`;
     },

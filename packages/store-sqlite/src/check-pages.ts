@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { abortedBefore } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
@@ -9,7 +10,6 @@ import { closeDatabase } from "./open-connection.ts";
 import { nativeCode, storeError } from "./sqlite-errors.ts";
 import { sizeOf } from "./store-file.ts";
 import type { RawFile } from "./store-file.ts";
-import { threadUrl } from "./thread-url.ts";
 
 /** What the thread that checks is given. */
 export interface CheckOrder {
@@ -19,15 +19,52 @@ export interface CheckOrder {
   readonly references: boolean;
 }
 
-/** What it gives back: what is wrong, or why it could not be found out. */
-export type CheckAnswer =
-  | { readonly wrong: readonly string[] }
-  | { readonly failure: { readonly code: string; readonly message: string } };
+/** What a statement of the check says, and the error that ended it before its end. */
+interface Said {
+  readonly answers: readonly string[];
+  readonly failure: { readonly code: string; readonly message: string } | null;
+}
+
+/** What the thread gives back: what each statement says, or why the file cannot be opened. */
+type CheckAnswer = { readonly said: readonly Said[] } | { readonly failure: NonNullable<Said["failure"]> };
 
 /** A smaller file is checked at once: that takes less than a thread takes to begin. */
 const smallBytes = 8 * 1024 * 1024;
 
-const checkUrl = threadUrl(new URL("./check-thread.ts", import.meta.url));
+/**
+ * The thread that reads a large file whole, as text: a bundler leaves out a file that is only named by its URL. It runs what
+ * `saidOf` runs, and what is said is read in one place.
+ */
+const threadText = `
+const { parentPort, workerData } = require("node:worker_threads");
+const failureOf = (error) => ({ code: String(error.code ?? ""), message: String(error) });
+function answer({ driver, path, statements }) {
+  let database;
+  try {
+    database = new (require(driver))(path, { readonly: true, fileMustExist: true, timeout: 50 });
+    return { said: statements.map((sql) => {
+      const answers = [];
+      try {
+        for (const text of database.prepare(sql).pluck().iterate()) answers.push(text);
+        return { answers, failure: null };
+      } catch (error) {
+        return { answers, failure: failureOf(error) };
+      }
+    }) };
+  } catch (error) {
+    return { failure: failureOf(error) };
+  } finally {
+    database?.close();
+  }
+}
+parentPort.postMessage(answer(workerData));
+`;
+
+/** Where the driver's files are, in an ES module and in a bundle of the older format. A thread of text does not know by itself. */
+function driverPath(): string {
+  const here: unknown = import.meta.url;
+  return createRequire(typeof here === "string" ? here : __filename).resolve("better-sqlite3");
+}
 
 /**
  * What SQLite finds wrong with the pages of a file and the references between its tables. It reads the whole file in one
@@ -49,8 +86,7 @@ export async function checkPages(
   }
 }
 
-/** The check itself. */
-export function checkNow({ path, mostAnswers, references }: CheckOrder, driver: SqliteDriver): string[] {
+function checkNow({ path, mostAnswers, references }: CheckOrder, driver: SqliteDriver): string[] {
   const database = driver(path, { readonly: true, fileMustExist: true, timeout: 50 });
   try {
     return checkDatabase(database, { mostAnswers, references });
@@ -64,8 +100,17 @@ export function checkDatabase(
   database: Database.Database,
   { mostAnswers, references }: Omit<CheckOrder, "path">,
 ): string[] {
-  const pages = answersOf(database, `PRAGMA quick_check(${mostAnswers})`, "the check of its pages");
-  const stray = references ? answersOf(database, "PRAGMA foreign_key_check", "the check of its references") : [];
+  return wrongOf(statementsOf({ mostAnswers, references }).map((sql) => saidOf(database, sql)));
+}
+
+function statementsOf({ mostAnswers, references }: Omit<CheckOrder, "path">): string[] {
+  return [`PRAGMA quick_check(${mostAnswers})`, ...(references ? ["PRAGMA foreign_key_check"] : [])];
+}
+
+/** @throws what ended a statement for another reason than damage */
+function wrongOf([pagesSaid, referencesSaid]: readonly Said[]): string[] {
+  const pages = answersOf(pagesSaid, "the check of its pages");
+  const stray = answersOf(referencesSaid, "the check of its references");
   return [
     ...pages.filter((text) => text !== "ok"),
     ...new Set(stray.map((text) => (text.includes(" ") ? text : `${text} holds rows of sessions that are gone`))),
@@ -73,16 +118,24 @@ export function checkDatabase(
 }
 
 /** What a check says until it is done, or until the damage it looks for ends it, which is then its last answer. */
-function answersOf(database: Database.Database, sql: string, what: string): string[] {
+function answersOf(said: Said | undefined, what: string): readonly string[] {
+  if (said === undefined) return [];
+  const { answers, failure } = said;
+  if (failure === null) return answers;
+  // What is no database at all has no pages to be found damaged.
+  if (!failure.code.startsWith("SQLITE_CORRUPT"))
+    throw Object.assign(new Error(failure.message), { code: failure.code });
+  return [...answers, `${what} ended early: ${failure.message}`];
+}
+
+function saidOf(database: Database.Database, sql: string): Said {
   const answers: string[] = [];
   try {
     for (const text of database.prepare<[], string>(sql).pluck().iterate()) answers.push(text);
+    return { answers, failure: null };
   } catch (error) {
-    // What is no database at all has no pages to be found damaged.
-    if (!nativeCode(error).startsWith("SQLITE_CORRUPT")) throw error;
-    answers.push(`${what} ended early: ${String(error)}`);
+    return { answers, failure: { code: nativeCode(error), message: String(error) } };
   }
-  return answers;
 }
 
 /**
@@ -94,10 +147,16 @@ function checkInThread(order: CheckOrder, signal: AbortSignal | undefined): Prom
     const aborted = (): void => reject(abortedBefore("the check was done", signal));
     if (signal?.aborted === true) return aborted();
     signal?.addEventListener("abort", aborted, { once: true });
-    const thread = new Worker(checkUrl, { workerData: order });
+    const { path } = order;
+    const workerData = { path, statements: statementsOf(order), driver: driverPath() };
+    const thread = new Worker(threadText, { eval: true, workerData });
     thread.once("message", (answer: CheckAnswer) => {
-      if ("wrong" in answer) resolve(answer.wrong);
-      else reject(storeError(answer.failure, order.path));
+      if ("failure" in answer) return reject(storeError(answer.failure, path));
+      try {
+        resolve(wrongOf(answer.said));
+      } catch (error) {
+        reject(storeError(error, path));
+      }
     });
     thread.once("error", (error) => reject(storeError(error, order.path)));
     thread.once("exit", (code) => {

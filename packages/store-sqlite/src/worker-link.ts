@@ -2,7 +2,7 @@ import { ThroughlineError, type SessionEvent } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { abortedBefore } from "@throughline/core/internal";
 import { Worker } from "node:worker_threads";
-import { threadUrl } from "./thread-url.ts";
+import { storeThreadUrl } from "./thread-url.ts";
 import { receivedError, type WorkerMethod, type WorkerReply, type WorkerRequest } from "./worker-messages.ts";
 
 /** Calls into the thread of a store. */
@@ -19,8 +19,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-const storeUrl = threadUrl(new URL("./worker-thread.ts", import.meta.url));
-
 /** So long a closed store's thread may take to end. */
 const patienceMs = 5000;
 
@@ -33,8 +31,8 @@ class WorkerPort {
   #isClosed = false;
   #closeId: number | null = null;
 
-  constructor(options: object, onEvent: (event: SessionEvent) => void) {
-    this.#worker = new Worker(storeUrl, { workerData: options });
+  constructor(thread: URL, options: object, onEvent: (event: SessionEvent) => void) {
+    this.#worker = new Worker(thread, { workerData: options });
     // It keeps the process running only while something is asked of it.
     this.#worker.unref();
     this.#worker.on("message", (reply: WorkerReply) => {
@@ -108,9 +106,16 @@ class WorkerPort {
   }
 }
 
-/** Starts the thread of a store. */
-export function createWorkerLink(options: object, onEvent: (event: SessionEvent) => void): WorkerLink {
-  const port = new WorkerPort(options, onEvent);
+/**
+ * Starts the thread of a store.
+ * @throws {ThroughlineError} CONFIG_INVALID where its file is not there
+ */
+export function createWorkerLink(
+  threadUrl: string | URL | undefined,
+  options: object,
+  onEvent: (event: SessionEvent) => void,
+): WorkerLink {
+  const port = new WorkerPort(storeThreadUrl(threadUrl), options, onEvent);
   let lastId = 0;
   const call = async <Value>(method: WorkerMethod, given: readonly unknown[]): Promise<Value> => {
     const id = ++lastId;

@@ -73,7 +73,8 @@ async function answerLast(request: WorkerRequest): Promise<void> {
     send({ kind: "error", id: request.id, error: sentError(error) });
     return;
   }
-  port?.close();
+  // One runtime has no such method on the port of a thread; its thread ends when nothing is left to be done.
+  (port as { close?(): void } | null)?.close?.();
 }
 
 port?.on("message", (request: WorkerRequest) => {

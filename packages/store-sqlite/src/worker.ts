@@ -1,7 +1,7 @@
 // A door of its own: whoever does not want a thread does not load what starts one.
 import type * as core from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import type { OptionTable } from "@throughline/core/internal";
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
 import { assertStoreOptions, createHandleLife, lockedAgent, type StoreMethodName } from "@throughline/core/store";
 import { holdAgentLock } from "./agent-lock.ts";
 import { checkedOptions, sqliteStoreTable } from "./sqlite-store-options.ts";
@@ -11,10 +11,16 @@ import { sqliteCapabilities } from "./sqlite-store.ts";
 import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
 
 /** What can be sent to another thread; clock, ids and randomness are the system's there. */
-export type SqliteWorkerStoreOptions = Pick<
+export interface SqliteWorkerStoreOptions extends Pick<
   SqliteStoreOptions,
   "path" | "create" | "defaultDurability" | "lockTimeoutMs" | "limits" | "recover" | "searchFill" | "onEvent"
->;
+> {
+  /**
+   * The file of the thread, for a bundle: what was made of the entry `@throughline/store-sqlite/worker-thread`, as a `file:` URL.
+   * @default the file beside this module
+   */
+  readonly threadUrl?: string | URL;
+}
 
 const {
   path,
@@ -37,6 +43,7 @@ export const workerStoreTable: OptionTable<SqliteWorkerStoreOptions> = {
   recover,
   searchFill,
   onEvent: onEventKind,
+  threadUrl: optionKinds.either(optionKinds.text, optionKinds.object),
 };
 
 /**
@@ -46,9 +53,9 @@ export const workerStoreTable: OptionTable<SqliteWorkerStoreOptions> = {
  * @throws {ThroughlineError} CONFIG_INVALID for an option that is not known, has another type, or is out of range
  */
 export function createSqliteWorkerStore(options: SqliteWorkerStoreOptions): core.SessionStore {
-  const { onEvent, ...sent } = checkedOptions("createSqliteWorkerStore", options, workerStoreTable);
+  const { onEvent, threadUrl, ...sent } = checkedOptions("createSqliteWorkerStore", options, workerStoreTable);
   const life = createHandleLife(onEvent);
-  const link = createWorkerLink(sent, (event) => life.announce(event));
+  const link = createWorkerLink(threadUrl, sent, (event) => life.announce(event));
   const capabilities = sqliteCapabilities({ ...sent, hasSearch: true });
   /** Checked here: what cannot be sent to another thread would fail on the way. */
   const begun = (method?: StoreMethodName, asked?: unknown): WorkerLink => {
