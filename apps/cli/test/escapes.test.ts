@@ -103,6 +103,7 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["copy", "evil", "--to-store", `jsonl:copy\u001b]0;x\u0007`],
     ["copy", "evil", "--to-store", `x\u001b]0;x\u0007`],
   ],
+  relocate: [["relocate", "--to-store", `postgres://h/d?schema=x\u001b[31m`, "--yes"]],
   search: [
     ["search", "needle"],
     ["search", "mark"],

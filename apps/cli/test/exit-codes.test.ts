@@ -73,6 +73,7 @@ const cases: readonly Case[] = [
   { args: ["export", "--all"], code: 2, error: "USAGE" },
   { args: ["export", "agent:main:one", "--to", "markdown"], code: 2, error: "USAGE" },
   { args: ["copy", "agent:main:one"], code: 2, error: "USAGE" },
+  { args: ["relocate"], code: 2, error: "USAGE" },
   { args: ["import", "a", "b", "--key", "k"], code: 2, error: "USAGE" },
   { args: ["show", "nobody"], code: 1, error: "SESSION_NOT_FOUND" },
   { args: ["show", "agent:main"], code: 1, error: "SESSION_AMBIGUOUS", message: /agent:main:one/ },

@@ -181,6 +181,12 @@ const shapes: Readonly<Record<string, Shape>> = {
     state: one("imported", "grown", "unchanged", "refused"),
     records: count,
   },
+  relocate: {
+    ...kind,
+    state: one("moved", "busy", "taken"),
+    sessions: listOf({ namespace: text, agentId: text, key: text, archiveId: or(text), sessionId: text }),
+    records: count,
+  },
   demo: {
     ...kind,
     ok: flag,

@@ -85,6 +85,8 @@ const cases: readonly Case[] = [
   { command: "handoff", args: ["notes", "--to", "pi"], stdout: ["handoff"] },
   { command: "export", args: ["notes", "-o", "notes.jsonl"], code: 1, stdout: [], stderr: ["error"] },
   { command: "copy", args: ["--all", "--to-store", "jsonl:other"], stdout: ["copy", "end"] },
+  // What a run prints needs PostgreSQL: `relocate.test.ts` holds it to its shape.
+  { command: "relocate", args: ["--to-store", "jsonl:other", "--yes"], code: 1, stdout: [], stderr: ["error"] },
   { command: "search", args: ["harbour", "lights"], stdout: ["hit", "end"] },
   { command: "search", args: ["harbour", "--scan"], stdout: ["hit", "end"], stderr: ["note"] },
   { command: "doctor", args: [], stdout: ["finding", "end"] },

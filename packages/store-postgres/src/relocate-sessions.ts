@@ -24,6 +24,7 @@ import {
   placeOf,
   type Relocation,
 } from "./relocation.ts";
+import { movedCopyOf, withNote, withoutNote, type MovedCopy } from "./moved-copy.ts";
 import { databaseNowMs } from "./session-changes.ts";
 import { contextOf, type StoreContext } from "./store-context.ts";
 import type { PostgresStore } from "./store-options.ts";
@@ -55,11 +56,8 @@ interface Member {
   readonly row: DatabaseRow;
   readonly texts: DatabaseRow;
   /** Where it stood before it was moved away; null when it has not been. */
-  readonly movedFrom: { readonly archiveId: string } | null;
+  readonly movedFrom: MovedCopy | null;
 }
-
-/** The field in the entry of a session that was moved away. */
-const movedField = "movedTo";
 
 /**
  * Moves sessions to another schema, in the same database or another one, and of either layout, while others write to both:
@@ -109,9 +107,9 @@ export async function* relocateSessions(
 /** What a run before this one has moved away is finished, then what is still here is moved. */
 async function* moveFamily(relocation: Relocation, family: Family): AsyncGenerator<RelocatedFamily> {
   const members = await membersOf(relocation, family, placeOf(relocation.from).run, "");
-  const left = members.filter(({ movedFrom }) => movedFrom !== null);
+  const left = members.filter(({ movedFrom }) => movedFrom?.isThere === false);
   if (left.length > 0) {
-    const finished = await finish(relocation, left);
+    const finished = await finish(relocation, family, left);
     if (finished !== null) yield finished;
   }
   const here = members.filter(({ movedFrom }) => movedFrom === null);
@@ -145,6 +143,7 @@ async function moveMembers(
   try {
     // The source's commit decides. If this process ends before the target's, the next run finds the rows in the source.
     const outcome = await to.pool.transaction(move);
+    if (outcome === "moved") await noteArrival(relocation, family);
     return { outcome, records, sessions: sessionsOf(before) };
   } catch (error) {
     if (!hasErrorCode(error, "STORE_LOCKED")) throw error;
@@ -160,7 +159,11 @@ function sessionsOf(members: readonly Member[]): RelocatedFamily["sessions"] {
 }
 
 /** The source has let go of the family; the target gets the rows that are missing there. */
-async function finish(relocation: Relocation, members: readonly Member[]): Promise<RelocatedFamily | null> {
+async function finish(
+  relocation: Relocation,
+  family: Family,
+  members: readonly Member[],
+): Promise<RelocatedFamily | null> {
   const { from, to } = relocation;
   const [first] = members as readonly [Member];
   const isThere = async (run: RunStatement): Promise<boolean> => {
@@ -177,6 +180,7 @@ async function finish(relocation: Relocation, members: readonly Member[]): Promi
     records = taken ?? 0;
     return taken === null ? ("taken" as const) : ("moved" as const);
   });
+  if (outcome !== "taken") await noteArrival(relocation, family);
   return outcome === null ? null : { outcome, records, sessions: sessionsOf(members) };
 }
 
@@ -221,9 +225,7 @@ async function membersOf(
   return rows.flatMap((row) => {
     const text = textOf.get(String(row["session_no"]));
     if (text === undefined) return [];
-    const moved = entryOf(from.rows, row)[movedField] as { readonly archiveId?: unknown } | undefined;
-    const movedFrom = typeof moved?.archiveId === "string" ? { archiveId: moved.archiveId } : null;
-    return [{ row, texts: text, movedFrom }];
+    return [{ row, texts: text, movedFrom: movedCopyOf(entryOf(from.rows, row)) }];
   });
 }
 
@@ -300,7 +302,7 @@ async function insertMembers(relocation: Relocation, members: readonly Member[],
       turn_id: null,
       turn_owner: null,
       lease_until_ms: null,
-      ...(movedFrom === null ? {} : entryTexts(from, { ref, row }, withoutField(entryOf(from.rows, row)))),
+      ...(movedFrom === null ? {} : entryTexts(from, { ref, row }, withoutNote(entryOf(from.rows, row)))),
     };
     const into = { table: "sessions", columns: columns.sessions, key: ["session_no"], tenant };
     // A row of this number is one of an attempt before, or nobody's.
@@ -315,11 +317,6 @@ async function insertMembers(relocation: Relocation, members: readonly Member[],
   }
   // The index is made again from the first record on: these were written before the minute it has reached.
   await run(`UPDATE ${schema}.search_state SET caught_up_slot = 0`);
-}
-
-function withoutField(entry: SessionEntry): SessionEntry {
-  const { [movedField]: _moved, ...rest } = entry;
-  return rest as SessionEntry;
 }
 
 /** An entry as texts of its columns, coded for the address that it gets. */
@@ -342,20 +339,35 @@ async function leave({ from, to }: Relocation, { row }: Member, run: RunStatemen
   const { layout } = from.found;
   const ref = refOf(row);
   const archiveId = String(row["archive_id"]);
-  const movedTo = { schema: to.schema.replaceAll('"', ""), layout: to.found.layout.name, archiveId };
   const kept = archiveId === "" ? String(row["session_id"]) : archiveId;
-  const place = { ref: { ...ref, archiveId: kept }, sessionId: String(row["session_id"]) };
-  const { names, values, coded } = entryColumns(from.rows, place, {
-    ...entryOf(from.rows, row),
-    [movedField]: movedTo,
-  });
-  const sql = `UPDATE ${from.schema}.sessions SET archive_id = $2, entry_names = $3, entry_values = $4, entry_coded = $5,
+  const note = { schema: to.schema.replaceAll('"', ""), layout: to.found.layout.name, archiveId };
+  const columns = entryTexts(from, { ref: { ...ref, archiveId: kept }, row }, withNote(entryOf(from.rows, row), note));
+  const sql = `UPDATE ${from.schema}.sessions SET archive_id = $2, ${entryChange},
     turn_id = NULL, turn_owner = NULL, lease_until_ms = NULL
     WHERE session_no = $1${layout.and("", "$6")} RETURNING session_no`;
-  const [left] = await run(sql, [row["session_no"], kept, names, values, coded, ...layout.values(ref)]);
+  const [left] = await run(sql, [row["session_no"], kept, ...Object.values(columns), ...layout.values(ref)]);
   if (left === undefined)
     throw new ThroughlineError("INTERNAL", "A session that was locked is gone.", {
       outcome: "not-applied",
       details: { ...ref },
     });
+}
+
+/** Columns of an entry, as the parameters from 3 on. */
+const entryChange = "entry_names = $3::text[], entry_values = $4::text[], entry_coded = $5::bytea";
+
+/** The target has the sessions: whatever becomes of them there, they do not come again. */
+async function noteArrival(relocation: Relocation, family: Family): Promise<void> {
+  const { from } = relocation;
+  const { layout } = from.found;
+  await from.pool.transaction(async (run) => {
+    for (const { row, movedFrom } of await membersOf(relocation, family, run, " FOR UPDATE OF t")) {
+      if (movedFrom?.isThere !== false) continue;
+      const entry = entryOf(from.rows, row);
+      const { note } = movedFrom;
+      const columns = entryTexts(from, { ref: refOf(row), row }, withNote(entry, { ...note, isThere: true }));
+      const sql = `UPDATE ${from.schema}.sessions SET ${entryChange} WHERE session_no = $1 AND archive_id = $2${layout.and("", "$6")}`;
+      await run(sql, [row["session_no"], row["archive_id"], ...Object.values(columns), ...layout.values(refOf(row))]);
+    }
+  });
 }

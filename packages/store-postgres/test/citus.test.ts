@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { kitRunner } from "../../../tools/kit-runner.ts";
 import { tenantOf } from "../src/layout.ts";
 import { tenantTables } from "../src/table-parts.ts";
+import { readmeGrants } from "./readme-grants.ts";
 import { endPools, newSchema, openUnderTest, withClient } from "./store-under-test.ts";
 
 /** The coordinator of a cluster: a database with the extension, two workers or more, and `wal_level = logical`. */
@@ -106,6 +107,24 @@ if (url === "") {
         expect(found).toEqual(acknowledged);
         expect(found).toHaveLength(2 * appendsEach);
       }
+    });
+
+    it("keeps agents apart by a role for each tenant, on every node", async () => {
+      await using owner = createPostgresStore({ url, schema, rowSecurity: true, notify: false });
+      await owner.list();
+      const role = `role_${schema}`;
+      await withClient(url, (client) =>
+        client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'; ${readmeGrants(schema, role)}
+          ${readmeGrants(schema, role, "a tenant").replaceAll("'main'", "'agent-1'")}`),
+      );
+      const roleUrl = new URL(url);
+      [roleUrl.username, roleUrl.password] = [role, "secret"];
+      await using mine = createPostgresStore({ url: roleUrl.href, schema, migrate: false, notify: false });
+      expect((await mine.list()).sessions.map(({ ref }) => ref.agentId)).toEqual(["agent-1"]);
+      await mine.append(refOf(1), [{ type: "message", message: { role: "user", content: "mine" } }]);
+      await expect(
+        mine.append(refOf(2), [{ type: "message", message: { role: "user", content: "x" } }]),
+      ).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
     });
 
     it("refuses a backup, which would be of several moments", async () => {

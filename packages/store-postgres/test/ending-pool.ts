@@ -2,11 +2,12 @@ import type { PostgresConnection, PostgresPool } from "@throughline/store-postgr
 import type pg from "pg";
 import { withClient } from "./store-under-test.ts";
 
-/** A pool whose n-th statement finds its connection ended by the server: before it is sent, or while it runs. */
+/** A pool whose n-th statement, of those that count, finds its connection ended by the server: before it is sent, or while it runs. */
 export function endingPool(
   url: string,
   inner: pg.Pool,
   phase: "before" | "during",
+  counts: (statement: string) => boolean = () => true,
 ): { readonly pool: PostgresPool; at: number; sent: number } {
   const counted = { at: 0, sent: 0 };
   const terminate = (client: pg.PoolClient): Promise<unknown> =>
@@ -24,6 +25,7 @@ export function endingPool(
           on: client.on.bind(client),
           off: client.off.bind(client),
           async query(query) {
+            if (!counts(typeof query === "string" ? query : query.text)) return client.query(query);
             counted.sent += 1;
             if (counted.sent !== counted.at) return client.query(query);
             if (phase === "before") await terminate(client);

@@ -111,4 +111,22 @@ export const transferCommands: readonly CommandDefinition[] = [
     examples: ["copy notes --to-store jsonl:other", "copy --all --to-store jsonl:other --json"],
     load: () => import("../commands/copy.ts"),
   },
+  {
+    name: "relocate",
+    description: "move sessions to another schema of PostgreSQL while programs write to them",
+    arguments: [],
+    options: [
+      {
+        flags: "--to-store <url>",
+        description: "the schema to move to: postgres://…?schema=NAME; made when it is not there",
+      },
+      { flags: "--all-namespaces", description: "the sessions of every namespace" },
+    ],
+    afterInterrupt: "What was moved stays moved, and nothing is at two places. Run the same command again to continue.",
+    examples: [
+      "relocate --store postgres://db/app --to-store 'postgres://db/app?schema=spread&layout=tenant' --yes",
+      "relocate --store postgres://db/app --to-store postgres://new/app --all-namespaces --yes --json",
+    ],
+    load: () => import("../commands/relocate.ts"),
+  },
 ];

@@ -1,0 +1,63 @@
+import type { SearchHit, SearchQuery, SessionPage, SessionRef, SessionState } from "@throughline/core";
+import { listPosition, type ListPlan } from "@throughline/core/store";
+
+/**
+ * A page of two stores. A cursor says where a page ended and not whose page it was, so both take the same one. What both have
+ * was moved while they were asked: the target's is shown.
+ */
+export async function mergePages(
+  plan: ListPlan,
+  target: SessionPage,
+  source: () => Promise<SessionPage>,
+): Promise<SessionPage> {
+  const { sort, limit, cursorAt } = plan;
+  const other = await source();
+  const names = new Set(target.sessions.map(nameOf));
+  const all = [...target.sessions, ...other.sessions.filter((session) => !names.has(nameOf(session)))]
+    .map((session) => ({ session, position: listPosition(session, sort) }))
+    .toSorted((one, two) => compare(one.position, two.position));
+  const page = all.slice(0, limit);
+  const last = page.at(-1);
+  const isLast = all.length === page.length && target.nextCursor === null && other.nextCursor === null;
+  return {
+    sessions: page.map(({ session }) => session),
+    nextCursor: last === undefined || isLast ? null : cursorAt(last.position),
+  };
+}
+
+function nameOf({ ref, sessionId }: SessionState): string {
+  return JSON.stringify([ref.namespace, ref.agentId, sessionId]);
+}
+
+/** In the order of the bytes, as a database sorts. */
+function compare(one: readonly (string | number)[], two: readonly (string | number)[]): number {
+  for (const [index, part] of one.entries()) {
+    const other = two[index];
+    if (typeof part === "number") {
+      if (part !== Number(other)) return part - Number(other);
+    } else {
+      const order = Buffer.compare(Buffer.from(part), Buffer.from(String(other)));
+      if (order !== 0) return order;
+    }
+  }
+  return 0;
+}
+
+/** The best hits of both, without those of copies that moves have left at the source. */
+export async function* mergedHits(
+  { limit = 20 }: SearchQuery,
+  target: AsyncIterable<SearchHit>,
+  source: AsyncIterable<SearchHit>,
+  isMoved: (ref: SessionRef) => Promise<boolean>,
+): AsyncGenerator<SearchHit> {
+  const hits = await Array.fromAsync(target);
+  const names = new Set(hits.map(({ sessionId, id }) => JSON.stringify([sessionId, id])));
+  const known = new Map<string, boolean>();
+  for await (const hit of source) {
+    if (names.has(JSON.stringify([hit.sessionId, hit.id]))) continue;
+    const copy = JSON.stringify(hit.ref);
+    if (!known.has(copy)) known.set(copy, await isMoved(hit.ref));
+    if (known.get(copy) === false) hits.push(hit);
+  }
+  yield* hits.toSorted((one, two) => two.score - one.score).slice(0, limit);
+}
