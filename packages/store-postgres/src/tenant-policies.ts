@@ -38,11 +38,11 @@ ${statePolicies(schema)}`;
 }
 
 /**
- * Which tenant an agent of a namespace is, as `tenantOf` of the store says it; its role's name; whether the role that asks
- * serves a tenant; and whether a session may be kept as a fork.
+ * Which tenant an agent of a namespace is, as the store's `tenantOf` says, and the name of its role. Whether the role that
+ * asks serves a tenant. Whether the arrays of a fork are sound.
  *
- * The condition of a policy comes before every operator of a statement, so it has the lowest cost, and PostgreSQL must not put
- * its body in its place: it does not with PL/pgSQL. Names in that body are looked up when it runs, in the path of whoever
+ * The condition of a policy must come before every operator of a statement, so it has the lowest cost. PostgreSQL does not
+ * put the body of a PL/pgSQL function in its place. Names in that body are looked up when it runs, in the path of whoever
  * asks, so each says its schema.
  */
 function ownTenants(schema: string): string {

@@ -9,32 +9,36 @@ const url = "postgres://ada:secret@127.0.0.1:1/db";
 const store = exported.createPostgresStore({ url, timeoutMs: 300 });
 const ref = { namespace: "", agentId: "main", key: "agent:main:a" };
 
-describeOptions(exported, [
-  {
-    name: "createPostgresStore",
-    table: postgresStoreTable,
-    valid: { url },
-    code: "CONFIG_INVALID",
-    call: (options) => exported.createPostgresStore(options),
-  },
-  {
-    name: "append",
-    of: "createPostgresStore",
-    table: postgresAppendTable,
-    valid: { turn: { action: "within", fence: 1 }, expect: { head: null } },
-    call: (options) => store.append(ref, [], options),
-  },
-  {
-    name: "acquire",
-    of: "createPostgresStore",
-    table: leaseTable,
-    valid: { owner: "me", leaseMs: 1000 },
-    call: (options) => store.leases.acquire("job", options),
-  },
-  {
-    name: "relocateSessions",
-    table: relocateTable,
-    valid: { namespace: "customer" },
-    call: (options) => exported.relocateSessions(store, store, options).next(),
-  },
-]);
+describeOptions(
+  exported,
+  [
+    {
+      name: "createPostgresStore",
+      table: postgresStoreTable,
+      valid: { url },
+      code: "CONFIG_INVALID",
+      call: (options) => exported.createPostgresStore(options),
+    },
+    {
+      name: "append",
+      of: "createPostgresStore",
+      table: postgresAppendTable,
+      valid: { turn: { action: "within", fence: 1 }, expect: { head: null } },
+      call: (options) => store.append(ref, [], options),
+    },
+    {
+      name: "acquire",
+      of: "createPostgresStore",
+      table: leaseTable,
+      valid: { owner: "me", leaseMs: 1000 },
+      call: (options) => store.leases.acquire("job", options),
+    },
+    {
+      name: "relocateSessions",
+      table: relocateTable,
+      valid: { namespace: "customer" },
+      call: (options) => exported.relocateSessions(store, store, options).next(),
+    },
+  ],
+  ["createMovingStore"],
+);

@@ -33,32 +33,32 @@ const smallBytes = 8 * 1024 * 1024;
 
 /**
  * The thread that reads a large file whole, as text: a bundler leaves out a file that is only named by its URL. It runs what
- * `saidOf` runs, and what is said is read in one place.
+ * `saidOf` runs; `wrongOf` reads the answers of both.
  */
-const threadText = `
-const { parentPort, workerData } = require("node:worker_threads");
-const failureOf = (error) => ({ code: String(error.code ?? ""), message: String(error) });
-function answer({ driver, path, statements }) {
-  let database;
-  try {
-    database = new (require(driver))(path, { readonly: true, fileMustExist: true, timeout: 50 });
-    return { said: statements.map((sql) => {
-      const answers = [];
-      try {
-        for (const text of database.prepare(sql).pluck().iterate()) answers.push(text);
-        return { answers, failure: null };
-      } catch (error) {
-        return { answers, failure: failureOf(error) };
-      }
-    }) };
-  } catch (error) {
-    return { failure: failureOf(error) };
-  } finally {
-    database?.close();
-  }
-}
-parentPort.postMessage(answer(workerData));
-`;
+const threadText: string = [
+  'const { parentPort, workerData } = require("node:worker_threads");',
+  'const failureOf = (error) => ({ code: String(error.code ?? ""), message: String(error) });',
+  "function answer({ driver, path, statements }) {",
+  "  let database;",
+  "  try {",
+  "    database = new (require(driver))(path, { readonly: true, fileMustExist: true, timeout: 50 });",
+  "    return { said: statements.map((sql) => {",
+  "      const answers = [];",
+  "      try {",
+  "        for (const text of database.prepare(sql).pluck().iterate()) answers.push(text);",
+  "        return { answers, failure: null };",
+  "      } catch (error) {",
+  "        return { answers, failure: failureOf(error) };",
+  "      }",
+  "    }) };",
+  "  } catch (error) {",
+  "    return { failure: failureOf(error) };",
+  "  } finally {",
+  "    database?.close();",
+  "  }",
+  "}",
+  "parentPort.postMessage(answer(workerData));",
+].join("\n");
 
 /** Where the driver's files are, in an ES module and in a bundle of the older format. A thread of text does not know by itself. */
 function driverPath(): string {

@@ -1,11 +1,11 @@
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ThroughlineError } from "@throughline/core";
+import { isThere } from "./store-file.ts";
 
 /**
- * The file of a store's thread: the one that is given, else the one beside this module, in the form in which the package
- * runs, its source or what was built of it. Looked for when a thread is started: a bundle may have no file beside it.
- * @throws {ThroughlineError} CONFIG_INVALID where there is none
+ * The file of a store's thread: the one that is given, else the one beside this module, as source or as it was built.
+ * Looked for when a thread is started: a bundle may have no file beside it.
+ * @throws {ThroughlineError} CONFIG_INVALID for a file that is not there
  */
 export function storeThreadUrl(given: string | URL | undefined): URL {
   const here: unknown = import.meta.url;
@@ -18,7 +18,7 @@ export function storeThreadUrl(given: string | URL | undefined): URL {
 }
 
 function checked(url: URL): URL {
-  if (url.protocol === "file:" && !existsSync(fileURLToPath(url))) throw noThread(url.href);
+  if (url.protocol === "file:" && !isThere(fileURLToPath(url))) throw noThread(url.href);
   return url;
 }
 

@@ -1,84 +1,94 @@
-// The thread that owns a store's connection. Started by `createSqliteWorkerStore`; not to be imported.
-import { parentPort, workerData } from "node:worker_threads";
+// The thread that owns a store's connection. Started by `createSqliteWorkerStore`; loaded elsewhere, it does nothing.
+import { parentPort, workerData, type MessagePort } from "node:worker_threads";
+import type { SessionStore } from "@throughline/core";
 import { createSqliteStore } from "./sqlite-store.ts";
 import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
 import { sentError, type WorkerReply, type WorkerRequest } from "./worker-messages.ts";
 
-const port = parentPort;
-const send = (reply: WorkerReply): void => port?.postMessage(reply);
-const store = createSqliteStore({
-  ...(workerData as SqliteStoreOptions),
-  onEvent: (event) => send({ kind: "event", event }),
-});
-const streams = new Map<number, AsyncIterator<unknown>>();
-const signals = new Map<number, AbortController>();
+/** Answers what is asked through the port, over the store it opens. */
+class StoreServer {
+  readonly #port: MessagePort;
+  readonly #store: SessionStore;
+  readonly #streams = new Map<number, AsyncIterator<unknown>>();
+  readonly #signals = new Map<number, AbortController>();
+  /** Requests that are not answered yet. */
+  readonly #underWay = new Set<Promise<void>>();
 
-/** The method, bound to the store or facet it belongs to. */
-function methodOf(name: string): (...args: readonly unknown[]) => unknown {
-  const [facet, method] = name.includes(".") ? name.split(".") : [null, name];
-  const owner = (facet === null ? store : Reflect.get(store, facet as string)) as Readonly<Record<string, unknown>>;
-  const found = owner[method as string] as (...args: readonly unknown[]) => unknown;
-  return (...args) => found.apply(owner, args as unknown[]);
-}
+  constructor(port: MessagePort, options: SqliteStoreOptions) {
+    this.#port = port;
+    this.#store = createSqliteStore({ ...options, onEvent: (event) => this.#send({ kind: "event", event }) });
+    port.on("message", (request: WorkerRequest) => {
+      if (request.kind === "call" && request.method === "close") return void this.#answerLast(request);
+      const answered = this.#answer(request).finally(() => this.#underWay.delete(answered));
+      this.#underWay.add(answered);
+    });
+  }
 
-/** The arguments, with the signal that stands for the one on the other side. */
-function argumentsOf({ id, args, signalAt }: Extract<WorkerRequest, { kind: "call" | "open" }>): readonly unknown[] {
-  if (signalAt === null) return args;
-  const controller = new AbortController();
-  signals.set(id, controller);
-  return args.map((each, at) => (at === signalAt ? { ...(each as object), signal: controller.signal } : each));
-}
+  #send(reply: WorkerReply): void {
+    this.#port.postMessage(reply);
+  }
 
-async function handle(request: WorkerRequest): Promise<unknown> {
-  const { id } = request;
-  if (!("method" in request)) return go(request);
-  const made = methodOf(request.method)(...argumentsOf(request));
-  if (request.kind === "call") return made;
-  streams.set(id, (made as AsyncIterable<unknown>)[Symbol.asyncIterator]());
-  return undefined;
-}
+  /** The method, bound to the store or facet it belongs to. */
+  #methodOf(name: string): (...args: readonly unknown[]) => unknown {
+    const [facet, method] = name.includes(".") ? name.split(".") : [null, name];
+    const place: unknown = facet === null ? this.#store : Reflect.get(this.#store, facet as string);
+    const owner = place as Readonly<Record<string, unknown>>;
+    const found = owner[method as string] as (...args: readonly unknown[]) => unknown;
+    return (...args) => found.apply(owner, args as unknown[]);
+  }
 
-/** A message about a running call or stream. */
-async function go({ kind, id }: Exclude<WorkerRequest, { readonly method: unknown }>): Promise<unknown> {
-  const stream = streams.get(id);
-  if (kind === "next") return stream?.next();
-  if (kind === "abort") return signals.get(id)?.abort();
-  streams.delete(id);
-  signals.delete(id);
-  return stream?.return?.();
-}
+  /** The arguments, with the signal that stands for the one on the other side. */
+  #argumentsOf({ id, args, signalAt }: Extract<WorkerRequest, { kind: "call" | "open" }>): readonly unknown[] {
+    if (signalAt === null) return args;
+    const controller = new AbortController();
+    this.#signals.set(id, controller);
+    return args.map((each, at) => (at === signalAt ? { ...(each as object), signal: controller.signal } : each));
+  }
 
-async function answer(request: WorkerRequest): Promise<void> {
-  try {
-    const value = await handle(request);
-    if (request.kind !== "abort") send({ kind: "result", id: request.id, value });
-  } catch (error) {
-    send({ kind: "error", id: request.id, error: sentError(error) });
-  } finally {
-    if (request.kind === "call") signals.delete(request.id);
+  async #handle(request: WorkerRequest): Promise<unknown> {
+    const { id } = request;
+    if (!("method" in request)) return this.#go(request);
+    const made = this.#methodOf(request.method)(...this.#argumentsOf(request));
+    if (request.kind === "call") return made;
+    this.#streams.set(id, (made as AsyncIterable<unknown>)[Symbol.asyncIterator]());
+    return undefined;
+  }
+
+  /** A message about a running call or stream. */
+  async #go({ kind, id }: Exclude<WorkerRequest, { readonly method: unknown }>): Promise<unknown> {
+    const stream = this.#streams.get(id);
+    if (kind === "next") return stream?.next();
+    if (kind === "abort") return this.#signals.get(id)?.abort();
+    this.#streams.delete(id);
+    this.#signals.delete(id);
+    return stream?.return?.();
+  }
+
+  async #answer(request: WorkerRequest): Promise<void> {
+    try {
+      const value = await this.#handle(request);
+      if (request.kind !== "abort") this.#send({ kind: "result", id: request.id, value });
+    } catch (error) {
+      this.#send({ kind: "error", id: request.id, error: sentError(error) });
+    } finally {
+      if (request.kind === "call") this.#signals.delete(request.id);
+    }
+  }
+
+  /** Closes the store and answers last of all: the others that are under way hear that it was closed. Then the thread ends. */
+  async #answerLast(request: WorkerRequest): Promise<void> {
+    const others = [...this.#underWay];
+    try {
+      await this.#store.close();
+      await Promise.all(others);
+      this.#send({ kind: "result", id: request.id, value: undefined });
+    } catch (error) {
+      this.#send({ kind: "error", id: request.id, error: sentError(error) });
+      return;
+    }
+    // One runtime has no such method on the port of a thread; its thread ends when nothing is left to be done.
+    (this.#port as { close?(): void }).close?.();
   }
 }
 
-/** Requests that are not answered yet. */
-const underWay = new Set<Promise<void>>();
-
-/** Closes the store and answers last of all: the others that are under way hear that it was closed. Then the thread ends. */
-async function answerLast(request: WorkerRequest): Promise<void> {
-  const others = [...underWay];
-  try {
-    await store.close();
-    await Promise.all(others);
-    send({ kind: "result", id: request.id, value: undefined });
-  } catch (error) {
-    send({ kind: "error", id: request.id, error: sentError(error) });
-    return;
-  }
-  // One runtime has no such method on the port of a thread; its thread ends when nothing is left to be done.
-  (port as { close?(): void } | null)?.close?.();
-}
-
-port?.on("message", (request: WorkerRequest) => {
-  if (request.kind === "call" && request.method === "close") return void answerLast(request);
-  const answered = answer(request).finally(() => underWay.delete(answered));
-  underWay.add(answered);
-});
+if (parentPort !== null) new StoreServer(parentPort, workerData as SqliteStoreOptions);
