@@ -21,12 +21,11 @@ import { assertKnownOptions, isSameJson, optionKinds, portKinds, type OptionTabl
 import type { LiveItemsOptions } from "@throughline/foreign-formats/live";
 import type { LogView } from "@throughline/framework-log";
 import { checkpointChange, foreignRootId, type NewCheckpoint } from "./checkpoint-drafts.ts";
-import type { SpokenMessage } from "./conversation.ts";
 import { placeIn, type RunConfig } from "./run-config.ts";
 import type { Thread } from "./thread.ts";
 import { Threads } from "./threads.ts";
 import { writeType, type StoredCheckpoint, type StoredWrite } from "./thread-records.ts";
-import { dump, load, typed } from "./values.ts";
+import { dump, load, typed, type DumpedValue } from "./values.ts";
 
 /** Options of `createCheckpointSaver`. */
 export interface CheckpointSaverOptions {
@@ -127,25 +126,23 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
   ): Promise<RunConfig> {
     const { threadId, ns, checkpointId: parentId } = placeIn(config, "put a checkpoint");
     const thread = this.#threads.thread(threadId);
-    await thread.view();
+    const view = await thread.view();
     await this.#threads.assertNotDeleted(thread, ns, parentId, checkpoint.id);
+    if (ns === "") await thread.learnedConversation(view, thread.state.index.lastRoot, this.#messagesChannel);
     const given: NewCheckpoint = {
       ns,
       parentId: parentId === foreignRootId ? null : parentId,
       checkpoint,
       metadata: typed(await dump(this.serde, metadata, "the metadata of a checkpoint")),
-      channels: new Map(
-        await Promise.all(
-          changedChannels(thread, ns, parentId, checkpoint, newVersions).map(async (name) => {
-            const isThere = Object.hasOwn(checkpoint.channel_values, name);
-            const value = checkpoint.channel_values[name];
-            return [name, isThere ? await dump(this.serde, value, `channel ${JSON.stringify(name)}`) : null] as const;
-          }),
-        ),
+      channels: await this.#dumped(
+        thread,
+        ns,
+        checkpoint,
+        changedChannels(thread, ns, parentId, checkpoint, newVersions),
       ),
       messagesChannel: this.#messagesChannel,
     };
-    await thread.append((view) => checkpointChange(thread, view, given));
+    await thread.append((newest) => checkpointChange(thread, newest, given));
     return { configurable: { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
   }
 
@@ -216,6 +213,26 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     return Object.fromEntries(found);
   }
 
+  async #dumped(
+    thread: Thread,
+    ns: string,
+    { channel_values: values }: Checkpoint,
+    channels: readonly string[],
+  ): Promise<NewCheckpoint["channels"]> {
+    const made = new Map<string, DumpedValue | null>();
+    for (const name of channels) {
+      if (!Object.hasOwn(values, name)) made.set(name, null);
+      else {
+        const isConversation = ns === "" && name === this.#messagesChannel;
+        const before = isConversation ? thread.lastPut : undefined;
+        const value = await dump(this.serde, values[name], `channel ${JSON.stringify(name)}`, before);
+        if (isConversation) thread.lastPut = value;
+        made.set(name, value);
+      }
+    }
+    return made;
+  }
+
   async #tuple(thread: Thread, view: LogView, checkpoint: StoredCheckpoint): Promise<CheckpointTuple> {
     const { state } = thread;
     const { ns, id, parentId, v, ts } = checkpoint;
@@ -272,17 +289,17 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     const isNewest = checkpoint.ns === "" && thread.state.index.newest("")?.recordId === checkpoint.recordId;
     if (!isNewest || lastRoot?.recordId !== checkpoint.recordId) return;
     const name = this.#messagesChannel;
-    const messages = thread.conversation(view, lastRoot, name);
+    const messages = await thread.learnedConversation(view, lastRoot, name);
     if (messages === null) return;
     thread.show(messages);
-    values.set(name, await this.#messages(messages));
+    values.set(name, await thread.revive(messages));
     versions[name] = this.getNextVersion(versions[name] as number | undefined);
   }
 
   /** The state that a session of another program gives a graph: its messages. */
   async #foreignTuple(thread: Thread, view: LogView): Promise<CheckpointTuple | undefined> {
     const name = this.#messagesChannel;
-    const messages = view.state === null ? null : thread.conversation(view, null, name);
+    const messages = view.state === null ? null : await thread.learnedConversation(view, null, name);
     if (view.state === null || messages === null || messages.length === 0) return undefined;
     thread.show(messages);
     return {
@@ -291,7 +308,7 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
         v: 4,
         id: foreignRootId,
         ts: new Date(view.state.updatedAtMs).toISOString(),
-        channel_values: { [name]: await this.#messages(messages) },
+        channel_values: { [name]: await thread.revive(messages) },
         channel_versions: { [name]: this.getNextVersion(undefined) },
         versions_seen: {},
       },
@@ -300,15 +317,13 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     };
   }
 
-  #messages(messages: readonly Pick<SpokenMessage, "text">[]): Promise<unknown> {
-    return load(this.serde, { type: "json", data: `[${messages.map(({ text: one }) => one).join(",")}]` });
-  }
-
   async #value(thread: Thread, checkpoint: StoredCheckpoint, name: string): Promise<unknown> {
     const found = thread.state.channels(checkpoint).get(name);
     if (found === undefined || "empty" in found.stored) return missing;
-    if ("list" in found.stored)
-      return await this.#messages(thread.state.messages(thread.state.list(checkpoint, name) ?? []));
+    if ("list" in found.stored) {
+      const messages = thread.state.messages(thread.state.list(checkpoint, name) ?? []);
+      return await load(this.serde, { type: "json", data: `[${messages.map(({ text: one }) => one).join(",")}]` });
+    }
     const value = "record" in found.stored ? thread.state.index.value(found.stored.record) : found.stored;
     return value === null ? missing : await load(this.serde, value);
   }

@@ -73,6 +73,12 @@ export class ThreadState {
     return newest === undefined ? (base ?? null) : list;
   }
 
+  /** Whether a channel has a value that is no list of messages. */
+  isClosed(checkpoint: StoredCheckpoint, channel: string): boolean {
+    const found = this.channels(checkpoint).get(channel);
+    return found !== undefined && !("list" in found.stored);
+  }
+
   /** How many changes lie between a channel's list and the last one that was written whole. */
   depth(checkpoint: StoredCheckpoint | undefined, channel: string): number {
     const found = checkpoint === undefined ? undefined : this.channels(checkpoint).get(channel);

@@ -1,3 +1,4 @@
+import { JsonPlusSerializer } from "@langchain/langgraph-checkpoint";
 import type { Clock, RandomSource, SessionRef, SessionStore, SourcedRecord } from "@throughline/core";
 import { langchainMessages, type LiveItemsOptions } from "@throughline/foreign-formats/live";
 import {
@@ -9,7 +10,11 @@ import {
 } from "@throughline/framework-log";
 import type { SpokenMessage } from "./conversation.ts";
 import { ThreadState } from "./thread-state.ts";
+import { dump, load, type DumpedValue } from "./values.ts";
 import type { StoredCheckpoint } from "./thread-records.ts";
+
+/** Of what we write ourselves, whatever the program's serializer is. */
+const plain = new JsonPlusSerializer();
 
 /** What a thread is kept in. */
 export interface ThreadOptions {
@@ -29,6 +34,10 @@ export class Thread {
   readonly id: string;
   readonly log: FrameworkLog;
   readonly state: ThreadState = new ThreadState();
+  /** The conversation as it was put last. */
+  lastPut: DumpedValue | undefined;
+  /** Messages of others as LangChain's classes write them, by how we do: fields and their order differ. */
+  readonly #written = new Map<string, string>();
   /** Records of other programs that the graph was given in this process. */
   readonly #shown = new Set<string>();
   readonly #onLoss: LiveItemsOptions["onLoss"];
@@ -65,12 +74,31 @@ export class Thread {
     } while (!isWhole);
   }
 
+  /** `conversation`, with the messages of others as a graph writes them. */
+  async learnedConversation(
+    view: LogView,
+    last: StoredCheckpoint | null,
+    channel: string,
+  ): Promise<readonly SpokenMessage[] | null> {
+    const found = this.conversation(view, last, channel);
+    if (found === null) return null;
+    await this.#learn(found);
+    return this.conversation(view, last, channel);
+  }
+
+  /** Messages as LangChain's classes. */
+  revive(messages: readonly SpokenMessage[]): Promise<unknown> {
+    return load(plain, { type: "json", data: `[${messages.map(({ text }) => text).join(",")}]` });
+  }
+
   /**
    * The conversation as the log has it, where that is not what the graph has: others wrote behind the checkpoint that was put
    * last, or a message was redacted. Null where it is the same.
    */
   conversation(view: LogView, last: StoredCheckpoint | null, channel: string): readonly SpokenMessage[] | null {
     const holders = this.state.list(last ?? undefined, channel) ?? [];
+    // Values of a serializer of the program's own: what the log has is not all of the conversation.
+    if (last !== null && holders.length === 0 && this.state.isClosed(last, channel)) return null;
     const own = this.state.messages(holders);
     const isWhole = own.length === holders.length;
     if (view.headId === (last?.headId ?? null) && isWhole) return null;
@@ -80,6 +108,19 @@ export class Thread {
     if (isWhole && isSame(asWritten, ownTexts)) return null;
     const onLoss = this.#onLoss === undefined ? {} : { onLoss: this.#onLoss };
     return this.#spoken(langchainMessages.items(session, { repaired: true, ...onLoss }), own);
+  }
+
+  /** Learns how a graph writes messages that others wrote. */
+  async #learn(messages: readonly SpokenMessage[]): Promise<void> {
+    const texts = messages.filter(({ holderId }) => holderId === null).map(({ text }) => text);
+    const unknown = texts.filter((text) => !this.#written.has(text));
+    if (unknown.length === 0) return;
+    const value = await load(plain, { type: "json", data: `[${unknown.join(",")}]` });
+    const written = (await dump(plain, value, "messages of another program")).messages ?? [];
+    for (const [at, text] of unknown.entries()) {
+      const own = written.length === unknown.length ? (written[at] as string) : text;
+      this.#written.set(text, own).set(own, own);
+    }
   }
 
   /** Notes that the graph was given these. */
@@ -97,7 +138,8 @@ export class Thread {
     const known = new Map<string, SpokenMessage[]>();
     for (const message of own) known.set(message.text, [...(known.get(message.text) ?? []), message]);
     return items.map(({ value, recordIds, isNative }) => {
-      const text = JSON.stringify(value);
+      const made = JSON.stringify(value);
+      const text = isNative ? made : (this.#written.get(made) ?? made);
       const holderId = isNative ? (this.state.index.holderOf(text) ?? null) : null;
       return known.get(text)?.shift() ?? { text, holderId, recordIds };
     });

@@ -13,19 +13,42 @@ export interface DumpedValue extends TypedText {
   readonly messageIds: readonly string[];
 }
 
-/** Serializes a value. @throws {ThroughlineError} INPUT_INVALID for one that the serializer refuses */
-export async function dump(serde: SerializerProtocol, value: unknown, what: string): Promise<DumpedValue> {
+/**
+ * Serializes a value.
+ * @param before What it was before: of a list of messages that grew, only the new ones are read
+ * @throws {ThroughlineError} INPUT_INVALID for one that the serializer refuses
+ */
+export async function dump(
+  serde: SerializerProtocol,
+  value: unknown,
+  what: string,
+  before?: DumpedValue,
+): Promise<DumpedValue> {
   const { type, bytes } = await dumped(serde, value, what);
   if (type !== "json") return { type, data: toBase64(bytes), encoding: "base64", messages: null, messageIds: [] };
   const data = typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8");
   // LangGraph's serializer puts this text in the place of a value that it cannot write.
   if (data === unserializable && value !== JSON.parse(unserializable)) throw refused(what);
   const plain = { type, data, messages: null, messageIds: [] };
+  const grown = before === undefined ? null : grownList(before, data);
+  if (grown !== null) return { ...plain, ...grown };
   if (!data.includes('"lc":1')) return data === "[]" ? { ...plain, messages: [] } : plain;
   const parsed: unknown = parsedJson(data);
   const isList = Array.isArray(parsed) && parsed.every(isLangchainMessage);
   const messages = isList ? parsed.map((message) => JSON.stringify(message)) : null;
   return { type, data, messages, messageIds: [...messageIdsOf(parsed)] };
+}
+
+/** A list that begins with the text of an earlier one. */
+function grownList(before: DumpedValue, data: string): Pick<DumpedValue, "messages" | "messageIds"> | null {
+  const { messages, messageIds, type, data: text } = before;
+  if (messages === null || messages.length === 0 || type !== "json") return null;
+  if (data === text) return { messages, messageIds };
+  if (!data.startsWith(`${text.slice(0, -1)},`)) return null;
+  const added = parsedJson(`[${data.slice(text.length)}`);
+  if (!Array.isArray(added) || !added.every(isLangchainMessage)) return null;
+  const texts = added.map((message) => JSON.stringify(message));
+  return { messages: [...messages, ...texts], messageIds: [...messageIds, ...messageIdsOf(added)] };
 }
 
 async function dumped(

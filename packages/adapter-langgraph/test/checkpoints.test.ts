@@ -245,6 +245,10 @@ describe("createCheckpointSaver", () => {
     const tuple = await createCheckpointSaver({ store, serde }).getTuple(at("t"));
     expect(tuple?.checkpoint.channel_values).toEqual({ messages: ["the secret heron"] });
     expect(tuple?.pendingWrites).toEqual([["task", "messages", "heron"]]);
+    // What others write does not take the place of what the log cannot read.
+    await store.append(refOf("t"), [{ type: "message", message: { role: "user", content: "Meanwhile" } }]);
+    const later = await createCheckpointSaver({ store, serde }).getTuple(at("t"));
+    expect(later?.checkpoint.channel_values).toEqual({ messages: ["the secret heron"] });
   });
 
   it("loses a redacted message everywhere, and nothing else", async () => {

@@ -7,8 +7,10 @@ import { join } from "node:path";
 import { execPath } from "node:process";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
+import { hasErrorCode, ThroughlineError, type RecordDraft } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
+import { aroundCalls } from "@throughline/test-kit";
 import { createCheckpointSaver } from "../src/index.ts";
 import { cashier, resume, thread } from "./graphs.ts";
 import { ai, conversationOf, human, outline, recordsOf, refOf } from "./scripted.ts";
@@ -187,5 +189,63 @@ describe("graphs", () => {
     expect(messages.length).toBe(8);
     await graph.updateState(thread("t"), { messages: [new RemoveMessage({ id: messages[0]?.id ?? "" })] });
     expect(await conversationOf(store, "t")).toEqual([...second.slice(1), "ai: Reply 2"]);
+  });
+
+  it("takes calls and results of another program as they are, and writes nothing of them again", async () => {
+    const store = createMemoryStore();
+    const ref = refOf("t");
+    const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 };
+    const facts = { role: "assistant", api: "x", provider: "x", model: "m", usage, stopReason: "stop" };
+    const message = (fields: object): RecordDraft => ({ type: "message", message: fields });
+    const call = (id: string): object => ({ type: "toolCall", id, name: "clock", arguments: { zone: "UTC" } });
+    await store.save(ref, { sessionId: "foreign" }, { ifRevision: null });
+    await store.append(ref, [
+      message({ role: "user", content: "What time is it?" }),
+      message({ ...facts, content: [{ type: "text", text: "Looking." }, call("c1")] }),
+      message({ role: "toolResult", toolCallId: "c1", toolName: "clock", content: [{ type: "text", text: "noon" }] }),
+      message({ ...facts, content: [call("never answered")] }),
+      message({ role: "user", content: "Well?" }),
+      message({ ...facts, content: [{ type: "text", text: "Noon." }] }),
+    ]);
+    const before = await conversationOf(store, "t");
+    const run = async (id: string): Promise<readonly string[]> => {
+      const graph = new StateGraph(MessagesAnnotation)
+        .addNode("reply", ({ messages }) => ({ messages: [ai(`re-${id}`, `Reply to ${messages.length}`)] }))
+        .addEdge("__start__", "reply")
+        .addEdge("reply", "__end__")
+        // A handle of its own each time: it knows nothing of what others were given.
+        .compile({ checkpointer: createCheckpointSaver({ store }) });
+      return outline((await graph.invoke({ messages: [human(id, `Asked ${id}`)] }, thread("t"))).messages);
+    };
+    // The call that nobody answered has a result for the graph, which providers ask for.
+    expect((await run("u1")).length).toBe(before.length + 3);
+    await run("u2");
+    const added = ["human: Asked u1", "ai: Reply to 8", "human: Asked u2", "ai: Reply to 10"];
+    expect(await conversationOf(store, "t")).toEqual([...before, ...added]);
+    const types = (await recordsOf(store, "t")).map(({ type, side }) => (side ? "side" : type));
+    expect(types.filter((type) => type !== "side")).toEqual(Array.from({ length: 10 }, () => "message"));
+  });
+
+  it("rejects with a typed error when the store goes away in the middle, and continues behind it", async () => {
+    const store = createMemoryStore();
+    let isAway = false;
+    const leaving = aroundCalls(store, ({ name, run }) => {
+      if (isAway && name === "append")
+        throw new ThroughlineError("STORE_CLOSED", "The store is closed.", { outcome: "not-applied" });
+      return run();
+    });
+    const graph = cashier(createCheckpointSaver({ store: leaving }), () => {
+      isAway = true;
+    });
+    await graph.invoke({ messages: [human("u1", "Charge me.")] }, { ...thread("t"), durability: "sync" });
+    const failed = await graph
+      .invoke(resume("yes"), { ...thread("t"), durability: "sync" })
+      .catch((error: unknown) => error);
+    expect(hasErrorCode(failed, "STORE_CLOSED")).toBe(true);
+    isAway = false;
+    const again = cashier(createCheckpointSaver({ store }));
+    const { messages } = await again.invoke(resume("yes"), thread("t"));
+    expect(outline(messages)).toEqual(full);
+    expect(await conversationOf(store, "t")).toEqual(full);
   });
 });

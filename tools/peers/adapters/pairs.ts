@@ -332,6 +332,8 @@ await hop(agentsSdk, store, ref, 6);
 await hop(googleAdk, store, ref, 7);
 await hop(claudeMirror, store, ref, 8);
 await hop(seven, store, ref, 9);
+await hop(langgraph, store, ref, 10);
+await hop(agentsSdk, store, ref, 11);
 const records = await recordsOf(store, ref);
 if (JSON.stringify(records).includes("heron")) throw new Error("the redacted text is in the log");
 const sourced = (await Array.fromAsync(store.read(ref, { payload: "source" }))).flatMap((page) => [...page.records]);

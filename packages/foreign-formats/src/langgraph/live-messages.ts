@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { providerMappings, type ProviderMapping, type ProviderRules } from "@throughline/history/internal";
 import { asText } from "../as-text.ts";
@@ -27,18 +28,31 @@ export class LangchainMessages implements MessageList {
   }
 }
 
-/** Writes turns as messages of LangChain, each complete with its turn. A message has the id of its record. */
+/**
+ * Writes turns as messages of LangChain, each complete with its turn. A message has the id of its record. One that was made up has
+ * an id of what it says: a graph would give it one of its own, and it would be another message.
+ */
 export function createLangchainTurns(): TurnWriter {
+  const used = new Map<string, number>();
+  const unique = (id: string): string => {
+    const count = used.get(id) ?? 0;
+    used.set(id, count + 1);
+    return count === 0 ? id : `${id}-${count}`;
+  };
   return {
     turn: (turn) => {
       const resultId = turn.role === "user" ? (turn.results[0]?.recordId ?? null) : null;
       return chat.turn(turn).map((message) => {
         const recordId = message["role"] === "tool" ? resultId : turn.recordId;
-        return langchainMessage(message, recordId);
+        return langchainMessage(message, unique(recordId ?? madeUpId(message)));
       });
     },
     close: () => [],
   };
+}
+
+function madeUpId(message: Fields): string {
+  return `made-up-${createHash("sha256").update(JSON.stringify(message)).digest("hex").slice(0, 32)}`;
 }
 
 const classes: ReadonlyMap<unknown, string> = new Map([
@@ -47,12 +61,12 @@ const classes: ReadonlyMap<unknown, string> = new Map([
   ["tool", "ToolMessage"],
 ]);
 
-function langchainMessage(message: Fields, recordId: string | null): Fields {
+function langchainMessage(message: Fields, messageId: string): Fields {
   const { role, content, tool_calls: calls, tool_call_id: callId } = message;
   const id = ["langchain_core", "messages", classes.get(role) ?? "SystemMessage"];
   const kwargs = {
     content: content ?? "",
-    ...(recordId === null ? {} : { id: recordId }),
+    id: messageId,
     ...(Array.isArray(calls) ? { tool_calls: (calls as readonly Fields[]).map(toolCall) } : {}),
     ...(role === "tool" ? { tool_call_id: callId } : {}),
   };
