@@ -317,11 +317,15 @@ export const longSuites: readonly LongSuite[] = [
       quick: ["--sessions", 500, "--runs", 3],
     },
   ),
-  tests("tests-adapter-langgraph", "200 random threads, the cost of a step behind 10,000 checkpoints", {
-    project: "packages/adapter-langgraph",
-    full: files(["random-threads", "cost"]),
-    quick: ["test/cost.test.ts"],
-  }),
+  tests(
+    "tests-adapter-langgraph",
+    "200 random threads, the cost of a step behind 10,000 checkpoints, kill -9 at every append",
+    {
+      project: "packages/adapter-langgraph",
+      full: files(["random-threads", "cost", "graph"]),
+      quick: ["test/cost.test.ts"],
+    },
+  ),
   tests("tests-foreign-formats", "every hostile value in every field of every format, every cut", {
     project: "packages/foreign-formats",
     full: files(["hostile-values"]),

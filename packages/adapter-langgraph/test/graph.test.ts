@@ -11,6 +11,7 @@ import { hasErrorCode, ThroughlineError, type RecordDraft } from "@throughline/c
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { aroundCalls } from "@throughline/test-kit";
+import { testSize } from "../../../tools/test-size.ts";
 import { createCheckpointSaver } from "../src/index.ts";
 import { cashier, resume, thread } from "./graphs.ts";
 import { ai, conversationOf, human, outline, recordsOf, refOf } from "./scripted.ts";
@@ -40,6 +41,24 @@ describe("graphs", () => {
     const state = await graph.getState(thread("t"));
     expect(outline(state.values.messages)).toEqual(full);
     expect([state.values.charges, state.next]).toEqual([1, []]);
+  });
+
+  const moments = testSize({
+    short: ["before:1", "after:3", "before:6"],
+    long: Array.from({ length: 8 }, (_, at) => [`before:${at + 1}`, `after:${at + 1}`]).flat(),
+  });
+
+  it.each(moments)("continues after kill -9 at an append: %s", async (moment) => {
+    const path = join(folder, `${moment.replace(":", "-")}.db`);
+    expect(await inProcess(path, "t", moment)).toBe("SIGKILL");
+    await using store = createSqliteStore({ path });
+    const graph = cashier(createCheckpointSaver({ store }));
+    const { next, values } = await graph.getState(thread("t"));
+    const isThere = (values.messages?.length ?? 0) > 0 || next.length > 0;
+    const state = await graph.invoke(isThere ? null : { messages: [human("u1", "Charge me.")] }, thread("t"));
+    expect(outline(state.messages).at(-1)).toBe("tool: charged 5 EUR");
+    expect(outline((await graph.invoke(resume("yes"), thread("t"))).messages)).toEqual(full);
+    expect(await conversationOf(store, "t")).toEqual(full);
   });
 
   it("has the states that MemorySaver has, at every checkpoint of turns, forks and edits", async () => {

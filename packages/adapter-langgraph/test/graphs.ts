@@ -1,5 +1,5 @@
 // Graphs that the tests run, also in processes of their own.
-// node --conditions=@throughline/source graphs.ts DATABASE THREAD ask|die|resume
+// node --conditions=@throughline/source graphs.ts DATABASE THREAD ask|die|resume|before:N|after:N
 import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import {
   Annotation,
@@ -10,7 +10,9 @@ import {
   type BaseCheckpointSaver,
 } from "@langchain/langgraph";
 import { argv, exit, kill, pid, stdout } from "node:process";
+import type { SessionStore } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
+import { aroundCalls } from "@throughline/test-kit";
 import { createCheckpointSaver } from "../src/index.ts";
 import { called, human, result, type Config } from "./scripted.ts";
 
@@ -68,13 +70,26 @@ export function cashier(checkpointer: BaseCheckpointSaver, beforeAnswer: () => v
 export const thread = (id: string): Config => ({ configurable: { thread_id: id } });
 export const resume = (word: string): Command => new Command({ resume: word });
 
+/** Kills the process before or after an append, counted from 1. */
+function dying(store: SessionStore, action = ""): SessionStore {
+  const [when, number] = action.split(":");
+  let appends = 0;
+  return aroundCalls(store, ({ name, run }) => {
+    if (name !== "append" || number === undefined) return run();
+    appends += 1;
+    if (appends !== Number(number)) return run();
+    if (when === "before") kill(pid, "SIGKILL");
+    return (run() as Promise<unknown>).then(() => kill(pid, "SIGKILL"));
+  });
+}
+
 if (import.meta.filename === argv[1]) {
   const [, , path = "", id = "", action] = argv;
   const store = createSqliteStore({ path });
-  const graph = cashier(createCheckpointSaver({ store }), () => {
+  const graph = cashier(createCheckpointSaver({ store: dying(store, action) }), () => {
     if (action === "die") kill(pid, "SIGKILL");
   });
-  const input = action === "ask" ? { messages: [human("u1", "Charge me.")] } : resume("yes");
+  const input = action !== "die" && action !== "resume" ? { messages: [human("u1", "Charge me.")] } : resume("yes");
   const { messages } = await graph.invoke(input, { ...thread(id), durability: "sync" });
   stdout.write(`${messages.at(-1)?.text}\n`);
   await store.close();
