@@ -5,11 +5,11 @@ import { build, type BuildOptions, type Metafile } from "esbuild";
 import { directImports } from "./direct-imports.ts";
 import { leanBuiltins } from "./lean-builtins.ts";
 
-/**
- * What stays beside the bundle. The first holds a binary for each platform, which no bundle can. The others are the
- * packages of databases and providers: a run needs one of them, most runs none.
- */
-export const externalPackages: readonly string[] = ["better-sqlite3", "pg", "@anthropic-ai/sdk", "openai", "ollama"];
+/** What stays beside the bundle: it holds a binary for each platform, which no bundle can. */
+export const externalPackages: readonly string[] = ["better-sqlite3"];
+
+/** What a package asks for only where somebody has installed it. */
+const optionalPackages: readonly string[] = ["pg-native"];
 
 /** A program for Node, from its sources. */
 export const nodeProgram: BuildOptions = {
@@ -19,7 +19,7 @@ export const nodeProgram: BuildOptions = {
   target: "node22.18",
   conditions: ["@throughline/source"],
   logLevel: "warning",
-  external: [...externalPackages],
+  external: [...externalPackages, ...optionalPackages],
   // Libraries in the older module format call `require` for Node's own modules, which an ES module does not have.
   banner: {
     js: 'import { createRequire as throughlineCreateRequire } from "node:module"; const require = throughlineCreateRequire(import.meta.url);',
@@ -29,7 +29,8 @@ export const nodeProgram: BuildOptions = {
 const shared = {
   ...nodeProgram,
   legalComments: "eof",
-  sourcemap: true,
+  // Beside the bundle, and not in what is published.
+  sourcemap: "external",
   metafile: true,
   plugins: [leanBuiltins, directImports],
 } satisfies BuildOptions;

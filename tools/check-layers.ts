@@ -25,10 +25,17 @@ const scope = "@throughline/";
 /** The part of a package.json that is checked. */
 interface Manifest {
   readonly name: string;
+  readonly bin?: object;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+/** What a package may import. A program is published as a bundle, which holds what it needs for development. */
+function declaredIn({ bin, dependencies, optionalDependencies, devDependencies }: Manifest): readonly string[] {
+  return Object.keys({ ...dependencies, ...optionalDependencies, ...(bin === undefined ? {} : devDependencies) });
 }
 
 /** A package under check. */
@@ -65,7 +72,7 @@ export function forbiddenImport(importer: string, name: string): string | null {
 
 function checkManifest({ folder, name, row, manifest }: CheckedPackage): Violation[] {
   const at = `${folder}/package.json:1`;
-  const declared = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+  const declared = declaredIn(manifest);
   const required = Object.keys(manifest.peerDependencies ?? {}).filter(
     (peer) => !manifest.peerDependenciesMeta?.[peer]?.optional,
   );
@@ -88,9 +95,7 @@ function checkFolder({ folder }: CheckedPackage, entries: readonly string[]): Vi
 }
 
 function checkImports({ folder, name, manifest }: CheckedPackage, path: string, facts: SourceFacts): Violation[] {
-  const declared = new Set(
-    Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies }),
-  );
+  const declared = new Set([...declaredIn(manifest), ...Object.keys(manifest.peerDependencies ?? {})]);
   return facts.imports.flatMap(({ name: specifier, line }) => {
     if (specifier.startsWith("node:")) return [];
     if (specifier.startsWith(".")) {
