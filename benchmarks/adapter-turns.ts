@@ -1,6 +1,6 @@
 // What a turn costs behind 10, 1,000 and 10,000 others: through each adapter on SQLite and in memory, beside the framework's own
 // way of keeping it. A turn is a question, a call, a result and an answer. Each takes turns with its control.
-// node --conditions=@throughline/source benchmarks/adapter-turns.ts [--sizes 10,1000,10000] [--repeats 9] [--adk FOLDER]
+// node --conditions=@throughline/source benchmarks/adapter-turns.ts [--sizes 10,1000,10000] [--repeats 9] [--adk FOLDER] [--only NAME]
 // FOLDER has @google/adk in its node_modules, which is no part of this workspace; without it the ADK is left out.
 import {
   closeSync,
@@ -52,6 +52,7 @@ const { values } = parseArgs({
     sizes: { type: "string", default: "10,1000,10000" },
     repeats: { type: "string", default: "9" },
     adk: { type: "string" },
+    only: { type: "string", default: "" },
   },
 });
 const sizes = values.sizes.split(",").map(Number);
@@ -219,6 +220,7 @@ const sqlite = (name: string): SessionStore => {
 };
 
 async function compare(turns: number, ways: readonly Kept[]): Promise<void> {
+  if (!ways.some(({ name }) => name.startsWith(values.only))) return;
   for (const way of ways) await way.fill(turns);
   const times = ways.map((): number[] => []);
   for (let repeat = 0; repeat < repeats; repeat++)
