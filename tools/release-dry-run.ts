@@ -1,0 +1,169 @@
+// Publishes every package to a registry of its own on this machine, and installs from there as a user does.
+// node --conditions=@throughline/source tools/release-dry-run.ts [--built]
+// It needs the registry of npm for what others have made, and takes minutes. `--built`: the packages are built already.
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { findPackages, repositoryRoot } from "./find-files.ts";
+
+const verdaccioVersion = "6.10.4";
+const pnpm = ["-y", "pnpm@12.21.0"];
+
+const { values } = parseArgs({ options: { built: { type: "boolean", default: false } } });
+
+/** Runs a program to its end. @throws {Error} with what it printed, when it fails */
+function run(file: string, args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): string {
+  const { status, stdout, stderr } = spawnSync(file, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  if (status !== 0) throw new Error(`${file} ${args.join(" ")} ended with ${status}:\n${stdout}\n${stderr}`);
+  return stdout;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+/** A registry in a folder, with what npm's has behind it. */
+async function startRegistry(folder: string): Promise<{ readonly url: string; readonly child: ChildProcess }> {
+  mkdirSync(folder);
+  // One dependency of the registry names a tag that npm's own registry does not have everywhere.
+  const manifest = {
+    private: true,
+    dependencies: { verdaccio: verdaccioVersion },
+    overrides: { "node-fetch": "2.7.0" },
+  };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
+  run("npm", ["install", "--no-fund", "--no-audit"], folder);
+  const upstream = run("npm", ["config", "get", "registry"], folder).trim();
+  writeFileSync(
+    join(folder, "config.yaml"),
+    `storage: ./storage
+uplinks: { up: { url: "${upstream}" } }
+packages:
+  "@throughline/*": { access: $all, publish: $all, unpublish: $all }
+  "**": { access: $all, proxy: up }
+auth: { htpasswd: { file: ./htpasswd, max_users: -1 } }
+web: { enable: false }
+max_body_size: 50mb
+log: { type: stdout, format: json, level: warn }
+`,
+  );
+  const port = await freePort();
+  const program = join(folder, "node_modules/verdaccio/bin/verdaccio");
+  const child = spawn(process.execPath, [program, "--config", "config.yaml", "--listen", `127.0.0.1:${port}`], {
+    cwd: folder,
+    stdio: "ignore",
+  });
+  const url = `http://127.0.0.1:${port}/`;
+  for (let waited = 0; ; waited++) {
+    const isUp = await fetch(`${url}-/ping`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isUp) return { url, child };
+    if (waited > 300) throw new Error("the registry did not start");
+    await sleep(100);
+  }
+}
+
+function sizeOf(folder: string): { readonly bytes: number; readonly packages: number } {
+  let bytes = 0;
+  let packages = 0;
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile()) bytes += statSync(path).size;
+    const isPackage = entry.name === "package.json" && /node_modules\/(?:@[^/]+\/)?[^/]+$/.test(entry.parentPath);
+    packages += isPackage ? 1 : 0;
+  }
+  return { bytes, packages };
+}
+
+/** The entry points that the installed package has, as a program names them. */
+function entriesOf(folder: string, name: string): readonly string[] {
+  const { exports = {} } = JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8")) as {
+    readonly exports?: Readonly<Record<string, unknown>>;
+  };
+  return Object.keys(exports)
+    .filter((entry) => entry !== "./package.json" && !entry.includes("*"))
+    .map((entry) => name + entry.slice(1));
+}
+
+const place = mkdtempSync(join(tmpdir(), "throughline-release-"));
+let registry: Awaited<ReturnType<typeof startRegistry>> | null = null;
+try {
+  if (!values.built) run("npm", ["run", "build"], repositoryRoot);
+  registry = await startRegistry(join(place, "registry"));
+  const { url } = registry;
+  const config = join(place, "npmrc");
+  writeFileSync(config, `registry=${url}\n${url.replace("http:", "")}:_authToken=local\nfund=false\naudit=false\n`);
+  const env = { NPM_CONFIG_USERCONFIG: config, npm_config_registry: url };
+  run("npx", [...pnpm, "-r", "publish", "--no-git-checks", "--registry", url], repositoryRoot, env);
+  const names = findPackages(repositoryRoot)
+    .map((folder) => JSON.parse(readFileSync(join(repositoryRoot, folder, "package.json"), "utf8")) as Manifest)
+    .filter((manifest) => manifest.private !== true)
+    .map(({ name }) => name);
+  const rows: string[][] = [];
+  const install = (what: string, packages: readonly string[]): string => {
+    const folder = join(place, what.replaceAll(/\W+/g, "-"));
+    mkdirSync(folder);
+    run("npm", ["init", "-y"], folder, env);
+    const startMs = performance.now();
+    run("npm", ["install", ...packages], folder, env);
+    const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+    const { bytes, packages: count } = sizeOf(join(folder, "node_modules"));
+    rows.push([what, `${(bytes / 1e6).toFixed(1)} MB`, `${count} packages`, `${seconds} s`]);
+    return folder;
+  };
+  const cli = install("command line", ["@throughline/cli"]);
+  install(
+    "session, models, store-memory",
+    ["session", "models", "store-memory"].map((name) => `@throughline/${name}`),
+  );
+  install(
+    "session, models, store-sqlite",
+    ["session", "models", "store-sqlite"].map((name) => `@throughline/${name}`),
+  );
+  const all = install("every package", names);
+  const entries = names.filter((name) => name !== "@throughline/cli").flatMap((name) => entriesOf(all, name));
+  writeFileSync(
+    join(all, "entries.mjs"),
+    `for (const name of ${JSON.stringify(entries)}) await import(name).catch((error) => {
+      // What an adapter adapts is the program's own to install.
+      if (error.code !== "ERR_MODULE_NOT_FOUND" || error.message.includes("@throughline/")) throw error;
+      console.log("needs " + /package '([^']+)'/.exec(error.message)?.[1] + ": " + name);
+    });`,
+  );
+  const missing = run(process.execPath, ["entries.mjs"], all).trim();
+  const home = { THROUGHLINE_HOME: join(place, "home") };
+  const said = run("npx", ["--no-install", "throughline", "chat", "--once", "hello", "--model", "offline"], cli, home);
+  const listed = run("npx", ["--no-install", "throughline", "sessions", "--json"], cli, home);
+  if (!said.includes("Hello") || !listed.includes('"kind":"session"'))
+    throw new Error(`the command line said: ${said}`);
+  process.stdout.write(
+    `${names.length} packages published, ${entries.length} entry points loaded on ${process.version}\n`,
+  );
+  if (missing !== "") process.stdout.write(`${missing}\n`);
+  for (const row of rows) process.stdout.write(`${row.join("\t")}\n`);
+} finally {
+  registry?.child.kill();
+  rmSync(place, { recursive: true, force: true });
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly private?: boolean;
+}
