@@ -317,6 +317,12 @@ export const longSuites: readonly LongSuite[] = [
       quick: ["--sessions", 500, "--runs", 3],
     },
   ),
+  program(
+    "release-dry-run",
+    "every package published to a registry of this machine, installed from there, loaded and started",
+    "tools/release-dry-run.ts",
+    { full: [], quick: [] },
+  ),
   tests(
     "tests-adapter-langgraph",
     "200 random threads, the cost of a step behind 10,000 checkpoints, kill -9 at every append",
