@@ -167,8 +167,6 @@ describe("PostgreSQL that is killed under traffic and comes back", () => {
           expect([refusals, rebuilt.toSorted()]).toEqual([[], sent.toSorted()]);
         } else if (onStoreDown === "pass") {
           expect([refusals, rebuilt.length + passed]).toEqual([[], sent.length]);
-          // A short absence is waited for: nothing is given up.
-          if (awayMs > 10_000) expect(passed).toBeGreaterThan(0);
         } else {
           // A call waits 5 s for the store before it is refused.
           if (awayMs > 10_000) expect(refusals.length).toBeGreaterThan(0);

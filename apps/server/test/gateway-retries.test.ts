@@ -27,14 +27,23 @@ async function logOf(
       .map(({ record }) => record as Readonly<Record<string, unknown>>)
       .filter(({ customType }) => customType === "throughline.exchange");
   await expect.poll(async () => (await exchanges()).length, { timeout: 10_000 }).toBe(calls);
-  const data = (await exchanges()).map((exchange) => exchange["data"] as Readonly<Record<string, unknown>>);
+  // What is usual is left out.
+  const data = (await exchanges()).map((exchange) => ({
+    callId: String(exchange["id"]).replace(/^x-/, ""),
+    attempt: 0,
+    ...(exchange["data"] as Readonly<Record<string, unknown>>),
+  }));
   const ids = [...new Set(data.map(({ callId }) => callId))];
   return {
     roles: (await found()).flatMap(({ record }) => {
       const { message } = record as { readonly message?: { readonly role: string } };
       return message === undefined ? [] : [message.role];
     }),
-    calls: data.map(({ callId, attempt, outcome }) => [ids.indexOf(callId), attempt, outcome]),
+    calls: data.map(({ callId, attempt, outcome }: Readonly<Record<string, unknown>>) => [
+      ids.indexOf(String(callId)),
+      attempt,
+      outcome,
+    ]),
   };
 }
 

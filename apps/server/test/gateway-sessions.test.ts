@@ -76,7 +76,13 @@ async function recordsOf(key: string): Promise<readonly Readonly<Record<string, 
 async function exchangesOf(key: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
   return (await recordsOf(key))
     .filter(({ customType }) => customType === "throughline.exchange")
-    .map(({ data }) => data as Readonly<Record<string, unknown>>);
+    .map(({ id, data }) => ({
+      // What is usual is left out.
+      callId: String(id).replace(/^x-/, ""),
+      attempt: 0,
+      lane: "main",
+      ...(data as Readonly<Record<string, unknown>>),
+    }));
 }
 
 const keyOf = (session: string): string =>

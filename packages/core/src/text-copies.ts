@@ -99,7 +99,7 @@ const recordRules: readonly RecordRule[] = [
   },
   {
     what: "throughline.exchange",
-    reference: "data.copies; the messages before an error or an unknown event",
+    reference: "data.copies, data.forms; the messages before an error or an unknown event",
     fate: redacted,
     repeats: (stored, search) => namesAmongCopies(stored, search) || mayQuote(dataOf(stored.record), search),
   },
@@ -146,7 +146,8 @@ function dataOf(record: SessionRecord): Readonly<Record<string, unknown>> {
 }
 
 function namesAmongCopies({ record }: StoredRecord, { gone }: CopySearch): boolean {
-  const { copies } = dataOf(record);
+  const { copies, forms } = dataOf(record);
+  if (typeof forms === "object" && forms !== null && Object.keys(forms).some((id) => gone.has(id))) return true;
   return Array.isArray(copies) && copies.some((id) => gone.has(id as string));
 }
 

@@ -21,9 +21,10 @@ export interface CompactedHistory {
 
 /** Data of a `throughline.exchange`, as far as requests are rebuilt from it. */
 export interface ExchangeData {
-  readonly callId: string;
-  /** From 0: how often the same body was sent before, without an answer. */
-  readonly attempt: number;
+  /** Left out: the id of the record without `x-`. */
+  readonly callId?: string;
+  /** How often the same body was sent before, without an answer. Left out: 0. */
+  readonly attempt?: number;
   readonly outcome: string;
   readonly requestSha256?: string;
   /** Of a request that was sent in place of another one: the hash of that. */

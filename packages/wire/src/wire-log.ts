@@ -51,6 +51,9 @@ export class WireLog {
   /** The hash of the tools in the newest request; null for none. */
   tools: string | null = null;
 
+  /** The kept headers of the newest request that states them, as JSON. */
+  headers: string | null = null;
+
   /** Exchanges that may repeat messages which are redacted: whoever wrote them did not know of it yet. */
   readonly outdated: string[] = [];
 
@@ -109,9 +112,14 @@ export class WireLog {
     const used = data.frame.filter((entry) => typeof entry === "object" && "part" in entry).map(({ part }) => part);
     this.tools = data.toolsHash ?? used.find((hash) => this.parts.nameOf(hash) === "tools") ?? null;
     this.#applyCompacted(data);
+    if (data["requestHeaders"] !== undefined) this.headers = JSON.stringify(data["requestHeaders"]);
     const sha256 = data.rebuiltFrom ?? data.requestSha256;
     if (sha256 !== undefined)
-      this.#calls.set(sha256, { callId: data.callId, attempt: data.attempt, outcome: data.outcome });
+      this.#calls.set(sha256, {
+        callId: data.callId ?? id.replace(/^x-/, ""),
+        attempt: data.attempt ?? 0,
+        outcome: data.outcome,
+      });
     const reply = data.replyId === undefined ? undefined : this.#nodes.get(data.replyId);
     if (data.responseId !== undefined && reply !== undefined) this.#replies.set(data.responseId, reply);
   }

@@ -116,13 +116,19 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
   const tools = parts.split.partHash("tools");
   const isInFrame = frame.frame.some((entry) => typeof entry === "object" && "part" in entry && entry.part === tools);
   const toolsHash = isInFrame ? null : tools;
+  const further = copies.filter((id) => !Object.hasOwn(frame.forms ?? {}, id));
   // The client sends what was redacted here; what is said of it must not bring it back.
   const isQuoted = !hasRedacted;
+  const { mode, method, requestHeaders, ...stated } = facts;
   const exchange = throughlineDraft("exchange", {
-    callId,
-    attempt,
-    lane,
-    ...facts,
+    // Each call has one of these: what is usual is left out.
+    ...(callId === recordId ? {} : { callId }),
+    ...(attempt === 0 ? {} : { attempt }),
+    ...(lane === "main" ? {} : { lane }),
+    ...(mode === "record" ? {} : { mode }),
+    ...(method === "POST" ? {} : { method }),
+    ...(JSON.stringify(requestHeaders) === log.headers ? {} : { requestHeaders }),
+    ...stated,
     ...(rebuilt === undefined ? {} : { rebuiltFrom: rebuilt.of }),
     ...(rebuilt === undefined || rebuilt.action === null ? {} : { guard: rebuilt.action }),
     ...(rebuilt?.compacted == null || hasRedacted ? {} : { compacted: rebuilt.compacted }),
@@ -136,7 +142,7 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
     ...(responseId === null ? {} : { responseId }),
     ...(toolsHash === null ? {} : { toolsHash }),
     ...frame,
-    ...(copies.length === 0 ? {} : { copies }),
+    ...(further.length === 0 ? {} : { copies: further }),
   });
   const [first, ...more] = callDrafts(factsOf(call, place, parts));
   if (first === undefined) throw new RangeError("A call has one record at least.");
