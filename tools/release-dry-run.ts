@@ -143,8 +143,9 @@ try {
     join(all, "entries.mjs"),
     `for (const name of ${JSON.stringify(entries)}) await import(name).catch((error) => {
       // What an adapter adapts is the program's own to install.
-      if (error.code !== "ERR_MODULE_NOT_FOUND" || error.message.includes("@throughline/")) throw error;
-      console.log("needs " + /package '([^']+)'/.exec(error.message)?.[1] + ": " + name);
+      const needed = /package '([^']+)'/.exec(error.message)?.[1] ?? "@throughline/";
+      if (error.code !== "ERR_MODULE_NOT_FOUND" || needed.startsWith("@throughline/")) throw error;
+      console.log(name + " needs " + needed);
     });`,
   );
   const missing = run(process.execPath, ["entries.mjs"], all).trim();
