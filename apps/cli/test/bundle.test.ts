@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundleCli, externalPackages } from "../../../tools/bundle-cli.ts";
+import { noticePages } from "../../../tools/third-party.ts";
 import { cleanEnvironment, objects, seed, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();
@@ -21,11 +22,13 @@ const home = directory.path;
 const installed = join(home, "node_modules/@throughline/cli");
 const packageRoot = join(import.meta.dirname, "..");
 
+let bundled: readonly string[];
+
 beforeAll(async () => {
   mkdirSync(installed, { recursive: true });
   for (const name of ["bin", "package.json"])
     cpSync(join(packageRoot, name), join(installed, name), { recursive: true });
-  await bundleCli(packageRoot, join(installed, "dist"));
+  bundled = await bundleCli(packageRoot, join(installed, "dist"));
   // Dependencies of its own, which npm puts beside it.
   for (const name of externalPackages)
     symlinkSync(realpathSync(join(packageRoot, "node_modules", name)), join(home, "node_modules", name));
@@ -145,6 +148,12 @@ describe("the bundle", () => {
       expect(objects(stdout).filter(({ kind }) => kind === "finding" || kind === "error")).toEqual([]);
     }
     expect(statSync(join(home, "big-backup.db")).size).toBeGreaterThan(8 * 1024 * 1024);
+  });
+
+  it("names all that others have made of it, with their terms", () => {
+    expect(bundled.length).toBeGreaterThan(20);
+    for (const [path, text] of Object.entries(noticePages(bundled)))
+      expect(readFileSync(join(packageRoot, "../..", path), "utf8"), `tools/third-party.ts --write`).toBe(text);
   });
 
   it("runs on its own, without the packages it was made from", async () => {

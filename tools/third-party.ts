@@ -1,0 +1,69 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { bundleCli } from "./bundle-cli.ts";
+import { repositoryRoot } from "./find-files.ts";
+
+/** One part: its name, where it comes from, and its terms as they lie beside it. */
+interface Notice {
+  readonly name: string;
+  readonly license: string;
+  readonly text: string;
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
+}
+
+/** @throws {Error} for a package that does not name its terms: nobody could keep to them */
+function noticeOf(folder: string): Notice {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e(?:[.-]|$)/i.test(entry));
+  const text =
+    file === undefined
+      ? `Released under the terms named ${license ?? ""}; the package has no file with them.`
+      : readFileSync(join(folder, file), "utf8");
+  if (license === undefined) throw new Error(`${name} does not say under which terms it may be used`);
+  return { name: `${name} ${version}`, license, text: text.replaceAll("\r\n", "\n").trim() };
+}
+
+function pageOf(about: string, notices: readonly Notice[]): string {
+  const parts = notices.map(({ name, license, text }) => `## ${name}\n\n${license}\n\n\`\`\`text\n${text}\n\`\`\`\n`);
+  return `# Parts made by others\n\n${about} Written by \`tools/third-party.ts\`.\n\n${parts.join("\n")}`;
+}
+
+const vocabularyNotices =
+  "The vocabularies of this package were made from those of the package below. It has them from Anthropic " +
+  "(`@anthropic-ai/tokenizer`, copyright 2023 Anthropic, PBC) and OpenAI (`tiktoken`, copyright 2022 OpenAI, Shantanu Jain), " +
+  "which both gave them under the terms of the MIT License.";
+
+/** The pages, by their path in the repository. `bundled` are the folders of the packages in the command line. */
+export function noticePages(bundled: readonly string[]): Readonly<Record<string, string>> {
+  const tokenizer = createRequire(join(repositoryRoot, "packages/tokens/package.json")).resolve("ai-tokenizer");
+  const root = tokenizer.slice(0, tokenizer.lastIndexOf("/ai-tokenizer/") + "/ai-tokenizer".length);
+  const notices = [...new Map(bundled.map(noticeOf).map((notice) => [notice.name, notice])).values()];
+  const sorted = [...notices, noticeOf(root)].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return {
+    "apps/cli/THIRD_PARTY.md": pageOf("The command line is one bundle. It has code of these packages in it.", sorted),
+    "packages/tokens/THIRD_PARTY.md": pageOf(vocabularyNotices, [noticeOf(root)]),
+  };
+}
+
+if (import.meta.main) {
+  const folder = mkdtempSync(join(tmpdir(), "throughline-notices-"));
+  const pages = noticePages(await bundleCli(join(repositoryRoot, "apps/cli"), folder));
+  rmSync(folder, { recursive: true });
+  const differing = Object.entries(pages).filter(([path, text]) => {
+    const full = join(repositoryRoot, path);
+    if (process.argv.includes("--write")) writeFileSync(full, text);
+    return readdirSync(dirname(full)).includes("THIRD_PARTY.md") ? readFileSync(full, "utf8") !== text : true;
+  });
+  for (const [path] of differing)
+    process.stdout.write(`${path}:1 is not what the bundle has; run tools/third-party.ts --write\n`);
+  process.stdout.write(`notices: ${differing.length === 0 ? "as the bundle has them" : "out of date"}\n`);
+  process.exitCode = differing.length === 0 ? 0 : 1;
+}
