@@ -198,6 +198,11 @@ const table = {
     retryable: false,
     remedy: "Restore it first, or write to the current session of its key.",
   },
+  RUNTIME_UNSUPPORTED: {
+    summary: "The runtime is too old for what the packages use.",
+    retryable: false,
+    remedy: "Install Node 22.18 or newer and run the program again; nothing was written.",
+  },
   SESSION_CLOSED: {
     summary: "The session, or the turn, was closed in this program.",
     retryable: false,

@@ -1,3 +1,4 @@
+import { assertRuntime } from "./assert-runtime.ts";
 import { isFields } from "./json-object.ts";
 import { nearestName } from "./nearest-name.ts";
 import { refused } from "./refused.ts";
@@ -114,7 +115,8 @@ export const optionKinds: OptionKinds = {
  * @param table every option of the call with its kind
  * @param argument the name of the argument that holds the options
  * @param code of what is thrown. Default: INPUT_INVALID
- * @throws {ThroughlineError} INPUT_INVALID or CONFIG_INVALID: its details hold `argument`, `expected`, `received` and `nearest`
+ * @throws {ThroughlineError} INPUT_INVALID or CONFIG_INVALID: its details hold `argument`, `expected`, `received` and `nearest`;
+ *   RUNTIME_UNSUPPORTED in a Node that is too old
  * @example
  * assertKnownOptions<PageOptions>("readPage", options, { limit: optionKinds.integer({ min: 1 }), system: optionKinds.text });
  * // readPage(): `sytem` is not an option; did you mean `system`?
@@ -127,6 +129,7 @@ export function assertKnownOptions<Options>(
   argument: string = "options",
   code: OptionErrorCode = "INPUT_INVALID",
 ): asserts options is Options {
+  assertRuntime();
   if (!isFields(options)) throw wrongOption({ call, code }, argument, object, options);
   checkFields({ call, code }, "", options, table);
 }
