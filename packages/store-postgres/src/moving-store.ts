@@ -123,7 +123,7 @@ class MovingStore implements SessionStore {
     assertStoreOptions("remove", options);
     const found = await this.#find(ref);
     await this.#at(ref, (store) => store.remove(ref, options));
-    if (options.purge !== true || found?.store !== this.#to) return;
+    if (options.purge !== true || found === null) return;
     for (const copy of await this.#copiesOf(ref, found.state.sessionId)) await this.#from.remove(copy.ref, options);
   };
 
@@ -131,7 +131,8 @@ class MovingStore implements SessionStore {
     assertRedaction(ids, options);
     const found = await this.#find(ref);
     const result = await this.#at(ref, (store) => store.redact(ref, ids, options));
-    if (found?.store !== this.#to) return result;
+    // Looked for wherever it was found: it may have been moved since.
+    if (found === null) return result;
     for (const copy of await this.#copiesOf(ref, found.state.sessionId))
       for (const id of ids)
         // The copy ends where the session was moved: newer records are not in it.
