@@ -140,6 +140,8 @@ describe("export --to claw0", () => {
     expect(await messagesOf(other)).toEqual(await messagesOf());
     const unknown = await here(["export", key, "--to", "flat"]);
     expect([unknown.code, unknown.stdout]).toEqual([2, ""]);
-    expect(unknown.stderr).toContain("It must be one of jsonl, openclaw, pi, claw0, claude-code, codex, gemini");
+    expect(unknown.stderr).toContain(
+      "It must be one of jsonl, openclaw, pi, claw0, otlp-json, claude-code, codex, gemini",
+    );
   });
 });

@@ -95,6 +95,8 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
     { args: [theirs, "--to-store", "jsonl:copied"], expected: "refused" },
     { args: ["--all", "--to-store", "jsonl:copied"], expected: "blind" },
   ],
+  // Of the whole store, as a backup is: whoever runs it owns the database.
+  relocate: "takes no session",
   compact: [
     { args: [theirs, "--model", "offline"], expected: "refused" },
     { args: [theirId, "--dry-run", "--model", "offline"], expected: "refused" },
