@@ -65,6 +65,7 @@ describe("the status of an error", () => {
         "MODEL_KEY_MISSING",
         "MODEL_SDK_MISSING",
         "PATH_UNSAFE",
+        "RUNTIME_UNSUPPORTED",
         "SEND_DENIED",
         "SERVER_RUNNING",
         "SESSION_CLOSED",
