@@ -75,7 +75,7 @@ describe("sizes and framing", () => {
     expect(answer.text).not.toContain("\r\n\r\nok");
   });
 
-  it("row 18: ends a request whose body comes a byte at a time", async () => {
+  it.each([1000, 100_000])("row 18: ends a request whose body of %i bytes comes a byte at a time", async (bytes) => {
     const short = await serve({ limits: { bodyMs: 400 } });
     await short.ask("PUT", "/sessions/notes", { body: {} });
     const socket = connectTo(short.url);
@@ -83,12 +83,26 @@ describe("sizes and framing", () => {
     let isClosed = false;
     socket.on("data", (chunk) => (text += String(chunk)));
     socket.on("close", () => (isClosed = true));
-    socket.write(headOf("POST", path, [`authorization: Bearer ${short.token}`, json, "content-length: 100000"]));
+    socket.write(headOf("POST", path, [`authorization: Bearer ${short.token}`, json, `content-length: ${bytes}`]));
     const dripping = setInterval(() => socket.write("x"), 50);
     await expect.poll(() => isClosed, { timeout: 5000 }).toBe(true);
     clearInterval(dripping);
     expect(answerOf({ text })).toEqual([408, "REQUEST_TIMEOUT"]);
     await short.close();
+  });
+
+  it("row 18: ends a request that was refused before the rest of its short body came", async () => {
+    const socket = connectTo(serving.url);
+    let text = "";
+    let closedMs = 0;
+    const beganMs = performance.now();
+    socket.on("data", (chunk) => (text += String(chunk)));
+    socket.on("close", () => (closedMs = performance.now() - beganMs));
+    socket.write(headOf("POST", path, ["authorization: Bearer nothing", json, "content-length: 1000"]));
+    const dripping = setInterval(() => socket.write("x"), 500);
+    await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
+    clearInterval(dripping);
+    expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([401, true]);
   });
 
   it("row 18: ends a request whose headers come too slowly", async () => {

@@ -217,6 +217,8 @@ const readOnBytes = 64 * 1024;
 /** How much is read of one whose end nobody knows, so that a client that is about to end it can read the answer. */
 const endlessBytes = 1024 * 1024;
 const lingerMs = 1000;
+/** How long the rest of a short body may take once its request is answered. */
+const restMs = 10_000;
 
 function refuse(
   request: IncomingMessage,
@@ -229,12 +231,18 @@ function refuse(
   const declared = Number(request.headers["content-length"] ?? 0);
   const { expect, "transfer-encoding": chunked } = request.headers;
   // A client that waits to be asked for its body may send it after all, or its next request in its place.
-  const isUnread = !request.complete && (chunked !== undefined || expect !== undefined || declared > readOnBytes);
   const problem = problemOf(error, id, maskDeep);
+  // Nor does one that was too slow get to send its next request.
+  const isLong = chunked !== undefined || expect !== undefined || declared > readOnBytes || problem.status === 408;
+  const isUnread = !request.complete && isLong;
   writeProblem(response, problem, { ...headers, ...(isUnread ? { connection: "close" } : {}) });
   if (!isUnread) {
     response.end();
     request.resume();
+    // The rest of a short body comes soon, or the connection waits for it as long as an upload may take.
+    const { socket } = request;
+    const late = setTimeout(() => socket.destroy(), restMs).unref();
+    for (const event of ["end", "close"] as const) request.once(event, () => clearTimeout(late));
     return;
   }
   // The client may be writing still. Closed now, its connection would be reset, and the answer lost: it gets a moment.
