@@ -91,32 +91,26 @@ describe("sizes and framing", () => {
     await short.close();
   });
 
-  it("row 18: ends a request that was refused before the rest of its short body came", async () => {
+  it.each([
+    [
+      "that was refused before the rest of its short body came",
+      headOf("POST", path, ["authorization: Bearer nothing", json, "content-length: 1000"]),
+      500,
+      401,
+    ],
+    ["whose headers come too slowly", "GET /api/v1/store HTTP/1.1\r\nhost: localhost\r\nx-slow: ", 2000, 408],
+  ])("row 18: ends a request %s", async (_which, head, everyMs, status) => {
     const socket = connectTo(serving.url);
     let text = "";
     let closedMs = 0;
     const beganMs = performance.now();
     socket.on("data", (chunk) => (text += String(chunk)));
     socket.on("close", () => (closedMs = performance.now() - beganMs));
-    socket.write(headOf("POST", path, ["authorization: Bearer nothing", json, "content-length: 1000"]));
-    const dripping = setInterval(() => socket.write("x"), 500);
+    socket.write(head);
+    const dripping = setInterval(() => socket.write("x"), everyMs);
     await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
     clearInterval(dripping);
-    expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([401, true]);
-  });
-
-  it("row 18: ends a request whose headers come too slowly", async () => {
-    const socket = connectTo(serving.url);
-    let text = "";
-    let closedMs = 0;
-    const beganMs = performance.now();
-    socket.on("data", (chunk) => (text += String(chunk)));
-    socket.on("close", () => (closedMs = performance.now() - beganMs));
-    socket.write("GET /api/v1/store HTTP/1.1\r\nhost: localhost\r\nx-slow: ");
-    const dripping = setInterval(() => socket.write("x"), 2000);
-    await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
-    clearInterval(dripping);
-    expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([408, true]);
+    expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([status, true]);
   });
 });
 

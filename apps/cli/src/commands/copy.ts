@@ -4,7 +4,7 @@ import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
-import { openStore } from "../open-store.ts";
+import { openTarget } from "../open-target.ts";
 import { resolveSession } from "@throughline/queries";
 import { parseStoreUrl } from "@throughline/config";
 import { expandStoreUrl } from "@throughline/config/internal";
@@ -29,14 +29,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (parseStoreUrl(target, host.workingDirectory).scheme === "memory")
     output.note("A copy in memory: is gone when this command ends; it only shows whether a copy can be made.");
   const refs = key === undefined ? null : [(await resolveSession(from, key, scope, { signal })).ref];
-  await using to = await openStore(target, {
-    workingDirectory: host.workingDirectory,
-    create: true,
-    tokenPlaces: context.tokenPlaces,
-    onEvent: (event) => {
-      if (event.name === "finding") output.finding(event.finding);
-    },
-  });
+  await using to = await openTarget(context, target);
   const agent = options.allAgents === true ? {} : { agentId: scope.agentId };
   const chosen = refs === null ? { namespace: scope.namespace, ...agent } : { refs };
   let count = 0;

@@ -6,7 +6,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
-import { openStore } from "../open-store.ts";
+import { openTarget } from "../open-target.ts";
 
 interface RelocateCommandOptions {
   readonly toStore?: string;
@@ -27,14 +27,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   await context.confirm(
     `Move the sessions of ${isAll ? "every namespace" : `the namespace ${JSON.stringify(scope.namespace)}`}? Programs then find them in the target only.`,
   );
-  await using opened = await openStore(target, {
-    workingDirectory: host.workingDirectory,
-    create: true,
-    tokenPlaces: context.tokenPlaces,
-    onEvent: (event) => {
-      if (event.name === "finding") output.finding(event.finding);
-    },
-  });
+  await using opened = await openTarget(context, target);
   const to = asPostgres(opened, "--to-store");
   const { relocateSessions } = await import("@throughline/store-postgres");
   const counts = { moved: 0, busy: 0, taken: 0 };

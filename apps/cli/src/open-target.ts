@@ -1,0 +1,21 @@
+import type { SessionStore } from "@throughline/core";
+import type { CommandContext } from "./command.ts";
+import { openStore } from "./open-store.ts";
+
+/**
+ * Opens the store that a command brings sessions to. One that is not there is made, and its findings are printed.
+ * @throws {ThroughlineError} STORE_URL_INVALID
+ */
+export function openTarget(
+  { host, output, tokenPlaces }: Pick<CommandContext, "host" | "output" | "tokenPlaces">,
+  url: string,
+): Promise<SessionStore> {
+  return openStore(url, {
+    workingDirectory: host.workingDirectory,
+    create: true,
+    tokenPlaces,
+    onEvent: (event) => {
+      if (event.name === "finding") output.finding(event.finding);
+    },
+  });
+}
