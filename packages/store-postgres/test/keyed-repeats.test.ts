@@ -191,11 +191,14 @@ describe.skipIf(!isHere)(
     );
 
     it("hundreds of appends while connections, statements and the server end: none lost, none twice, none falsely denied", async () => {
-      const size = testSize({ short: { appends: 80, kills: 1 }, long: { appends: 5000, kills: 20 } });
+      const size = testSize({
+        short: { appends: 80, kills: 1, unknown: 20, replayed: 1 },
+        long: { appends: 5000, kills: 20, unknown: 20, replayed: 6 },
+      });
       const counts = await soakKeyedAppends(server, { ...size, seed: 7 });
       expect(counts).toMatchObject({ lost: 0, twice: 0, falselyNotApplied: 0, kills: size.kills });
-      expect(counts.unknown).toBeGreaterThan(20);
-      expect(counts.replayed).toBeGreaterThan(testSize({ short: 0, long: 5 }));
+      expect(counts.unknown).toBeGreaterThanOrEqual(size.unknown);
+      expect(counts.replayed).toBeGreaterThanOrEqual(size.replayed);
     });
   },
 );

@@ -10,7 +10,7 @@ import { newSchema, withClient } from "./store-under-test.ts";
 import { startProxy, type Fault } from "./tcp-proxy.ts";
 
 export interface SoakCounts {
-  readonly appends: number;
+  appends: number;
   /** Calls, repeats included. */
   attempts: number;
   unknown: number;
@@ -35,13 +35,21 @@ const faults: readonly Fault[] = [
 ];
 const writers = 4;
 
+export interface SoakSize {
+  /** How many at least. While `unknown` or `replayed` are not reached, up to ten times as many: how often a fault meets an append depends on the machine. */
+  readonly appends: number;
+  readonly kills: number;
+  /** Outcomes to be met, at least. */
+  readonly unknown: number;
+  readonly replayed: number;
+  readonly seed: number;
+}
+
 /** Four writers, each its appends one after the other until each is acknowledged, while something breaks all the time. */
-export async function soakKeyedAppends(
-  server: PostgresServer,
-  { appends, kills, seed }: { readonly appends: number; readonly kills: number; readonly seed: number },
-): Promise<SoakCounts> {
+export async function soakKeyedAppends(server: PostgresServer, size: SoakSize): Promise<SoakCounts> {
+  const { appends, kills, seed } = size;
   const counts: SoakCounts = {
-    appends,
+    appends: 0,
     attempts: 0,
     unknown: 0,
     notApplied: 0,
@@ -68,6 +76,8 @@ export async function soakKeyedAppends(
       ]);
       return rows.length > 0;
     }).catch(() => false);
+  const goesOn = (turn: number): boolean =>
+    turn < appends || (turn < 10 * appends && (counts.unknown < size.unknown || counts.replayed < size.replayed));
   let isOver = false;
   const acknowledged: string[] = [];
   const write = async (writer: number): Promise<void> => {
@@ -82,7 +92,7 @@ export async function soakKeyedAppends(
         lockTimeoutMs: 300,
       });
     let store = open();
-    for (let turn = writer; turn < appends; turn += writers) {
+    for (let turn = writer; goesOn(turn); turn += writers) {
       const text = `soak ${turn} of ${seed}`;
       const draft = { type: "message", message: { role: "user", content: text } };
       const drafts = turn % 3 === 0 ? [{ ...draft, id: `id-${turn}` }] : [draft];
@@ -93,6 +103,7 @@ export async function soakKeyedAppends(
           const entry = turn % 2 === 0 ? { entry: { label: text } } : {};
           const { replayed } = await store.append(ref, drafts, { idempotencyKey: text, ...entry });
           if (replayed) counts.replayed += 1;
+          counts.appends += 1;
           acknowledged.push(text);
           break;
         } catch (error) {
@@ -150,6 +161,8 @@ if (process.argv[1] === import.meta.filename) {
   const counts = await soakKeyedAppends(server, {
     appends: Number(appends),
     kills: Math.ceil(Number(appends) / 250),
+    unknown: 1,
+    replayed: 1,
     seed: Number(seed),
   });
   await server.stop();
