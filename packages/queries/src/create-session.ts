@@ -19,7 +19,7 @@ export async function freeRef(store: SessionStore, ref: SessionRef, signal?: Abo
 export interface CreateSessionOptions {
   /** What the session is called; null leaves it to its key. */
   readonly label: string | null;
-  /** The key it must have; null derives a free one from the label, {@link terminalSessionKey}. */
+  /** The key it must have; null derives a free one from the label. */
   readonly key: string | null;
   readonly sessionId: string;
   readonly signal?: AbortSignal;
