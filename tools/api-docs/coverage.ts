@@ -20,17 +20,36 @@ function hasSummary(reflection: DeclarationReflection): boolean {
   );
 }
 
-function membersOfType(type: SomeType | undefined): readonly DeclarationReflection[] {
-  if (type?.type === "reflection") return type.declaration.children ?? [];
-  if (type?.type === "union" || type?.type === "intersection") return type.types.flatMap(membersOfType);
-  return type?.type === "array" || type?.type === "optional" ? membersOfType(type.elementType) : [];
+/** A member, and whether the type that holds it has a docstring: of a union, its own alternative. */
+interface HeldMember {
+  readonly member: DeclarationReflection;
+  readonly isHolderDescribed: boolean;
+}
+
+function membersOfType(type: SomeType | undefined, isHolderDescribed: boolean): readonly HeldMember[] {
+  if (type?.type === "reflection") {
+    return (type.declaration.children ?? []).map((member) => ({ member, isHolderDescribed }));
+  }
+  if (type?.type === "union") {
+    const { types, elementSummaries } = type;
+    return types.flatMap((each, index) => membersOfType(each, (elementSummaries?.[index]?.length ?? 0) > 0));
+  }
+  if (type?.type === "intersection") return type.types.flatMap((each) => membersOfType(each, isHolderDescribed));
+  return type?.type === "array" || type?.type === "optional" ? membersOfType(type.elementType, isHolderDescribed) : [];
 }
 
 /** Properties, methods and accessors of a type, those of its parts too; without what it inherits. */
-function membersOf(reflection: DeclarationReflection): readonly DeclarationReflection[] {
-  return [...(reflection.children ?? []), ...membersOfType(reflection.type)].filter(
-    (member) => member.inheritedFrom === undefined && !member.kindOf(ReflectionKind.Constructor),
+function membersOf(reflection: DeclarationReflection): readonly HeldMember[] {
+  const isHolderDescribed = hasSummary(reflection);
+  const children = (reflection.children ?? []).map((member) => ({ member, isHolderDescribed }));
+  return [...children, ...membersOfType(reflection.type, isHolderDescribed)].filter(
+    ({ member }) => member.inheritedFrom === undefined && !member.kindOf(ReflectionKind.Constructor),
   );
+}
+
+/** A member with a single value, such as `kind: "text"`, has its meaning from the type that holds it. */
+function isDescribed({ member, isHolderDescribed }: HeldMember): boolean {
+  return hasSummary(member) || (isHolderDescribed && member.type?.type === "literal" && !member.flags.isOptional);
 }
 
 /** Counts the docstrings of each package, by its name without the scope. What two entry points export counts once. */
@@ -38,12 +57,13 @@ export function countCoverage(project: ProjectReflection): ReadonlyMap<string, C
   const byPackage = new Map<string, { exports: number; members: number; missing: string[] }>();
   const seen = new Set<DeclarationReflection>();
   const count = (coverage: { members: number; missing: string[] }, at: string, parent: DeclarationReflection): void => {
-    for (const member of membersOf(parent)) {
+    for (const held of membersOf(parent)) {
+      const { member } = held;
       if (seen.has(member)) continue;
       seen.add(member);
       coverage.members += 1;
       const name = `${at}.${member.name}`;
-      if (!hasSummary(member)) coverage.missing.push(name);
+      if (!isDescribed(held)) coverage.missing.push(name);
       count(coverage, name, member);
     }
   };

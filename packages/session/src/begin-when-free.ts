@@ -11,6 +11,7 @@ export interface BeginWhenFreeOptions extends BeginOptions {
   readonly whenBusy: WhenBusy | undefined;
 }
 
+/** What to do about a turn that is open elsewhere: wait until it ends, or throw SESSION_BUSY. */
 export type WhenBusy = "queue" | "reject";
 
 /**

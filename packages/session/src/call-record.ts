@@ -14,7 +14,9 @@ export type CallActual = readonly [input: number, output: number, cacheRead: num
 export interface CallSplice {
   /** The number of messages at the start and at the end that are sent unchanged. */
   readonly keepStart: number;
+  /** The number of messages at the end that are sent unchanged. */
   readonly keepEnd: number;
+  /** The messages between both, in the provider's shape. */
   readonly insert: readonly unknown[];
 }
 
@@ -23,18 +25,23 @@ export interface CallSplice {
  * and tools, it says every byte of the messages that were sent.
  */
 export interface CallFacts {
+  /** The turn that made the call. */
   readonly turnId: string;
   /** From 1 in each turn. */
   readonly step: number;
   /** From 0 in each step: the guard asks again with less. */
   readonly attempt: number;
+  /** The provider that was asked, by the name that its `ChatModel` states. */
   readonly provider: string;
   /** The wire shape, by the name of a history target. */
   readonly api: string;
+  /** The provider's id of the model. */
   readonly model: string;
   /** The oldest and the newest record that was looked at, and where the branch ended. */
   readonly fromSeq: number;
+  /** The newest record that was looked at. */
   readonly toSeq: number;
+  /** The record at which the branch ended; null for an empty session. */
   readonly headId: string | null;
   /** The compaction whose summary came first. */
   readonly summaryId: string | null;
@@ -42,12 +49,17 @@ export interface CallFacts {
   readonly messageCount: number;
   /** The first 12 hex digits of the SHA-256 of the system prompt and of the tools' JSON; null for none. */
   readonly systemHash: string | null;
+  /** The first 12 hex digits of the SHA-256 of the tools' JSON; null without tools. */
   readonly toolsHash: string | null;
   /** System prompt and tools by the tokenizer; null in records of versions that did not count them. */
   readonly prefixTokens: number | null;
+  /** The estimate of the whole request before it was sent: system prompt, tools and messages. */
   readonly estimatedTokens: number;
+  /** The most tokens that the model may write; null when the request named no limit. */
   readonly maxOutputTokens: number | null;
+  /** The context window that the guard used; null when none was known. */
   readonly windowTokens: number | null;
+  /** How the call ended. */
   readonly outcome: CallOutcome;
   /** Null when the provider said nothing. */
   readonly actual: CallActual | null;
@@ -55,6 +67,7 @@ export interface CallFacts {
   readonly changes: readonly GuardChange[];
   /** The messages that lost their thinking by it, in this call and in later ones; with a splice in later ones only. */
   readonly thinkingOut: ThinkingRange | null;
+  /** A replacement of messages that neither records nor changes give; null without one. */
   readonly splice: CallSplice | null;
   /** Where a history that is longer than the window was cut; null when all of it was sent. */
   readonly cut: WindowCut | null;

@@ -8,9 +8,13 @@ import { isCycleStart } from "./window-facts.ts";
 export interface ExplainedChange {
   /** Null when it concerns more than one record, or the record lies before what was read. */
   readonly recordId: string | null;
+  /** Which part of the request was shortened. */
   readonly what: GuardChange["what"];
+  /** The overflow that it was shortened for. */
   readonly reason: GuardChange["reason"];
+  /** The size of that part before it was shortened, in bytes. */
   readonly beforeBytes: number;
+  /** Its size afterwards, in bytes. */
   readonly afterBytes: number;
 }
 
@@ -18,21 +22,33 @@ export interface ExplainedChange {
 export interface ExplainedCall {
   /** Of the call's record. */
   readonly callId: string;
+  /** The turn that made the call. */
   readonly turnId: string;
+  /** The step of the turn, from 1. */
   readonly step: number;
+  /** The attempt within the step, from 0. */
   readonly attempt: number;
   /** When it ended; null when its record states no time. */
   readonly atMs: number | null;
+  /** The provider that was asked. */
   readonly provider: string;
+  /** The provider's id of the model. */
   readonly model: string;
+  /** The oldest record that was looked at for the request. */
   readonly fromSeq: number;
+  /** The newest record that was looked at. */
   readonly toSeq: number;
+  /** The compaction whose summary came first; null when the request had no summary. */
   readonly summaryId: string | null;
   /** New in this call; what was shortened for earlier ones stays so. */
   readonly changes: readonly ExplainedChange[];
+  /** The estimate of the whole request before it was sent. */
   readonly estimatedTokens: number;
+  /** How the call ended. */
   readonly outcome: CallFacts["outcome"];
+  /** The usage that the provider reported; null when it reported none. */
   readonly actual: Usage | null;
+  /** Everything that the call's record holds. */
   readonly facts: CallFacts;
 }
 

@@ -25,7 +25,7 @@ import type { SessionName } from "./sessions.ts";
 export interface ImportMessagesOptions {
   /** What to do when the session holds messages: throw SESSION_EXISTS, or append behind them. @default "reject" */
   readonly whenNotEmpty?: "reject" | "append";
-  /** @default the system's */
+  /** Source of the ids of new records. @default the system's */
   readonly random?: RandomSource;
 }
 

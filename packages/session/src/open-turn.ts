@@ -48,15 +48,15 @@ export interface OpenTurnOptions {
   readonly waitMs?: number;
   /** Aborts the wait, and then `signal` of the turn. */
   readonly signal?: AbortSignal;
-  /** @default the system's */
+  /** The clock for the lease and for the wait. @default the system's */
   readonly clock?: Clock;
-  /** @default the system's */
+  /** Source of the turn's id and of record ids. @default the system's */
   readonly random?: RandomSource;
 }
 
 /** How a turn ended, as its program says. */
 export interface CloseTurnOptions {
-  /** @default "done" */
+  /** The outcome that the turn's closing mark states. @default "done" */
   readonly outcome?: "done" | "aborted" | "failed" | "step-limit";
   /** Fields of the session's entry to set in the same commit. */
   readonly entry?: Readonly<Record<string, unknown>>;
@@ -67,8 +67,11 @@ export interface CloseTurnOptions {
  * to the session in between.
  */
 export interface OpenedTurn extends AsyncDisposable {
+  /** The session in which the turn is open. */
   readonly ref: SessionRef;
+  /** The id of the session behind the key when the turn was opened. */
   readonly sessionId: string;
+  /** The turn's id, which its records and its marks carry. */
   readonly turnId: string;
   /** As it was when the turn was opened. */
   readonly entry: SessionEntry;

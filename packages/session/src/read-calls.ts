@@ -15,6 +15,7 @@ interface CallQuery {
 
 /** Options of `readCalls`. */
 export interface ReadCallsOptions {
+  /** Aborts the read, which then throws ABORTED. */
   readonly signal?: AbortSignal;
   /** Called with the records that stay in memory when the query selects every call; what it throws ends the read. */
   readonly onKeep?: (records: readonly StoredRecord[]) => void;

@@ -10,7 +10,9 @@ import { changesWindow } from "./window-facts.ts";
 
 /** What a call was given and no record holds. */
 interface CallPrefix {
+  /** The system prompt of the call; null for none. */
   readonly system: string | null;
+  /** The tools of the call, in their order. */
   readonly tools: readonly ToolDefinition[];
 }
 
@@ -18,11 +20,15 @@ interface CallPrefix {
 export interface RebuiltCall {
   /** For the request's own field; null where it is among the messages, or there was none. */
   readonly system: string | null;
+  /** The messages of the request, in the provider's shape. */
   readonly messages: readonly unknown[];
+  /** The tools that the caller passed in the prefix. */
   readonly tools: readonly ToolDefinition[];
+  /** The most tokens that the model was allowed to write; null when the request named no limit. */
   readonly maxOutputTokens: number | null;
   /** Whether system prompt and tools are those of the call. Where they are not, neither is what is made of them. */
   readonly isSameSystem: boolean;
+  /** Whether the tools have the hash that the call's record states. */
   readonly areSameTools: boolean;
 }
 

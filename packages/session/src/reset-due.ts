@@ -8,9 +8,11 @@ import type { TurnHost, TurnInput } from "./turn-host.ts";
 
 /** When sessions reset by themselves. */
 export interface ResetTimes {
+  /** The rules, by kind of conversation and by channel. */
   readonly policy: ResetPolicy;
   /** An IANA zone: daily hours are hours of its clocks. */
   readonly timeZone: string;
+  /** The time against which the rules are checked, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 

@@ -7,6 +7,10 @@ import { resolveGroupActivation } from "@throughline/policy/internal";
  * `groupActivation` for words that do not mention the agent.
  */
 export interface SendDenial extends Pick<SendPolicyAnswer, "ruleIndex" | "mode"> {
+  /**
+   * What denied the answer: one of the sources of `resolveSendPolicy`, or `group-activation` for words that do not
+   * mention the agent.
+   */
   readonly source: SendPolicyAnswer["source"] | "group-activation";
 }
 

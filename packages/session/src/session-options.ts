@@ -29,7 +29,9 @@ export type SessionContent = string | readonly (TextBlock | ImageBlock | Unknown
 
 /** A call of a tool that is about to run. */
 export interface ToolCallRequest {
+  /** The id of the call, as the model gave it. */
   readonly id: string;
+  /** The name of the tool that is to run. */
   readonly name: string;
   /** The hook's own copy. They fit the tool's schema. */
   readonly arguments: Readonly<Record<string, unknown>>;
@@ -47,19 +49,30 @@ export interface ApprovalFacts {
   readonly words?: string;
   /** The file as it was approved, and as the call would leave it: SHA-256 in hex. */
   readonly beforeSha256?: string;
+  /** The file as the call would leave it: SHA-256 in hex. */
   readonly afterSha256?: string;
   /** When the question was shown. @default when the hook was called */
   readonly askedMs?: number;
 }
 
 /** `true` or `approve`: the call runs. `refuse`: it does not, and the model reads why. */
-export type ToolDecision = true | { readonly approve: ApprovalFacts } | ({ readonly refuse: string } & ApprovalFacts);
+export type ToolDecision =
+  | true
+  | {
+      /** The call runs; its approval record holds these facts. */
+      readonly approve: ApprovalFacts;
+    }
+  | ({
+      /** Why the call does not run. The model reads it as the call's result. */
+      readonly refuse: string;
+    } & ApprovalFacts);
 
 /** Decides on a call of a tool: it may run, or the model reads why it may not. */
 export type ApproveTool = (call: ToolCallRequest, context: AgentToolCall) => ToolDecision | Promise<ToolDecision>;
 
 /** What is known when the system prompt of a call is made. */
 interface SystemPromptContext {
+  /** The session for which the prompt is made. */
   readonly ref: SessionRef;
   /** Null outside of a turn, and where the prompt is only counted. */
   readonly turnId: string | null;
@@ -72,19 +85,25 @@ export type SystemPrompt = string | null | ((facts: SystemPromptContext) => stri
 
 /** What work around a turn has at hand. */
 export interface StepContext {
+  /** The session of the turn. */
   readonly ref: SessionRef;
+  /** The id of the session behind the key. */
   readonly sessionId: string;
+  /** The id of the turn. */
   readonly turnId: string;
   /** As it was last seen. */
   readonly entry: SessionEntry;
+  /** The model that the turn asks. */
   readonly model: SessionModel;
   /** Of the prompt as it stands. */
   readonly gauge: Gauge;
+  /** Aborted when the turn is aborted or another turn has taken over. */
   readonly signal: AbortSignal;
   /** For appends of one's own to the store; null after the turn. `refresh` then makes them known here. */
   readonly turn: TurnRequest | null;
   /** Counts for the model, and what was learned of its tokenizer. */
   readonly counter: TokenCounter;
+  /** The ratio of real tokens to counted ones, learned from the provider's usage. */
   readonly calibration: Calibration;
   /** Takes in what was appended to the store otherwise than by `append`. */
   refresh(): Promise<void>;
@@ -94,7 +113,9 @@ export interface StepContext {
   append(drafts: readonly RecordDraft[], options?: StepAppendOptions): Promise<void>;
 }
 
+/** Options of `append` of a step's context. */
 interface StepAppendOptions {
+  /** Fields of the entry to set in the same commit. */
   readonly entry?: Readonly<Record<string, unknown>>;
   /** The oldest seq a context still needs. */
   readonly windowFromSeq?: number;
@@ -109,16 +130,19 @@ export interface TurnStep {
    * closed; `append` then takes side records only, and one that throws is an event.
    */
   readonly when: "before-call" | "after-turn";
+  /** Does the work. A turn waits for it where `when` is `before-call`. */
   run(context: StepContext): Promise<void>;
 }
 
 /** What a compaction gets beside the context if a request does not fit. */
 interface OverflowContext extends StepContext {
+  /** What does not fit: the prompt, the prompt with the output, bytes, or one item. */
   readonly reason: OverflowKind;
   /** What system, tools and messages may have; null when no window is known. */
   readonly targetTokens: number | null;
   /** What the provider said the request has; null when it did not. */
   readonly observedTokens: number | null;
+  /** The estimate of the request that did not fit. */
   readonly estimate: ContextEstimate;
 }
 
@@ -127,8 +151,11 @@ export type CompactSession = (context: OverflowContext) => Promise<boolean>;
 
 /** A turn is about to be closed. */
 export interface BeforeCloseContext {
+  /** The session of the turn. */
   readonly ref: SessionRef;
+  /** The id of the turn that is about to be closed. */
   readonly turnId: string;
+  /** The outcome with which it will be closed. */
   readonly outcome: "done" | "aborted" | "step-limit";
   /** Null when there is none, or none that is whole. */
   readonly reply: AssistantMessage | null;
@@ -154,10 +181,11 @@ export type RedactDraft = (draft: RecordDraft) => RecordDraft;
 export interface SessionsOptions {
   /** Stays the caller's to close. */
   readonly store: SessionStore;
+  /** The model that sessions ask unless a turn names another. */
   readonly model: SessionModel;
-  /** @default null */
+  /** The system prompt, or a function that makes it before each call. @default null */
   readonly system?: SystemPrompt;
-  /** @default [] */
+  /** The tools that the model may call. @default [] */
   readonly tools?: readonly AgentTool[];
   /**
    * Asked before each call of a tool is run, in parallel for parallel calls. A refusal, anything else than an approval, and
@@ -167,7 +195,7 @@ export interface SessionsOptions {
   readonly approveTool?: ApproveTool;
   /** The agent of keys that name none. @default "main" */
   readonly agentId?: string;
-  /** @default "" */
+  /** Separates sessions within one store: another namespace sees none of them. @default "" */
   readonly namespace?: string;
   /** Model calls in one turn. @default 50 */
   readonly maxSteps?: number;
@@ -208,13 +236,15 @@ export interface SessionsOptions {
   readonly reset?: ResetPolicy | null;
   /** An IANA zone, for daily resets. @default the system's */
   readonly timeZone?: string;
+  /** Changes each record before it is stored and before a model sees it. @default records are stored as they are */
   readonly redactBeforeAppend?: RedactDraft;
+  /** Called with the events of all sessions. What it throws is ignored. @default none */
   readonly onEvent?: SessionEventListener;
-  /** @default the system's clock */
+  /** The time that records, leases and policies use. @default the system's clock */
   readonly clock?: Clock;
-  /** @default the system's */
+  /** Source of session, turn and record ids. @default the system's */
   readonly random?: RandomSource;
-  /** @default one of its own */
+  /** Counts tokens, and learns from the provider's usage across the sessions. @default one of its own */
   readonly estimator?: TokenEstimator;
   /**
    * Names this process as the owner of turns and detects which other owners are gone. @default by the operating system

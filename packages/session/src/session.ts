@@ -13,8 +13,11 @@ export interface SessionMessages {
   readonly api: string;
   /** For the request's own field; null where it is among the messages, or there is none. */
   readonly system: string | null;
+  /** The messages in that shape, as they would be sent. */
   readonly messages: readonly unknown[];
+  /** What was changed so that the provider accepts the messages. */
   readonly repairs: readonly Repair[];
+  /** How full the context window would be. */
   readonly gauge: Gauge;
 }
 
@@ -22,19 +25,29 @@ export interface SessionMessages {
 export interface SessionAppendOptions {
   /** Refuses the append unless the head is this record. @default any head */
   readonly expectHead?: string | null;
+  /** A repeated append with the same key and drafts stores nothing and returns the first result. */
   readonly idempotencyKey?: string;
   /** Fields to set in the entry in the same commit. */
   readonly entry?: Readonly<Record<string, unknown>>;
+  /** Ends the append where the store has not begun it. */
   readonly signal?: AbortSignal;
 }
 
 /** One conversation. Handles of one session, in one process or in several, may be used at once. */
 export interface Session extends AsyncDisposable {
+  /** Where the store has the session: namespace, agent and key. */
   readonly ref: SessionRef;
+  /** The session key, in its canonical form. */
   readonly key: string;
+  /** The id of the session behind the key, which `reset` replaces. */
   readonly sessionId: string;
   /** What there was when the session was opened: user messages of the window, and messages of the session. */
-  readonly restored: { readonly turns: number; readonly messages: number };
+  readonly restored: {
+    /** User messages in the window. */
+    readonly turns: number;
+    /** Messages of the whole session. */
+    readonly messages: number;
+  };
   /** What a process that is gone left open; null when there is nothing. */
   readonly interruptedTurn: InterruptedTurn | null;
   /** A turn that another handle or process runs, as far as is known; null when there is none. */
@@ -43,10 +56,17 @@ export interface Session extends AsyncDisposable {
    * Set when another handle or process began a new session under the key, as far as is known; null otherwise. Until
    * `acceptReset` is called, turns, appends and reads of this handle throw SESSION_REPLACED.
    */
-  readonly replacement: { readonly sessionId: string; readonly newSessionId: string } | null;
+  readonly replacement: {
+    /** The id of the session that this handle has open. */
+    readonly sessionId: string;
+    /** The id of the session that is now behind the key. */
+    readonly newSessionId: string;
+  } | null;
   /** As it was last seen. */
   readonly entry: SessionEntry;
+  /** The newest record of the branch, as far as this handle knows. */
   readonly head: SessionHead;
+  /** The model of turns that name no other; `setModel` changes it. */
   readonly model: SessionModel;
   /**
    * One turn: the user's words are kept, the model asked, tools run, and every record kept as it happens. Resolves when

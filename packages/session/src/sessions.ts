@@ -23,6 +23,7 @@ export interface SessionQuery extends Omit<ListQuery, "namespace" | "agentId"> {
 
 /** One page of sessions. */
 export interface SessionList {
+  /** The sessions of this page, in the order that the query names. */
   readonly sessions: readonly SessionRow[];
   /** For `cursor` of the next page, with the same query; null behind the last one. */
   readonly nextCursor: string | null;
@@ -46,6 +47,7 @@ export interface ForkSessionOptions {
   readonly key?: string;
   /** What the new session is called. @default as the other one */
   readonly label?: string;
+  /** Ends the fork, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
@@ -57,6 +59,7 @@ export interface RenameSessionOptions {
   readonly label?: string;
   /** How long a new key waits for a turn that runs in the session, in milliseconds; then SESSION_BUSY. @default 15000 */
   readonly waitMs?: number;
+  /** Aborts the wait for a turn that runs. */
   readonly signal?: AbortSignal;
 }
 

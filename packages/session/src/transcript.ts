@@ -16,11 +16,13 @@ export interface TranscriptOptions {
    * @default false
    */
   readonly all?: boolean;
+  /** Aborts the read, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
 /** The messages of a session, in the shape that no provider owns. */
 export interface SessionTranscript {
+  /** The id of the session that was read. */
   readonly sessionId: string;
   /** The record it ends with; null when the session is empty. */
   readonly headId: string | null;

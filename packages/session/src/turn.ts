@@ -8,7 +8,9 @@ import type { TurnOutcome } from "./turn-outcome.ts";
 
 /** A turn that is over. */
 export interface Turn {
+  /** The id of the turn, which its records carry. */
   readonly turnId: string;
+  /** How the turn ended. A failed turn throws instead. */
   readonly outcome: Exclude<TurnOutcome, "failed">;
   /** What the model said last; of an aborted turn what had come. Empty when `holdBack` keeps it from the user. */
   readonly text: string;
@@ -34,8 +36,11 @@ export interface Turn {
 
 /** A turn that runs somewhere else. */
 export interface RunningTurn {
+  /** The id of the turn. */
   readonly turnId: string;
+  /** The process that holds it, as its lease names it. */
   readonly owner: string;
+  /** When its lease ends unless it is renewed, in milliseconds since 1970. */
   readonly leaseUntilMs: number;
 }
 
@@ -45,6 +50,7 @@ export interface RunTurnOptions {
   readonly signal?: AbortSignal;
   /** Given, answers are streamed. */
   readonly onDelta?: (delta: ChatDelta) => void;
+  /** Called with the events of this turn. @default none */
   readonly onEvent?: SessionEventListener;
   /**
    * If another turn is open: wait for it, throw SESSION_BUSY, or continue in a copy of the session from before it.
@@ -53,15 +59,15 @@ export interface RunTurnOptions {
   readonly whenBusy?: "queue" | "reject" | "branch";
   /** How long to wait at most; then SESSION_BUSY. @default 600000 */
   readonly waitMs?: number;
-  /** @default the session's */
+  /** The model of this turn. @default the session's */
   readonly model?: SessionModel;
-  /** @default the session's */
+  /** The system prompt of this turn, or a function that makes it before each call. @default the session's */
   readonly system?: SystemPrompt;
-  /** @default the session's */
+  /** The tools that the model may call in this turn. @default the session's */
   readonly tools?: readonly AgentTool[];
-  /** @default the session's */
+  /** Model calls in this turn, at most. @default the session's */
   readonly maxSteps?: number;
-  /** @default the session's */
+  /** How long this turn may go without a renewal of its lease, in milliseconds. @default the session's */
   readonly leaseMs?: number;
   /**
    * Whether the words mention the agent. In a group whose entry has `groupActivation: "mention"`, words that do not are stored

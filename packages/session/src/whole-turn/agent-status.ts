@@ -8,18 +8,23 @@ import type { Gauge } from "@throughline/tokens";
 
 /** The state of a summarizer's breaker, as `createSummarizerBreakers` reports it. */
 export interface SummarizerState {
+  /** The summarizer's `name`. */
   readonly name: string;
+  /** `closed`: it is asked. `open`: it is passed over until `retryInMs`. `half-open`: one call tests it. */
   readonly state: "closed" | "open" | "half-open";
   /** In a row, and how many take it out. */
   readonly failures: number;
+  /** The number of failures in a row that opens the breaker. */
   readonly threshold: number;
   /** Until it is tried again; 0 when the next call tries it, null while it is asked. */
   readonly retryInMs: number | null;
+  /** The message of its last failure; null when it has not failed. */
   readonly lastError: string | null;
 }
 
 /** Whoever keeps the breakers of the summarizers. */
 export interface SummarizerStateSource {
+  /** The state of each summarizer, in the order of the chain. */
   status(): readonly SummarizerState[];
 }
 
@@ -33,8 +38,11 @@ export interface SummarizerStatus extends SummarizerState {
 export interface RetryStatus {
   /** Of the compaction. */
   readonly summaryId: string;
+  /** `due`: the next run makes it. `waiting`: until `nextAtMs`. `given-up`: after `maxAttempts` failures. */
   readonly state: "due" | "waiting" | "given-up";
+  /** The number of attempts that failed. */
   readonly attempts: number;
+  /** The number of failed attempts after which it is given up. */
   readonly maxAttempts: number;
   /** Null: given up. */
   readonly nextAtMs: number | null;
@@ -44,26 +52,36 @@ export interface RetryStatus {
 
 /** Where a session and everything around its turns stands. Plain data. */
 export interface AgentSessionStatus {
+  /** The session key, in its canonical form. */
   readonly key: string;
+  /** The id of the session behind the key. */
   readonly sessionId: string;
   /** `interrupted`: a process that is gone left a turn open. */
   readonly turn: "idle" | "running" | "interrupted";
+  /** How full the context window is. */
   readonly gauge: Gauge;
+  /** Where compaction of the session stands. */
   readonly compaction: {
     /** Those there have been. */
     readonly count: number;
+    /** Whether the next turn compacts before it calls the model. */
     readonly isDue: boolean;
     /** The size at which it is due; null when the window is not known. */
     readonly triggerTokens: number | null;
   };
+  /** Where checkpoints of the session stand. */
   readonly checkpoint: CheckpointStatus;
+  /** Where the memory flush of the session stands. */
   readonly flush: {
+    /** Whether the settings ask the agent to store notes. */
     readonly isOn: boolean;
+    /** Whether the agent will be asked, is being asked, or has answered in this cycle. */
     readonly phase: FlushPhase;
     /** The threshold that was asked last since the last compaction. */
     readonly askedPercent: number | null;
     /** What the agent did when it was asked last; null before that. */
     readonly flushActioned: boolean | null;
+    /** Whether the agent wrote a memory file when it was asked last; null before that. */
     readonly flushWrote: boolean | null;
   };
   /** Summaries of this session that are to be made again. */

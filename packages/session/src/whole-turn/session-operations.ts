@@ -16,12 +16,14 @@ import type { WholeTurnParts } from "./whole-turn-parts.ts";
 export interface ManualCompactionOptions {
   /** Plans and compacts as for a window of this size, in tokens. @default the session's model's */
   readonly windowTokens?: number;
+  /** Ends this call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
 /** A turn is open; `turn` says whose, null for one of this very handle. */
 export interface SessionBusy {
   readonly kind: "busy";
+  /** The turn that is open; null for one of this very handle. */
   readonly turn: RunningTurn | null;
 }
 
@@ -30,7 +32,9 @@ export type ManualCompaction = Exclude<CompactionResult, { readonly kind: "busy"
 
 /** The checkpoints of a session, oldest first, and its counters. */
 export interface SessionCheckpoints {
+  /** The checkpoints, oldest first. */
   readonly checkpoints: readonly ListedCheckpoint[];
+  /** Counters, failures and whoever is making one now. */
   readonly status: CheckpointStatus;
 }
 
@@ -38,21 +42,25 @@ export interface SessionCheckpoints {
 export interface InheritOptions {
   /** The session whose checkpoint it is. @default the session itself */
   readonly from?: Session | SessionRef;
-  /** @default the newest that can be used */
+  /** The checkpoint to take over. @default the newest that can be used */
   readonly checkpointId?: string;
+  /** Ends this call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
 /** How taking over a checkpoint ended. */
 export type InheritResult =
+  /** The session continues from the checkpoint. */
   | {
       readonly kind: "inherited";
+      /** The checkpoint that was taken over. */
       readonly checkpointId: string;
       /** What stands in front of the conversation from now on: a `compaction`, or a `branch_summary` of another session. */
       readonly recordId: string;
       /** Messages of the session that it stands for. */
       readonly messagesRemoved: number;
     }
+  /** Nothing was changed. */
   | {
       readonly kind: "nothing";
       /**

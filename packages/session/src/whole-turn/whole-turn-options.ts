@@ -25,6 +25,7 @@ export interface WholeTurnCheckpoint extends CheckpointSettings {
   readonly topicChanged?: DetectTopicChange;
 }
 
+/** When and how the context is compacted. */
 interface WholeTurnCompaction extends CompactionSettings {
   /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
   readonly preferCheckpoint?: boolean;
@@ -58,15 +59,22 @@ export interface AgentSessionsOptions extends Omit<
   readonly extractive?: Summarizer | null;
   /** Whoever keeps the breakers of the summarizers, for `status`. @default none */
   readonly breakers?: SummarizerStateSource;
+  /** When and how the context is compacted. @default the settings of the package `compaction` */
   readonly compaction?: WholeTurnCompaction;
+  /** When checkpoints are made, and by whom. @default the settings of the package `checkpoint` */
   readonly checkpoint?: WholeTurnCheckpoint;
-  /** @default on where there are tools */
+  /** At which sizes the agent is asked to store notes. @default on where there are tools */
   readonly memoryFlush?: MemoryFlushSettings;
   /** Summaries that no model wrote are made again in the background. */
   readonly retry?: RetrySettings;
   /** Whether the system prompt ends with a line that says how full the context is. @default false */
   readonly showContextLine?: boolean;
-  /** @default by the system's clock and randomness */
+  /**
+   * Source of the ids of records that compactions and checkpoints append.
+   *
+   * @default by the system's clock and randomness
+   */
   readonly ids?: RecordIds;
+  /** Called with the events of sessions, compactions, checkpoints and flushes. @default none */
   readonly onEvent?: WholeTurnListener;
 }
