@@ -8,7 +8,7 @@ import { processOwners } from "./process-owners.ts";
 import { checkOptions } from "./check-arguments.ts";
 import { SessionDirectory } from "./session-directory.ts";
 import { openHandle, type OpenParts, type SessionHandle } from "./session-handle.ts";
-import { historyTarget, type CompactionTokens, type SessionLog } from "./session-log.ts";
+import { targetName, type CompactionTokens, type SessionLog } from "./session-log.ts";
 import type { SessionsOptions } from "./session-options.ts";
 import type {
   DeleteSessionOptions,
@@ -50,7 +50,7 @@ export class OpenSessions<Handle extends SessionHandle> implements Sessions {
     createHandle: CreateHandle<Handle>,
     compactionTokens: CompactionTokens = () => null,
   ) {
-    historyTarget(options.model.chat.api);
+    targetName(options.model.chat.api);
     this.#options = options;
     this.#createHandle = createHandle;
     this.#compactionTokens = compactionTokens;

@@ -6,7 +6,7 @@ import type { Rendering, WindowCut } from "@throughline/history";
 import type { Calibration } from "@throughline/tokens";
 import { leaveThinkingOut } from "./leave-thinking-out.ts";
 import type { SessionLog } from "./session-log.ts";
-import { historyTarget } from "./session-log.ts";
+import { mappingFor } from "./session-log.ts";
 
 /** System prompt and tools: what every request of a turn begins with. */
 export interface PromptPrefix {
@@ -49,7 +49,7 @@ export function withSystem(
   system: string | null,
 ): { readonly system: string | null; readonly messages: readonly unknown[] } {
   if (system === null || messages.length === 0) return { system, messages };
-  const { field, first } = historyTarget(api).mapping.system(system);
+  const { field, first } = mappingFor(api).system(system);
   return { system: field, messages: first.length === 0 ? messages : [...first, ...messages] };
 }
 

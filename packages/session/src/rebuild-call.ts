@@ -1,11 +1,12 @@
 import type { StoredRecord, ToolDefinition } from "@throughline/core";
 import { applyChanges, type GuardChange } from "@throughline/guard";
 import { buildContext, limitContext, type WindowCut } from "@throughline/history";
+import { renderWith } from "@throughline/history/internal";
 import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
 import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
 import { applySplice } from "./call-splice.ts";
 import { shortHash, toolsHashOf, withSystem } from "./prompt.ts";
-import { historyTarget } from "./session-log.ts";
+import { mappingFor } from "./session-log.ts";
 import { changesWindow } from "./window-facts.ts";
 
 /** What a call was given and no record holds. */
@@ -44,7 +45,7 @@ export function rebuildCall(records: readonly StoredRecord[], call: CallFacts, p
   const seen = records.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
   const context = buildContext(seen, { headId });
   const sent = call.cut === null ? context : limitContext(context, { recorded: call.cut });
-  const { messages } = historyTarget(api).render(sent, { target: { provider, modelId } });
+  const { messages } = renderWith(sent, mappingFor(api), { target: { provider, modelId } });
   const whole = withSystem(api, messages, prefix.system);
   const { changes, thinkingOut, own, splice } = changesUpTo(records, call);
   const shortened = applyChanges(leaveThinkingOut(whole.messages, thinkingOut), changes);

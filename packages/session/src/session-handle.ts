@@ -19,13 +19,14 @@ import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "./reset-entry.ts";
+import { renderWith } from "@throughline/history/internal";
 import { restoreHistory } from "./restore-history.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
 import type { ResumeOptions, RunningTurn, RunTurnOptions, Turn } from "./turn.ts";
 import type { InterruptedTurn } from "./turn-outcome.ts";
 import { createEmit, type Emit } from "./session-event.ts";
 import { readLearning } from "./session-learning.ts";
-import { historyTarget, SessionLog, targetOf, type CompactionTokens } from "./session-log.ts";
+import { mappingFor, SessionLog, targetName, targetOf, type CompactionTokens } from "./session-log.ts";
 import type { Replacement } from "./window-log.ts";
 import type { SessionContent, SessionModel, SessionsOptions } from "./session-options.ts";
 import type { SharedParts } from "./shared-parts.ts";
@@ -183,7 +184,7 @@ export class SessionHandle implements Session, TurnHost {
     const text = typeof system === "function" ? made(measure(made(measure(null).gauge)).gauge) : system;
     if (api === this.#model.chat.api) return { api, ...measure(text) };
     const { gauge } = measure(text);
-    const other = historyTarget(api).render(log.history.context(), { system: text });
+    const other = renderWith(log.history.context(), mappingFor(api), { system: text });
     const messages = applyChanges(other.messages, log.facts.keptChanges);
     return { api, system: other.system, messages, repairs: other.repairs, gauge };
   }
@@ -200,7 +201,7 @@ export class SessionHandle implements Session, TurnHost {
   async setModel(model: SessionModel): Promise<void> {
     assertArgument("setModel", "model", model, modelKind);
     this.assertOpen();
-    historyTarget(model.chat.api);
+    targetName(model.chat.api);
     this.#model = model;
     if (this.#current === null) await this.log.retarget(targetOf(model));
   }

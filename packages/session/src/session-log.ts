@@ -1,5 +1,6 @@
 import { loadExisting, type SessionState, type StoredRecord, ThroughlineError } from "@throughline/core";
-import { createHistory, type History, type HistoryTarget, historyTargets, type TargetName } from "@throughline/history";
+import { createHistory, type History, type TargetName } from "@throughline/history";
+import { providerMappings, type ProviderMapping } from "@throughline/history/internal";
 import type { ContextLimit, WindowCut } from "@throughline/history";
 import { gaugeOf, type ContextEstimate, type Gauge } from "@throughline/tokens";
 import type { SessionModel } from "./session-options.ts";
@@ -34,7 +35,7 @@ export class SessionLog extends WindowLog {
     super(options, state);
     this.#compactionTokens = options.compactionTokens;
     this.#target = options.target;
-    this.#history = createHistory(historyTarget(options.target.api), { target: options.target });
+    this.#history = createHistory(targetName(options.target.api), { target: options.target });
   }
 
   /** Reads the window. @throws {ThroughlineError} SESSION_NOT_FOUND */
@@ -47,7 +48,7 @@ export class SessionLog extends WindowLog {
   protected override begin(): void {
     this.#cut = null;
     this.cutForWindow = undefined;
-    this.#history = createHistory(historyTarget(this.#target.api), { target: this.#target });
+    this.#history = createHistory(targetName(this.#target.api), { target: this.#target });
   }
 
   protected override take(stored: StoredRecord): void {
@@ -103,7 +104,7 @@ export class SessionLog extends WindowLog {
   async retarget(target: LogTarget): Promise<void> {
     const { api, provider, modelId } = this.#target;
     if (target.api === api && target.provider === provider && target.modelId === modelId) return;
-    historyTarget(target.api);
+    targetName(target.api);
     this.#target = target;
     await this.reload();
   }
@@ -113,11 +114,15 @@ export function targetOf({ chat, modelId }: SessionModel): LogTarget {
   return { api: chat.api, provider: chat.provider, modelId };
 }
 
+/** How the messages for an API are made. @throws {ThroughlineError} CAPABILITY_UNSUPPORTED */
+export function mappingFor(api: string): ProviderMapping<unknown> {
+  return providerMappings[targetName(api)]({});
+}
+
 /** @throws {ThroughlineError} CAPABILITY_UNSUPPORTED */
-export function historyTarget(api: string): HistoryTarget {
-  const target = historyTargets.get(api as TargetName);
-  if (target !== undefined) return target;
-  const known = [...historyTargets.keys()].join(", ");
+export function targetName(api: string): TargetName {
+  if (Object.hasOwn(providerMappings, api)) return api as TargetName;
+  const known = Object.keys(providerMappings).join(", ");
   throw new ThroughlineError(
     "CAPABILITY_UNSUPPORTED",
     `No messages can be made for the API ${api}, only for ${known}.`,

@@ -1,0 +1,138 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/provider-simulator";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+let folder = "";
+let provider: ProviderSimulator;
+let server: ChildProcess;
+let url = "";
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "throughline-example-"));
+  provider = createProviderSimulator({
+    fallback: ({ body }) => {
+      const { messages } = body as { readonly messages: readonly unknown[] };
+      return { kind: "answer", content: `Answer ${messages.length} to all.`, eventDelayMs: 30 };
+    },
+  });
+  await provider.start();
+  await start();
+});
+afterEach(async () => {
+  await stop("SIGKILL");
+  await provider.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(): Promise<void> {
+  const env = { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url, COOKIE_SECRET: "secret", PORT: "0" };
+  server = spawn(process.execPath, [join(import.meta.dirname, "../src/main.ts")], {
+    env: { ...process.env, ...env, SESSIONS: join(folder, "sessions.db") },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  if (server.stderr === null) throw new Error("no stderr");
+  for await (const line of createInterface({ input: server.stderr }))
+    if (line.startsWith("http://")) {
+      url = line;
+      return;
+    }
+}
+
+async function stop(signal: NodeJS.Signals): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = once(server, "exit");
+  server.kill(signal);
+  await ended;
+}
+
+class User {
+  #cookie = "";
+
+  async #fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const response = await fetch(url + path, { ...init, headers: { cookie: this.#cookie } });
+    this.#cookie = response.headers.get("set-cookie")?.split(";")[0] ?? this.#cookie;
+    return response;
+  }
+
+  turn(text: unknown, id: unknown): Promise<Response> {
+    return this.send(JSON.stringify({ text, id }));
+  }
+
+  send(body: string): Promise<Response> {
+    return this.#fetch("/turns", { method: "POST", body });
+  }
+
+  async messages(): Promise<readonly string[]> {
+    const found = (await (await this.#fetch("/messages")).json()) as readonly { readonly text: string }[];
+    return found.map(({ text }) => text);
+  }
+
+  forge(): void {
+    this.#cookie = this.#cookie.replace(/user=./, (start) => (start.endsWith("0") ? "user=1" : "user=0"));
+  }
+}
+
+describe("the web chat", () => {
+  it("streams answers, and shows each user their own conversation, also after the server was killed", async () => {
+    const [ada, ben] = [new User(), new User()];
+    const events = await (await ada.turn("I am Ada.", "a1")).text();
+    expect(events).toContain("event: text.delta");
+    expect(events.trimEnd()).toMatch(/event: turn\.result\ndata: {"outcome":"done"}$/);
+    await (await ben.turn("I am Ben.", "b1")).text();
+    await (await ada.turn("I am Ada.", "a1")).text(); // sent again
+    await stop("SIGKILL");
+    await start();
+    expect(await ada.messages()).toEqual(["I am Ada.", "Answer 1 to all."]);
+    expect(await ben.messages()).toEqual(["I am Ben.", "Answer 1 to all."]);
+    ada.forge();
+    expect(await ada.messages()).toEqual([]);
+    expect(provider.refusals).toEqual([]);
+  });
+
+  it("stores the answer although the reader leaves, and answers what a killed server was asked", async () => {
+    const ada = new User();
+    expect(await ada.messages()).toEqual([]);
+    const left = await ada.turn("Will you finish?", "a1");
+    await left.body?.cancel();
+    await expect.poll(() => ada.messages(), { timeout: 5000 }).toEqual(["Will you finish?", "Answer 1 to all."]);
+    const broken = (await ada.turn("And now?", "a2")).body?.getReader();
+    for (let heard = ""; !heard.includes("text.delta");)
+      heard += new TextDecoder().decode((await broken?.read())?.value);
+    await stop("SIGKILL");
+    await broken?.cancel().catch(() => undefined);
+    await start();
+    await (await ada.turn("Still there?", "a3")).text();
+    expect((await ada.messages()).slice(2)).toEqual([
+      "And now?",
+      expect.stringMatching(/^Answer/),
+      "Still there?",
+      expect.stringMatching(/^Answer/),
+    ]);
+    expect(provider.refusals).toEqual([]);
+  });
+
+  it.each([
+    [undefined, "a1"],
+    ["Hello", 7],
+    [" ", "a1"],
+    [null, null],
+  ])("refuses a message of %j with the id %j", async (text, id) => {
+    expect((await new User().turn(text, id)).status).toBe(400);
+    expect(provider.requests).toEqual([]);
+  });
+
+  it.each([
+    ["null", 400],
+    ["{", 400],
+    ["", 400],
+    [`{"text":"${"x".repeat(100_000)}","id":"a1"}`, 413],
+  ])("refuses the body %.10s with %i", async (body, status) => {
+    expect((await new User().send(body)).status).toBe(status);
+  });
+});
