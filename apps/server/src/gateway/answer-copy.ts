@@ -7,23 +7,39 @@ import { isWithinBounds } from "./json-bounds.ts";
 /** The most of an answer that is kept in memory until it has ended. */
 export const mostCopied: number = 32 * 1024 * 1024;
 
+/** As many bytes of an answer are hashed at once. */
+const hashedBytes = 64 * 1024;
+
 /** What the recorder keeps of an answer while it passes. */
 export class AnswerCopy {
   readonly #hash = createHash("sha256");
   #chunks: Buffer[] | null = [];
+  /** Chunks that are not hashed yet: an event of a stream is too small to be hashed alone. */
+  #fresh: Buffer[] = [];
+  #freshBytes = 0;
   #digest: string | null = null;
   bytes = 0;
 
   take(chunk: Buffer): void {
     this.bytes += chunk.length;
-    this.#hash.update(chunk);
+    this.#fresh.push(chunk);
+    this.#freshBytes += chunk.length;
+    if (this.#freshBytes >= hashedBytes) this.#hashFresh();
     // Hash and size are kept of what is larger, and no reply.
     if (this.bytes > mostCopied) this.#chunks = null;
     else this.#chunks?.push(chunk);
   }
 
   get sha256(): string {
+    if (this.#digest === null) this.#hashFresh();
     return (this.#digest ??= this.#hash.digest("hex"));
+  }
+
+  #hashFresh(): void {
+    const [only] = this.#fresh;
+    this.#hash.update(this.#fresh.length === 1 && only !== undefined ? only : Buffer.concat(this.#fresh));
+    this.#fresh = [];
+    this.#freshBytes = 0;
   }
 
   /** The text of the answer, unpacked; null where there was too much of it, or more in it than is parsed. */

@@ -1,5 +1,6 @@
-import { createHash } from "node:crypto";
+import { subtle } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { hasErrorCode } from "@throughline/core";
 import {
   bodyText,
@@ -65,10 +66,17 @@ export async function copyOf(
   encoding: string | undefined,
 ): Promise<{ readonly plain: Buffer; readonly read: Pick<SentCall, "api" | "split" | "requestSha256"> }> {
   const plain = await unpacked(body, encoding);
-  const split = plain === null ? null : await readRequest(api, plain);
   const kept = plain ?? body;
-  const requestSha256 = createHash("sha256").update(kept).digest("hex");
-  return { plain: kept, read: { api, split: split ?? unreadRequest(api, kept), requestSha256 } };
+  const hashed = sha256Of(kept);
+  // The request leaves with the next turn of the loop: nothing of it is read before.
+  await nextTurn();
+  const split = plain === null ? null : await readRequest(api, plain);
+  return { plain: kept, read: { api, split: split ?? unreadRequest(api, kept), requestSha256: await hashed } };
+}
+
+/** In another thread: a body of some size would hold up the streams of others. */
+async function sha256Of(bytes: Buffer): Promise<string> {
+  return Buffer.from(await subtle.digest("SHA-256", bytes)).toString("hex");
 }
 
 /** The messages of a body; null for one that has none, that is no JSON, or that holds more than is parsed. */

@@ -4,7 +4,7 @@ import { type Clock, hasErrorCode, type SessionRef, type SessionStore, type Summ
 import { monotonicMs } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import type { TokenEstimator } from "@throughline/tokens";
-import { readBody } from "../http/read-body.ts";
+import { assertDeclared, readBody } from "../http/read-body.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { TokenInfo } from "../security/token-store.ts";
@@ -22,7 +22,7 @@ import { writeProviderError } from "./provider-error.ts";
 import { keptHeaders, requestHeaders, withoutHeader } from "./raw-headers.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
 import type { GatewayScope } from "./session-lookup.ts";
-import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
+import { type BegunRequest, createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
 import { createCallKeeper, isStoreAway } from "./keep-calls.ts";
 import { assertBegun, logOf, mostStoreWaitMs, nameOf } from "./store-waits.ts";
 import { endOf } from "./terminal-event.ts";
@@ -67,6 +67,8 @@ export interface GatewayParts {
   readonly summarizers: readonly Summarizer[];
 }
 
+/** A body of this size is passed on while it comes. A smaller one has come with its head, or nearly so. */
+const leastUploaded = 64 * 1024;
 /** The largest body of a request. */
 const bodyBytes = 32 * 1024 * 1024;
 /** How long the body of a request may take to arrive: images go over slow lines. */
@@ -124,21 +126,35 @@ export async function createGateway(
     const mayWrite = token.scopes.includes("write");
     const mode = rule.does === "record" ? modeOf(upstream, token, request) : "record";
     sessionOfHeader(request.headers["throughline-session"], scope, mayWrite);
-    const body = await readBody(request, { bodyBytes, bodyMs: uploadMs, jsonLevels: 0, jsonValues: 0 }, false);
+    // With a key of ours, an id that another token was given must not continue its conversation.
+    const isOwnCredential = upstream.credentials === "server";
+    const gone = new AbortController();
+    response.once("close", () => gone.abort());
+    const headers = requestHeaders(request, isOwnCredential);
+    if (isOwnCredential) headers.push(...credentialOf(upstream));
+    // The upstream is not kept waiting for what is stored, unless nothing may pass without it, or the request may be cut there.
+    const isLooked = mode === "guard" && upstream.api === "ollama";
+    const isEarly = !isRefusing && !isLooked && mode !== "stateful";
+    assertDeclared(request, bodyBytes);
+    const declaredBytes = Number(request.headers["content-length"] ?? 0);
+    const upload =
+      isEarly && !isOwnCredential && declaredBytes >= leastUploaded
+        ? connections.begin(upstream, { method, target, headers, bodyBytes: declaredBytes }, gone.signal)
+        : null;
+    // It is awaited below; until then nobody hears of a failure.
+    upload?.answer.catch(() => {});
+    const body = await bodyOf(request, upload).catch((error: unknown) => {
+      gone.abort();
+      throw error;
+    });
     const beganMs = monotonicMs();
     const startedMs = clock.nowMs();
     const api = rule.does === "record" ? rule.api : null;
     const encoding = request.headers["content-encoding"];
     const isPlain = encoding === undefined || encoding === "identity";
-    // With a key of ours, an id that another token was given must not continue its conversation.
-    const isOwnCredential = upstream.credentials === "server";
     if (isOwnCredential && mode !== "stateful")
       await assertOwnIds({ upstream, target, body, isPlain, api, scope }, recorder.lookup);
 
-    const gone = new AbortController();
-    response.once("close", () => gone.abort());
-    const headers = requestHeaders(request, isOwnCredential);
-    if (isOwnCredential) headers.push(...credentialOf(upstream));
     let turn: GatewayTurn | null = null;
     let sentMs = monotonicMs();
     const send = (own: Buffer | null = null): Promise<IncomingMessage> => {
@@ -153,9 +169,7 @@ export async function createGateway(
       answered.catch(() => {});
       return answered;
     };
-    // The upstream is not kept waiting for what is stored, unless nothing may pass without it, or the request may be cut there.
-    const isLooked = mode === "guard" && upstream.api === "ollama";
-    const early = isRefusing || isLooked || mode === "stateful" ? null : send();
+    const early = upload === null ? (isEarly ? send() : null) : upload.answer;
     const recordId = `call-${randomBytes(15).toString("base64url")}`;
     const copied = api === null ? null : await copyOf(api, body, encoding);
     const isRead = copied !== null && copied.read.split.unread === null;
@@ -294,6 +308,14 @@ export async function createGateway(
       await (keeper.isWaiting ? within(clock, recorder.settled(), mostStoreWaitMs) : recorder.settled());
     },
   };
+}
+
+/** The body of a request. @param upload is given each piece as it comes */
+async function bodyOf(request: IncomingMessage, upload: BegunRequest | null): Promise<Buffer> {
+  const limits = { bodyBytes, bodyMs: uploadMs, jsonLevels: 0, jsonValues: 0 };
+  const body = await readBody(request, limits, false, (piece) => upload?.write(piece));
+  upload?.end();
+  return body;
 }
 
 /** @throws {ThroughlineError} STORE_UNREACHABLE where the question cannot be stored in time, and what `begin` throws */

@@ -23,6 +23,8 @@ import { createSessionLookup, type SessionLookup } from "./session-lookup.ts";
 export interface OpenCall {
   /** Resolves with the key of its session once the request is stored; rejects where it cannot be. */
   readonly session: Promise<string>;
+  /** The same as soon as it is known where the request is going to be stored. */
+  readonly name: Promise<string>;
   /** Where it is going to be stored; null until the store has said so. */
   readonly place: CallSession | null;
   /** Stores what came of it. Resolves when it is stored. @param rebuilt the attempt that was made in its place */
@@ -84,13 +86,19 @@ export class Recorder {
   open(request: SessionRequest, recordId: string): OpenCall {
     const { scope } = request;
     let place: CallSession | null = null;
-    const found = (session: CallSession): void => void (place = session);
+    const name = Promise.withResolvers<string>();
+    const found = (session: CallSession): void => {
+      place = session;
+      name.resolve(session.key);
+    };
     const begun = this.#queues.run(JSON.stringify(scope), () => this.#begin(request, recordId, found));
     const session = begun.then(({ chosen }) => chosen.ref.key);
     // Whoever waits for it hears of a failure; nobody has to.
-    session.catch(() => {});
+    session.catch(name.reject);
+    name.promise.catch(() => {});
     return {
       session,
+      name: name.promise,
       get place() {
         return place;
       },
@@ -108,6 +116,9 @@ export class Recorder {
     await letOthersRun(request.split);
     const { ref, entry, isAnonymous } = chosen;
     const session = chosen.session ?? (await this.#create(ref, entry));
+    found({ key: ref.key, sessionId: session.sessionId });
+    // An answer that waits for the name goes on first.
+    await nextTurn();
     if (chosen.session === null && isAnonymous) {
       const { first } = unitIds(request.split);
       if (first !== null) await this.#lookup.note(request.scope, "first-message", first, ref.key);
@@ -117,7 +128,6 @@ export class Recorder {
     const running = this.#running.get(runningKey);
     const before = running ?? (again === null || again.outcome === "answered" ? null : again);
     const named = { callId: before?.callId ?? recordId, attempt: before === null ? 0 : before.attempt + 1 };
-    found({ key: ref.key, sessionId: session.sessionId });
     const begun: BegunCall = { chosen, ...named, runningKey, match: chosen.match };
     await this.#write(request, begun, session, () => []);
     // A title may be asked for while the first call of the main agent runs.

@@ -14,15 +14,29 @@ import type { PeekedAnswer } from "./peek-answer.ts";
 export interface UpstreamConnections {
   /** Sends a request; resolves with the head of the answer. @throws {ThroughlineError} UPSTREAM_UNREACHABLE, ABORTED */
   send(upstream: Upstream, outgoing: OutgoingRequest, signal: AbortSignal): Promise<IncomingMessage>;
+  /** Begins a request whose body is written piece by piece. */
+  begin(upstream: Upstream, head: OutgoingHead, signal: AbortSignal): BegunRequest;
   close(): void;
 }
 
-interface OutgoingRequest {
+interface OutgoingHead {
   readonly method: string;
   /** Path and query, as they came. */
   readonly target: string;
   readonly headers: readonly string[];
+  readonly bodyBytes: number;
+}
+
+interface OutgoingRequest extends Omit<OutgoingHead, "bodyBytes"> {
   readonly body: Buffer;
+}
+
+/** A request that is on its way. */
+export interface BegunRequest {
+  /** Resolves with the head of the answer. */
+  readonly answer: Promise<IncomingMessage>;
+  write(piece: Buffer): void;
+  end(last?: Buffer): void;
 }
 
 /** A call of a model may take this long. */
@@ -34,34 +48,40 @@ export function createUpstreamConnections(proxyEnv: GatewayOptions["proxyVariabl
   const proxies = proxyEnv === undefined ? {} : { proxyEnv: { ...proxyEnv } };
   const options = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: Infinity, ...proxies } as const;
   const [http, https] = [new HttpAgent(options), new HttpsAgent(options)];
+  const begin: UpstreamConnections["begin"] = (upstream, { method, target, headers, bodyBytes }, signal) => {
+    const { url } = upstream;
+    const isSecure = url.protocol === "https:";
+    const head = ["Host", url.host, ...headers, "Accept-Encoding", "identity"];
+    if (bodyBytes > 0 || method === "POST" || method === "PUT" || method === "PATCH")
+      head.push("Content-Length", String(bodyBytes));
+    const send = isSecure ? httpsRequest : httpRequest;
+    const request: ClientRequest = send({
+      protocol: url.protocol,
+      hostname: url.hostname.replace(/^\[|\]$/g, ""),
+      port: url.port,
+      method,
+      path: upstream.basePath + target,
+      headers: head,
+      agent: isSecure ? https : http,
+      maxHeaderSize,
+      signal,
+      timeout: deadlineMs,
+    });
+    const answer = new Promise<IncomingMessage>((resolve, reject) => {
+      request.on("timeout", () => request.destroy(new Error("The upstream did not answer in an hour.")));
+      request.on("response", resolve);
+      request.on("error", (cause) => reject(signal.aborted ? gone(cause) : unreachable(upstream, cause)));
+      // Without a listener a switch of protocols would leave the request open.
+      request.on("upgrade", (_response, socket) => socket.destroy(new Error("The upstream switched protocols.")));
+    });
+    return { answer, write: (piece) => void request.write(piece), end: (last) => void request.end(last) };
+  };
   return {
-    send(upstream, { method, target, headers, body }, signal) {
-      const { url } = upstream;
-      const isSecure = url.protocol === "https:";
-      const head = ["Host", url.host, ...headers, "Accept-Encoding", "identity"];
-      if (body.length > 0 || method === "POST" || method === "PUT" || method === "PATCH")
-        head.push("Content-Length", String(body.length));
-      return new Promise((resolve, reject) => {
-        const send = isSecure ? httpsRequest : httpRequest;
-        const request: ClientRequest = send({
-          protocol: url.protocol,
-          hostname: url.hostname.replace(/^\[|\]$/g, ""),
-          port: url.port,
-          method,
-          path: upstream.basePath + target,
-          headers: head,
-          agent: isSecure ? https : http,
-          maxHeaderSize,
-          signal,
-          timeout: deadlineMs,
-        });
-        request.on("timeout", () => request.destroy(new Error("The upstream did not answer in an hour.")));
-        request.on("response", resolve);
-        request.on("error", (cause) => reject(signal.aborted ? gone(cause) : unreachable(upstream, cause)));
-        // Without a listener a switch of protocols would leave the request open.
-        request.on("upgrade", (_response, socket) => socket.destroy(new Error("The upstream switched protocols.")));
-        request.end(body);
-      });
+    begin,
+    send(upstream, { body, ...head }, signal) {
+      const begun = begin(upstream, { ...head, bodyBytes: body.length }, signal);
+      begun.end(body);
+      return begun.answer;
     },
     close() {
       http.destroy();

@@ -30,9 +30,9 @@ export async function assertBegun(clock: Clock, { session }: OpenCall): Promise<
 }
 
 /** The session of a call, where it is known by the time that the answer is there. */
-export async function nameOf(clock: Clock, { session }: OpenCall): Promise<string | null> {
+export async function nameOf(clock: Clock, { name }: OpenCall): Promise<string | null> {
   try {
-    return await within(clock, session, mostNameWaitMs);
+    return await within(clock, name, mostNameWaitMs);
   } catch {
     // Whoever stores the call reports it.
     return null;

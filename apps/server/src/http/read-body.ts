@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { hasErrorCode, type ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
+import { type JsonLimits, JsonScan } from "./json-scan.ts";
 
 export interface BodyLimits {
   readonly bodyBytes: number;
@@ -14,13 +15,20 @@ export interface BodyLimits {
 
 /**
  * The body of a request, whole. With `isJson` it is refused as soon as what has come is nested too deep, or has too many values.
+ *
+ * @param onPiece called with each piece of the body while the next ones are on their way
  * @throws {ThroughlineError} REQUEST_TOO_LARGE, REQUEST_TIMEOUT, INPUT_INVALID, ABORTED when the client goes away
  */
-export async function readBody(request: IncomingMessage, limits: BodyLimits, isJson: boolean): Promise<Buffer> {
+export async function readBody(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  isJson: boolean,
+  onPiece: (piece: Buffer) => void = () => {},
+): Promise<Buffer> {
   const { bodyBytes, bodyMs } = limits;
   assertDeclared(request, bodyBytes);
-  const chunks = new Chunks();
-  const shape = new JsonShape(limits);
+  const chunks = new Chunks(onPiece);
+  const scan = new JsonScan({ levels: limits.jsonLevels, values: limits.jsonValues });
   let bytes = 0;
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => refuse(tooLate(bodyMs)), bodyMs);
@@ -36,8 +44,8 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, isJ
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes > bodyBytes) return refuse(tooLarge(bodyBytes));
-      const excess = isJson ? shape.take(chunk) : null;
-      if (excess !== null) return refuse(excess);
+      const excess = isJson ? scan.take(chunk) : null;
+      if (excess !== null) return refuse(tooMuch(excess, limits));
       chunks.add(chunk);
     };
     const done = (): void => end(() => resolve(chunks.whole()));
@@ -59,13 +67,18 @@ const keptAloneBytes = 4 * 1024;
 /** Pieces of a body. Small ones are copied together: a client may send each byte as a chunk of its own. */
 class Chunks {
   readonly #full: Buffer[] = [];
+  readonly #onPiece: (piece: Buffer) => void;
   #open: Buffer | null = null;
   #filled = 0;
+
+  constructor(onPiece: (piece: Buffer) => void) {
+    this.#onPiece = onPiece;
+  }
 
   add(chunk: Buffer): void {
     if (chunk.length >= keptAloneBytes) {
       this.#seal();
-      this.#full.push(chunk);
+      this.#keep(chunk);
       return;
     }
     if (this.#open !== null && this.#filled + chunk.length > gatherBytes) this.#seal();
@@ -81,9 +94,14 @@ class Chunks {
   }
 
   #seal(): void {
-    if (this.#open !== null) this.#full.push(this.#open.subarray(0, this.#filled));
+    if (this.#open !== null) this.#keep(this.#open.subarray(0, this.#filled));
     this.#open = null;
     this.#filled = 0;
+  }
+
+  #keep(piece: Buffer): void {
+    this.#full.push(piece);
+    this.#onPiece(piece);
   }
 }
 
@@ -106,13 +124,16 @@ function broken(cause: unknown): ThroughlineError {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function tooDeep(levels: number): ThroughlineError {
-  const message = `The JSON of the request is nested more than ${levels} levels deep.`;
-  return refused("INPUT_INVALID", message, { levels });
-}
-
-function tooMany(values: number): ThroughlineError {
-  return refused("REQUEST_TOO_LARGE", `The JSON of the request has more than ${values} values.`, { values });
+function tooMuch(
+  what: keyof JsonLimits,
+  { jsonLevels, jsonValues }: Pick<BodyLimits, "jsonLevels" | "jsonValues">,
+): ThroughlineError {
+  if (what === "values")
+    return refused("REQUEST_TOO_LARGE", `The JSON of the request has more than ${jsonValues} values.`, {
+      values: jsonValues,
+    });
+  const message = `The JSON of the request is nested more than ${jsonLevels} levels deep.`;
+  return refused("INPUT_INVALID", message, { levels: jsonLevels });
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID for what is not UTF-8 or no JSON */
@@ -138,17 +159,17 @@ function isBlank(byte: number): boolean {
  */
 export function parseLines(bytes: Buffer, limits: Pick<BodyLimits, "jsonLevels" | "jsonValues">): readonly unknown[] {
   const values: unknown[] = [];
-  const shape = new JsonShape(limits);
+  const scan = new JsonScan({ levels: limits.jsonLevels, values: limits.jsonValues });
   for (let from = 0, line = 1; from < bytes.length; line++) {
     const at = bytes.indexOf(lineFeed, from);
     const end = at === -1 ? bytes.length : at;
     const text = bytes.subarray(from, end);
     from = end + 1;
-    const excess = shape.takeLine(text);
-    if (excess !== null && !hasErrorCode(excess, "INPUT_INVALID")) throw excess;
+    const excess = scan.takeLine(text);
+    if (excess === "values") throw tooMuch(excess, limits);
     if (text.every(isBlank)) continue;
     try {
-      if (excess !== null) throw excess;
+      if (excess !== null) throw tooMuch(excess, limits);
       values.push(parseJson(text));
     } catch (error) {
       if (!hasErrorCode(error, "INPUT_INVALID")) throw error;
@@ -156,48 +177,4 @@ export function parseLines(bytes: Buffer, limits: Pick<BodyLimits, "jsonLevels" 
     }
   }
   return values;
-}
-
-const [quote, backslash, openArray, openObject, closeArray, closeObject] = [0x22, 0x5c, 0x5b, 0x7b, 0x5d, 0x7d];
-const comma = 0x2c;
-
-/** Counts the levels and values of JSON that comes in pieces, by the brackets and commas outside of texts. */
-class JsonShape {
-  readonly #limits: Pick<BodyLimits, "jsonLevels" | "jsonValues">;
-  #depth = 0;
-  #values = 0;
-  #isText = false;
-  #isEscaped = false;
-
-  constructor(limits: Pick<BodyLimits, "jsonLevels" | "jsonValues">) {
-    this.#limits = limits;
-  }
-
-  /** Why this piece is refused; null when it may pass. Stops at the first byte that goes too far. */
-  take(bytes: Uint8Array): ThroughlineError | null {
-    const { jsonLevels, jsonValues } = this.#limits;
-    let [depth, values, isText, isEscaped] = [this.#depth, this.#values, this.#isText, this.#isEscaped];
-    for (const byte of bytes) {
-      if (isEscaped) isEscaped = false;
-      else if (isText) {
-        if (byte === quote) isText = false;
-        else if (byte === backslash) isEscaped = true;
-      } else if (byte === quote) isText = true;
-      else if (byte === comma) values++;
-      else if (byte === openArray || byte === openObject) {
-        depth++;
-        values++;
-        if (depth > jsonLevels) return tooDeep(jsonLevels);
-      } else if (byte === closeArray || byte === closeObject) depth--;
-    }
-    [this.#depth, this.#values, this.#isText, this.#isEscaped] = [depth, values, isText, isEscaped];
-    return values > jsonValues ? tooMany(jsonValues) : null;
-  }
-
-  /** The same for a line that is JSON of its own. The line counts as well, whatever stands in it. */
-  takeLine(bytes: Uint8Array): ThroughlineError | null {
-    [this.#depth, this.#isText, this.#isEscaped] = [0, false, false];
-    this.#values++;
-    return this.take(bytes);
-  }
 }
