@@ -116,6 +116,8 @@ const config: ViteUserConfig = defineConfig({
         env: {
           // Tests that start their own processes need the same condition to find sources,
           NODE_OPTIONS: "--conditions=@throughline/source",
+          // times that are shown are those of one zone,
+          TZ: "UTC",
           // and compiling these is three quarters of what such a process costs.
           NODE_COMPILE_CACHE: join(root, "node_modules/.cache/test-processes"),
           ...(memory !== null && inMemory.has(folder) ? { TMPDIR: memory } : {}),

@@ -141,6 +141,8 @@ export function createFenceRunner(
     PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`,
     HOME: home,
     NO_COLOR: "1",
+    // Times are shown in the zone of the machine.
+    TZ: "UTC",
     // Every fence loads the same sources, and compiling them is most of what it costs.
     NODE_COMPILE_CACHE: join(root, "node_modules/.cache/tools"),
     // Before the `ts` file of a page there is no package.json that names its module format; Node's notice of that is not output.

@@ -60,7 +60,7 @@ function sourceLines(
 /** The time, with the age where that is not a date itself. */
 function countedText(atMs: number, nowMs: number): string {
   const age = ageText(atMs, nowMs);
-  return `${timeText(atMs)} UTC${/^\d{4}-/.test(age) ? "" : ` (${age})`}`;
+  return `${timeText(atMs)}${/^\d{4}-/.test(age) ? "" : ` (${age})`}`;
 }
 
 function bar(percent: number): string {

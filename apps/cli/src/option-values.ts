@@ -41,11 +41,14 @@ export function parseBytes(text: string): number {
   return Number(match[1]) * (match[3] === "" || match[3] === undefined ? 1000 : 1024) ** power;
 }
 
-/** UTC milliseconds of an ISO time, or of so long ago: `90s`, `30m`, `12h`, `2d`, `1w`. */
+/** UTC milliseconds of an ISO time, which is one of this machine's zone where it has no offset, or of so long ago: `90s`, `30m`, `12h`, `2d`, `1w`. */
 export function parseTime(text: string): number {
   const ago = /^(\d{1,9})([smhdw])$/.exec(text);
   if (ago) return Date.now() - Number(ago[1]) * (unitMs[ago[2] ?? ""] ?? 0);
-  const atMs = /^\d{4}-\d{2}(-\d{2})?/.test(text) ? Date.parse(text) : Number.NaN;
+  // A day alone begins at midnight here, as the times are that are shown; the language would take it for one of UTC.
+  const day = /^\d{4}-\d{2}(-\d{2})?$/.exec(text);
+  const time = day === null ? text : `${text}${day[1] === undefined ? "-01" : ""}T00:00`;
+  const atMs = /^\d{4}-\d{2}/.test(text) ? Date.parse(time) : Number.NaN;
   if (!Number.isFinite(atMs))
     throw new InvalidArgumentError("It must be an ISO time, or an age such as 30m, 12h or 2d.");
   return atMs;

@@ -1,5 +1,7 @@
+import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { layoutTable, shorten } from "../src/text-table.ts";
+import { parseTime } from "../src/option-values.ts";
 import { ageText, timeText } from "../src/time-text.ts";
 
 const columns = [{ title: "KEY" }, { title: "LABEL", rank: 2 }, { title: "N", align: "right" as const, rank: 1 }];
@@ -48,7 +50,32 @@ describe("times", () => {
 
   it("gives the date of what is old, and survives times that are none", () => {
     expect(ageText(1_600_000_000_000, 1_700_000_000_000)).toBe("2020-09-13");
-    expect([timeText(null), timeText(9e15), timeText(0)]).toEqual(["-", "-", "1970-01-01 00:00:00"]);
+    expect([timeText(null), timeText(9e15)]).toEqual(["-", "-"]);
+  });
+
+  it.each([
+    ["UTC", "2026-01-02 03:04:05+00:00"],
+    ["Europe/Berlin", "2026-01-02 04:04:05+01:00"],
+    ["America/St_Johns", "2026-01-01 23:34:05-03:30"],
+    ["Pacific/Kiritimati", "2026-01-02 17:04:05+14:00"],
+  ])("gives a time in the zone %s with its offset", (zone, text) => {
+    const before = process.env["TZ"];
+    process.env["TZ"] = zone;
+    try {
+      expect(timeText(Date.UTC(2026, 0, 2, 3, 4, 5, 999))).toBe(text);
+      expect(Date.parse(timeText(Date.UTC(2026, 6, 2)))).toBe(Date.UTC(2026, 6, 2)); // in summer
+      const midnight = Date.parse("2026-01-02T00:00"); // of the zone
+      expect([parseTime("2026-01-02"), parseTime("2026-01-02T00:00:00.000")]).toEqual([midnight, midnight]);
+      expect(parseTime(timeText(midnight))).toBe(midnight);
+      expect([parseTime("2026-01"), parseTime("2026-01-02T00:00Z")]).toEqual([
+        midnight - 86_400_000,
+        Date.UTC(2026, 0, 2),
+      ]);
+      for (const end of [-8.64e15, 8.64e15]) expect(timeText(end)).toMatch(/^[+-]2?\d{5}-.*[+-]\d\d:\d\d$/);
+    } finally {
+      if (before === undefined) delete process.env["TZ"];
+      else process.env["TZ"] = before;
+    }
   });
 
   it("has any number of rows", () => {

@@ -13,7 +13,7 @@ export function eventNote(event: WholeTurnEvent): string | null {
     case "session.replaced":
       return `another program reset this session; its key has the new session ${event.newSessionId}`;
     case "session.reset":
-      return `a new session begins here: the last message is from ${timeText(event.lastActivityMs)} UTC (session.reset, ${event.reason}); the earlier one is archived, \`throughline show ${event.sessionId}\` shows it`;
+      return `a new session begins here: the last message is from ${timeText(event.lastActivityMs)} (session.reset, ${event.reason}); the earlier one is archived, \`throughline show ${event.sessionId}\` shows it`;
     case "send.denied":
       return "the send policy denies answers in this session; the message is stored, and no model is asked";
     case "lease.lost":

@@ -102,8 +102,8 @@ function queueText({ behavior, debounceMs, cap, drop }: QueueSettings): string {
 function resetText({ rule, source, dueAtMs, isDue, reason }: ResetPlan): string {
   if (rule.mode === "never" || dueAtMs === null) return "never by itself";
   const when = isDue
-    ? `due since ${timeText(dueAtMs)} UTC (${reason})`
-    : `due at ${timeText(dueAtMs)} UTC without new messages`;
+    ? `due since ${timeText(dueAtMs)} (${reason})`
+    : `due at ${timeText(dueAtMs)} without new messages`;
   return `${rule.mode}, by the ${source} rule: ${when}`;
 }
 

@@ -23,7 +23,6 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   };
   if (output.isJson) await output.object({ kind: "stats", ...stats });
   else {
-    const time = (ms: number | null): string => (ms === null ? "-" : `${timeText(ms)} UTC`);
     const rows: readonly (readonly [string, string])[] = [
       ["store", stats.store],
       ["durability", stats.defaultDurability],
@@ -32,8 +31,8 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
       ["sessions", `${grouped(stats.sessions)} (${grouped(stats.archivedSessions)} archived)`],
       ["records", grouped(stats.records)],
       ["messages", grouped(stats.messages)],
-      ["first activity", time(stats.firstAtMs)],
-      ["last activity", time(stats.lastAtMs)],
+      ["first activity", timeText(stats.firstAtMs)],
+      ["last activity", timeText(stats.lastAtMs)],
       ["not indexed", stats.searchLag === null ? "-" : `${grouped(stats.searchLag)} records`],
     ];
     for (const [name, text] of rows) await output.line({ text: name.padEnd(15), style: "cyan" }, text);
