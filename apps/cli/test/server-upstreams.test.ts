@@ -6,7 +6,7 @@ import { connect, type AddressInfo, type Server } from "node:net";
 import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/provider-simulator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { assistant, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
+import { assistant, runChild, runHere, seed, start, temporaryDirectory, user } from "./harness.ts";
 
 let directory = temporaryDirectory();
 const closing: (() => unknown)[] = [];
@@ -87,6 +87,23 @@ async function compacted(url: string): Promise<Readonly<Record<string, unknown>>
   });
   return (await answer.json()) as Readonly<Record<string, unknown>>;
 }
+
+describe("a store behind HTTP", () => {
+  it("is reached through the proxy that the environment names", async () => {
+    await seed(directory.path, [{ key: "quays", drafts: [user("Quay?")] }]);
+    const { url } = await serve({});
+    const { token } = JSON.parse(readFileSync(join(directory.path, "server.json"), "utf8")) as {
+      readonly token: string;
+    };
+    const asked: string[] = [];
+    const { host } = new URL(url.replace("127.0.0.1", "localhost"));
+    const run = await runChild(directory.path, ["sessions", "--json", "--store", `http://${host}`], {
+      environment: { THROUGHLINE_TOKEN: token, HTTP_PROXY: await proxy(asked), NODE_USE_ENV_PROXY: "1" },
+    });
+    expect([run.code, new Set(asked)]).toEqual([0, new Set([host])]);
+    expect(run.stdout).toContain('"key":"quays"');
+  });
+});
 
 describe("models that a server asks for summaries", () => {
   const talk = Array.from({ length: 30 }, (_, at) => [
