@@ -7,8 +7,14 @@ import type { PostgresServer } from "../packages/store-postgres/test/postgres-se
 import { findFiles, repositoryRoot } from "./find-files.ts";
 import { readMarkdown } from "./markdown.ts";
 import type { Fence, MarkdownParts } from "./markdown.ts";
-import { checkFenceTypes } from "./check-fence-types.ts";
-import { createFenceRunner, fenceFile, planFence, type FenceRunnerOptions } from "./run-fences.ts";
+import { checkFenceTypes, type FenceTypesReport, type InstalledTypes, type TypedPage } from "./check-fence-types.ts";
+import {
+  createFenceRunner,
+  fenceFile,
+  planFence,
+  type FenceRunnerOptions,
+  type InstalledPackages,
+} from "./run-fences.ts";
 
 /** What the check found. */
 export interface DocsReport {
@@ -72,14 +78,17 @@ function checkText(root: string, files: ReadonlyMap<string, MarkdownFile>, file:
   return violations;
 }
 
+/** The words behind `npm install`. */
+function installedBy({ text }: MarkdownFile): readonly string[] {
+  return [...text.matchAll(/^npm install ([^#\n]+)/gm)].flatMap(([, names = ""]) => names.trim().split(/\s+/));
+}
+
 /**
  * What keeps a reader from running a README's examples as they stand: a package that its install lines leave out, and syntax
  * that the oldest Node of our `engines` does not know. The runner below would notice neither.
  */
 function checkExamples(file: MarkdownFile): string[] {
-  const installed = [...file.text.matchAll(/^npm install ([^#\n]+)/gm)].flatMap(([, names = ""]) =>
-    names.trim().split(/\s+/),
-  );
+  const installed = installedBy(file);
   return file.fences
     .filter(
       (fence) =>
@@ -160,18 +169,15 @@ function findFreePort(): Promise<number> {
   return promise;
 }
 
-/**
- * Checks every Markdown file below `root`: links, machine paths, and the examples of the pages that are run.
- *
- * @param wanted limits the examples to pages whose path begins with one of these
- */
-export async function checkDocs(root: string, wanted: readonly string[] = []): Promise<DocsReport> {
-  const files = readFiles(root);
-  const byPath = new Map(files.map((file) => [file.path, file]));
-  const violations = files.flatMap((file) => checkText(root, byPath, file));
-  const pages = files.filter(
-    ({ path }) => isRunPage(path) && (wanted.length === 0 || wanted.some((start) => path.startsWith(start))),
-  );
+type ExamplesReport = Pick<DocsReport, "fencesRun" | "fencesSkipped" | "outputsCompared" | "violations">;
+
+/** Runs the examples of the pages, with providers, keys and databases where their readers have them. */
+async function runPages(
+  root: string,
+  pages: readonly MarkdownFile[],
+  installed: InstalledPackages | undefined,
+): Promise<ExamplesReport> {
+  const violations: string[] = [];
   const waiting = pages.values();
   const counts = { fencesRun: 0, fencesSkipped: 0, outputsCompared: 0 };
   // The providers that an example asks, with the keys and addresses where their users have them.
@@ -189,23 +195,69 @@ export async function checkDocs(root: string, wanted: readonly string[] = []): P
   };
   const worker = async (): Promise<void> => {
     for (const file of waiting) {
-      const { violations: found, ...counted } = await runPage(root, file, { variables, port: await findFreePort() });
+      const options = { variables, port: await findFreePort(), ...(installed === undefined ? {} : { installed }) };
+      const { violations: found, ...counted } = await runPage(root, file, options);
       for (const [name, count] of Object.entries(counted)) counts[name as keyof typeof counts] += count;
       violations.push(...found);
     }
   };
   // Two at a time: each fence is a process of its own, and most of its time is its start.
   await Promise.all([worker(), worker()]).finally(() => database?.stop());
-  const typedPages = pages.map(({ path, fences }) => ({ path, packageFolder: packageFolderOf(path), fences }));
-  const typed = await checkFenceTypes(root, typedPages);
-  const links = files.reduce((total, file) => total + file.links.length, 0);
+  return { ...counts, violations };
+}
+
+function typedPages(pages: readonly MarkdownFile[]): readonly TypedPage[] {
+  return pages.map(({ path, fences }) => ({ path, packageFolder: packageFolderOf(path), fences }));
+}
+
+/**
+ * Checks every Markdown file below `root`: links, machine paths, and the examples of the pages that are run.
+ *
+ * @param wanted limits the examples to pages whose path begins with one of these
+ */
+export async function checkDocs(root: string, wanted: readonly string[] = []): Promise<DocsReport> {
+  const files = readFiles(root);
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const violations = files.flatMap((file) => checkText(root, byPath, file));
+  const pages = files.filter(
+    ({ path }) => isRunPage(path) && (wanted.length === 0 || wanted.some((start) => path.startsWith(start))),
+  );
+  const run = await runPages(root, pages, undefined);
+  const typed = await checkFenceTypes(root, typedPages(pages));
   return {
+    ...run,
     files: files.length,
-    links,
-    ...counts,
+    links: files.reduce((total, file) => total + file.links.length, 0),
     fencesTyped: typed.fences,
-    violations: [...violations, ...typed.violations].toSorted(),
+    violations: [...violations, ...run.violations, ...typed.violations].toSorted(),
   };
+}
+
+/** The pages whose readers have installed packages: those of packages that are published, and those of `docs`. */
+function installedPages(root: string): readonly MarkdownFile[] {
+  return readFiles(root).filter(({ path }) => {
+    const folder = /^(packages|apps)\/[^/]+(?=\/)/.exec(path)?.[0];
+    if (folder === undefined) return isRunPage(path) && !path.startsWith("examples/");
+    const manifest = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
+      readonly private?: boolean;
+    };
+    return isRunPage(path) && manifest.private !== true;
+  });
+}
+
+/** What the install lines of these pages name. */
+export function namesToInstall(root: string): readonly string[] {
+  return [...new Set(installedPages(root).flatMap(installedBy))].filter((name) => !name.startsWith("-")).toSorted();
+}
+
+/** Runs the examples from installed packages. */
+export function runInstalledExamples(root: string, installed: InstalledPackages): Promise<ExamplesReport> {
+  return runPages(root, installedPages(root), installed);
+}
+
+/** Checks the types of the examples against installed packages. */
+export function checkInstalledTypes(root: string, installed: InstalledTypes): Promise<FenceTypesReport> {
+  return checkFenceTypes(root, typedPages(installedPages(root)), installed);
 }
 
 if (import.meta.main) {

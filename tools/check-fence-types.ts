@@ -21,13 +21,32 @@ export interface FenceTypesReport {
   readonly violations: readonly string[];
 }
 
-/** Checks the types of every TypeScript fence in one program: the packages are read once, whatever the number of fences. */
-export async function checkFenceTypes(root: string, pages: readonly TypedPage[]): Promise<FenceTypesReport> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "throughline-fence-types-")));
+/** Installed packages, and how a user's compiler reads them. */
+export interface InstalledTypes {
+  readonly folder: string;
+  /** The `tsc` of the version. */
+  readonly compiler: string;
+  readonly compilerOptions: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Checks the types of every TypeScript fence in one program: the packages are read once, whatever the number of fences.
+ *
+ * @param installed checks against what is installed there, instead of the workspace
+ */
+export async function checkFenceTypes(
+  root: string,
+  pages: readonly TypedPage[],
+  installed?: InstalledTypes,
+): Promise<FenceTypesReport> {
+  const folder = realpathSync(mkdtempSync(join(installed?.folder ?? tmpdir(), "throughline-fence-types-")));
   try {
-    const places = writeFences(root, folder, pages);
+    const places = writeFences(root, folder, pages, installed);
     if (places.size === 0) return { fences: 0, violations: [] };
-    const output = await runCompiler(folder);
+    const output = await runCompiler(
+      folder,
+      installed?.compiler ?? join(repositoryRoot, "node_modules/typescript/bin/tsc"),
+    );
     return { fences: places.size, violations: violationsIn(output, places) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -40,13 +59,18 @@ interface FencePlace {
 }
 
 /** Writes the fences; returns the place in its page for each file. */
-function writeFences(root: string, folder: string, pages: readonly TypedPage[]): ReadonlyMap<string, FencePlace> {
+function writeFences(
+  root: string,
+  folder: string,
+  pages: readonly TypedPage[],
+  installed: InstalledTypes | undefined,
+): ReadonlyMap<string, FencePlace> {
   const places = new Map<string, FencePlace>();
   for (const [index, { path, packageFolder, fences }] of pages.entries()) {
     const typed = fences.filter(({ language }) => language === "ts");
     if (typed.length === 0) continue;
     mkdirSync(join(folder, String(index)));
-    linkPackages(root, packageFolder, join(folder, String(index)));
+    if (installed === undefined) linkPackages(root, packageFolder, join(folder, String(index)));
     for (const fence of typed) {
       const named = `${index}/${fenceFile(fence) ?? `fence-${fence.line}.ts`}`;
       const file = places.has(named) ? `${index}/fence-${fence.line}.ts` : named;
@@ -55,15 +79,15 @@ function writeFences(root: string, folder: string, pages: readonly TypedPage[]):
     }
   }
   const config = {
-    extends: join(repositoryRoot, "tsconfig.base.json"),
+    ...(installed === undefined ? { extends: join(repositoryRoot, "tsconfig.base.json") } : {}),
     compilerOptions: {
+      ...installed?.compilerOptions,
       // A page shows what matters, and not what only a library needs.
       noUnusedLocals: false,
       noUnusedParameters: false,
       isolatedDeclarations: false,
       declaration: false,
-      incremental: false,
-      tsBuildInfoFile: null,
+      ...(installed === undefined ? { incremental: false, tsBuildInfoFile: null } : { noEmit: true }),
       moduleDetection: "force",
       typeRoots: [join(repositoryRoot, "node_modules/@types")],
     },
@@ -74,8 +98,7 @@ function writeFences(root: string, folder: string, pages: readonly TypedPage[]):
   return places;
 }
 
-function runCompiler(folder: string): Promise<string> {
-  const compiler = join(repositoryRoot, "node_modules/typescript/bin/tsc");
+function runCompiler(folder: string, compiler: string): Promise<string> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,

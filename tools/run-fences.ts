@@ -46,7 +46,7 @@ export function planFence(fence: Fence): FencePlan {
 
 const shellFunctions = [
   "set -euo pipefail",
-  'throughline() { "$THROUGHLINE_DOC_NODE" --conditions=@throughline/source "$THROUGHLINE_DOC_ENTRY" "$@"; }',
+  'throughline() { "$THROUGHLINE_DOC_NODE" "$THROUGHLINE_DOC_ENTRY" "$@"; }',
   'pnpm() { [ "$1 $2" = "-s throughline" ] || { echo "only pnpm -s throughline is known here" >&2; return 2; }; shift 2; throughline "$@"; }',
   'npx() { [ "$1 $2" = "-y @throughline/cli" ] || { echo "only npx -y @throughline/cli is known here" >&2; return 2; }; shift 2; throughline "$@"; }',
 ].join("\n");
@@ -122,23 +122,34 @@ export interface FenceRunnerOptions {
   readonly variables?: Readonly<Record<string, string>>;
   /** Stands for the port 3000 that a page names. */
   readonly port?: number;
+  /** Runs what is installed in a folder instead of the sources. */
+  readonly installed?: InstalledPackages;
+}
+
+/** A folder in which a user has installed every package, and the Node that runs there. */
+export interface InstalledPackages {
+  readonly folder: string;
+  /** The program. */
+  readonly node: string;
 }
 
 /** Makes a runner. The home has the packages that a user of the package in `packageFolder` would have installed. */
 export function createFenceRunner(
   root: string,
   packageFolder: string,
-  { variables = {}, port = 3000 }: FenceRunnerOptions = {},
+  { variables = {}, port = 3000, installed }: FenceRunnerOptions = {},
 ): FenceRunner {
   // The real path: modules are looked up from there.
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "throughline-docs-")));
-  linkPackages(root, packageFolder, home);
+  const home = realpathSync(mkdtempSync(join(installed?.folder ?? tmpdir(), "throughline-docs-")));
+  if (installed === undefined) linkPackages(root, packageFolder, home);
+  const node = installed?.node ?? process.execPath;
+  const fromSources = installed === undefined ? ["--conditions=@throughline/source"] : [];
   const ours = Object.entries(process.env).filter(
     ([name]) => !name.startsWith("THROUGHLINE_") && name !== "NODE_OPTIONS",
   );
   const env: Record<string, string | undefined> = {
     ...Object.fromEntries(ours),
-    PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`,
+    PATH: `${dirname(node)}${delimiter}${process.env["PATH"] ?? ""}`,
     HOME: home,
     NO_COLOR: "1",
     // Times are shown in the zone of the machine.
@@ -148,8 +159,11 @@ export function createFenceRunner(
     // Before the `ts` file of a page there is no package.json that names its module format; Node's notice of that is not output.
     NODE_NO_WARNINGS: "1",
     THROUGHLINE_HOME: join(home, ".throughline"),
-    THROUGHLINE_DOC_NODE: process.execPath,
-    THROUGHLINE_DOC_ENTRY: join(root, "apps/cli/bin/throughline.js"),
+    THROUGHLINE_DOC_NODE: node,
+    THROUGHLINE_DOC_ENTRY:
+      installed === undefined
+        ? join(root, "apps/cli/bin/throughline.js")
+        : join(installed.folder, "node_modules/@throughline/cli/bin/throughline.js"),
   };
   const execute = (
     file: string,
@@ -166,7 +180,6 @@ export function createFenceRunner(
         );
       });
     });
-  const programArguments = (path: string): string[] => ["--conditions=@throughline/source", path];
   return {
     async run(fence, kind, expected = null) {
       const text = fence.text.replaceAll(/\b3000\b/g, String(port));
@@ -180,16 +193,15 @@ export function createFenceRunner(
       }
       if (kind === "shell") {
         // Our own command must not find a provider's key: its output would depend on it.
-        const programs = /\bnode \S/.test(text)
-          ? { ...variables, NODE_OPTIONS: "--conditions=@throughline/source" }
-          : databaseOnly(variables);
-        return execute("bash", ["-c", `${shellFunctions}\n${text}`], programs, expected);
+        const programs = /\bnode \S/.test(text) ? variables : databaseOnly(variables);
+        const options = { NODE_OPTIONS: fromSources.join(" ") };
+        return execute("bash", ["-c", `${shellFunctions}\n${text}`], { ...programs, ...options }, expected);
       }
       const path = join(home, kind === "sql" ? `fence-${fence.line}.mjs` : `fence-${fence.line}.ts`);
       writeFileSync(path, kind === "sql" ? sqlProgram : text);
       return execute(
-        process.execPath,
-        programArguments(path),
+        node,
+        [...fromSources, path],
         kind === "sql" ? { ...variables, THROUGHLINE_DOC_SQL: text } : variables,
         expected,
       );
