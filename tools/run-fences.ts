@@ -142,6 +142,8 @@ export function createFenceRunner(
   // The real path: modules are looked up from there.
   const home = realpathSync(mkdtempSync(join(installed?.folder ?? tmpdir(), "throughline-docs-")));
   if (installed === undefined) linkPackages(root, packageFolder, home);
+  // As the pages have it: `npm pkg set type=module`. What `npm init` writes is commonjs.
+  else writeFileSync(join(home, "package.json"), '{"type":"module"}');
   const node = installed?.node ?? process.execPath;
   const fromSources = installed === undefined ? ["--conditions=@throughline/source"] : [];
   const ours = Object.entries(process.env).filter(

@@ -53,6 +53,16 @@ function toThroughlineError(error: unknown): ThroughlineError {
   const message = error instanceof Error ? error.message : String(error);
   const refusal = error instanceof Error ? systemRefusal(error) : null;
   if (refusal !== null) return refusal;
+  // A file of the program, or a package of it: each command loads its own when it runs.
+  if (/^(ERR_)?MODULE_NOT_FOUND$|^ERR_DLOPEN_FAILED$/.test(String((error as NodeJS.ErrnoException | null)?.code)))
+    return new ThroughlineError(
+      "INSTALLATION_DAMAGED",
+      `A part of the program cannot be loaded: ${message.split("\n")[0]}`,
+      {
+        cause: error,
+        outcome: "not-applied",
+      },
+    );
   return new ThroughlineError("INTERNAL", message, {
     cause: error,
     details: { name: error instanceof Error ? error.name : typeof error },

@@ -60,6 +60,7 @@ describe("the status of an error", () => {
         "FILE_NOT_FOUND",
         "FILE_UNREADABLE",
         "FORMAT_UNKNOWN",
+        "INSTALLATION_DAMAGED",
         "INTERNAL",
         "MEMORY_SHORT",
         "MODEL_KEY_MISSING",

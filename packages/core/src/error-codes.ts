@@ -203,6 +203,12 @@ const table = {
     retryable: false,
     remedy: "Install Node 22.18 or newer and run the program again; nothing was written.",
   },
+  INSTALLATION_DAMAGED: {
+    summary: "A part of what was installed is missing or cannot be loaded.",
+    retryable: false,
+    remedy:
+      "Install it again: delete node_modules and run npm install. A global command: npm install --global @throughline/cli.",
+  },
   SESSION_CLOSED: {
     summary: "The session, or the turn, was closed in this program.",
     retryable: false,

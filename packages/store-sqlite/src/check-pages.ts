@@ -1,7 +1,7 @@
-import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { abortedBefore } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
+import { driverPath } from "./load-driver.ts";
 import { defaultDriver } from "./connection.ts";
 import type { SqliteDriver } from "./connection.ts";
 import { committedFrames } from "./log-frames.ts";
@@ -59,12 +59,6 @@ const threadText: string = [
   "}",
   "parentPort.postMessage(answer(workerData));",
 ].join("\n");
-
-/** Where the driver's files are, in an ES module and in a bundle of the older format. A thread of text does not know by itself. */
-function driverPath(): string {
-  const here: unknown = import.meta.url;
-  return createRequire(typeof here === "string" ? here : __filename).resolve("better-sqlite3");
-}
 
 /**
  * What SQLite finds wrong with the pages of a file and the references between its tables. It reads the whole file in one

@@ -1,5 +1,6 @@
 import type { Finding } from "@throughline/core";
-import Database from "better-sqlite3";
+import type Database from "better-sqlite3";
+import { driverError, loadDriver } from "./load-driver.ts";
 import type { KnownSessions } from "./known-sessions.ts";
 import type { Statements } from "./statements.ts";
 
@@ -9,7 +10,14 @@ export type SqliteDriver = (
   options: { readonly fileMustExist?: boolean; readonly readonly?: boolean; readonly timeout?: number },
 ) => Database.Database;
 
-export const defaultDriver: SqliteDriver = (path, options) => new Database(path, options);
+export const defaultDriver: SqliteDriver = (path, options) => {
+  const Driver = loadDriver();
+  try {
+    return new Driver(path, options);
+  } catch (error) {
+    throw driverError(error);
+  }
+};
 
 /** One open database with what is prepared on it. */
 export interface Connection {
