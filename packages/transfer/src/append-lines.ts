@@ -6,10 +6,13 @@ import type { DraftLine } from "./read-drafts.ts";
 
 /** What is acknowledged for each record, in the order of the input. */
 export interface Acknowledgement {
+  /** The record's sequence number in the session, from 1. */
   readonly seq: number;
+  /** The record's id: the draft's own, else one that the store made. */
   readonly id: string;
   /** The session's head once this record was in. */
   readonly headId: string | null;
+  /** What the record survives: the death of the process, or a power cut. */
   readonly durability: Durability;
 }
 
@@ -17,11 +20,13 @@ export interface Acknowledgement {
 export interface AppendLinesOptions {
   /** How many lines one append has; null: each line is an append. */
   readonly batch: number | null;
+  /** What each append must survive; null: the store's own setting. */
   readonly durability: Durability | null;
   /** Of the first append; undefined: any head. Each later one then expects the head its predecessor left. */
   readonly expectHead: string | null | undefined;
   /** Of the first append; the n-th one has `:n` behind it. */
   readonly idempotencyKey: string | null;
+  /** Begins no new append once it is aborted; appends under way are still waited for. */
   readonly signal: AbortSignal;
   /** Called once the records are durable. */
   readonly acknowledge: (acknowledgements: readonly Acknowledgement[]) => Promise<void>;

@@ -12,12 +12,13 @@ import { newAppend } from "./new-append.ts";
 
 /** Options of `copySessions`. */
 export interface CopyOptions {
-  /** @default every session */
+  /** The sessions to copy. One that is missing ends the copy with SESSION_NOT_FOUND. @default every session */
   readonly refs?: readonly SessionRef[];
   /** With `refs` absent. @default "" */
   readonly namespace?: string;
   /** With `refs` absent. @default all agents */
   readonly agentId?: string;
+  /** Ends the copy between two batches; the next run resumes there. */
   readonly signal?: AbortSignal;
 }
 
@@ -36,10 +37,15 @@ const damages = ["STORE_CORRUPT", "STORE_IO", "CODEC_FAILED", "RECORD_INVALID", 
 
 /** What became of one session; the states are those of an import. */
 export interface CopyResult {
+  /** Where the session is in the source store, with `archiveId` for an archived one. */
   readonly ref: SessionRef;
+  /** The session's id, which is the same in both stores. */
   readonly sessionId: string;
+  /** `grown`: records, the entry or the archive were behind. `refused`: see `error`. */
   readonly state: "imported" | "grown" | "unchanged" | "refused";
+  /** How many records this run copied; 0 for a refused session. */
   readonly records: number;
+  /** Why the session was refused; null for every other state. */
   readonly error: ThroughlineError | null;
 }
 

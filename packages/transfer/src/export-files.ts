@@ -39,12 +39,17 @@ import { assertNoFile, sizeIfSame, writeNewFile } from "./node/target-files.ts";
 
 /** A file that was written. */
 export interface ExportedFile {
+  /** The file that was written, or that a failed session would have had. */
   readonly path: string;
   /** Null for an index. */
   readonly key: string | null;
+  /** The id of the session in the store; null for an index. */
   readonly sessionId: string | null;
+  /** How many of the session's records the file stands for; 0 for an index. */
   readonly records: number;
+  /** The size of the file in bytes; 0 for a session that failed. */
   readonly sizeBytes: number;
+  /** What was left out, added or changed, in the order in which it was found. */
   readonly remarks: readonly ExportRemark[];
   /** Why a session has no file, and is in no index; the others have theirs. Only where all are exported. */
   readonly error: ThroughlineError | null;

@@ -13,12 +13,14 @@ export type ExportFormat = "jsonl" | "openclaw" | "pi" | "claw0" | "otlp-json" |
 export interface ExportRemark {
   /** Null for a line that was added. */
   readonly seq: number | null;
+  /** The record's id; null when the remark concerns no single record. */
   readonly id: string | null;
   /**
    * `left-out`: has no place in the format. `added`: a header or head row the format needs. `changed`: is in the file in
    * another form.
    */
   readonly what: "left-out" | "added" | "changed";
+  /** Why, for people, such as `a second header`. */
   readonly reason: string;
   /** What it is in a word or two, the same for all of its kind; only where the format is that of another program. */
   readonly kind?: string;
@@ -28,6 +30,7 @@ export interface ExportRemark {
 
 /** Options of an export. */
 export interface ExportOptions {
+  /** The format to write. */
   readonly to: ExportFormat;
   /** Called for every record left out and every line added; for `claw0` once for each reason. */
   readonly onRemark?: (remark: ExportRemark) => void;
@@ -43,6 +46,7 @@ export interface ExportOptions {
   readonly sessionId?: string;
   /** For `otlp-json`: whether spans have what was sent and said. @default false */
   readonly includeContent?: boolean;
+  /** Ends the export with ABORTED; an unfinished file is removed. */
   readonly signal?: AbortSignal;
 }
 
@@ -74,9 +78,9 @@ export interface ExportFileOptions extends ExportOptions {
 
 /** Options of `exportAll`. */
 export interface ExportAllOptions extends ExportFileOptions {
-  /** @default "" */
+  /** Exports the sessions of this namespace only. @default "" */
   readonly namespace?: string;
-  /** @default all agents */
+  /** Exports the sessions of this agent only. @default all agents */
   readonly agentId?: string;
   /** Also archived sessions, under OpenClaw's names for archives. @default false */
   readonly archived?: boolean;

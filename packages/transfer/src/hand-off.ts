@@ -31,15 +31,19 @@ type HandOffFormat = Extract<WritableFormatName, "claude-code" | "codex" | "gemi
 
 /** Options of `handOff`. */
 export interface HandOffOptions {
+  /** The program that continues the session. */
   readonly to: HandOffTarget;
   /** Variables that say where programs keep their sessions. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The user's home directory, below which programs keep their sessions by default. */
   readonly userHome: string;
   /** The folder the session continues in when its entry names none. */
   readonly workingDirectory: string;
   /** For the new session's id. @default the system's */
   readonly random?: RandomSource;
+  /** Called for each record that is left out, added or changed. */
   readonly onRemark?: (remark: ExportRemark) => void;
+  /** Ends the export with ABORTED; an unfinished file is removed. */
   readonly signal?: AbortSignal;
 }
 

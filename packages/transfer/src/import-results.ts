@@ -45,6 +45,7 @@ export class ImportResults implements Disposable {
     if (this.held.length > 0) yield this.held;
   }
 
+  /** Empties and closes the temporary file; the results in it are gone. */
   [Symbol.dispose](): void {
     if (this.file === null) return;
     ftruncateSync(this.file, 0);

@@ -22,7 +22,7 @@ export interface ImportOptions {
   readonly readKey?: string;
   /** For files whose place and key name no agent. @default "main" */
   readonly agentId?: string;
-  /** @default "" */
+  /** The namespace that the sessions get in the store. @default "" */
   readonly namespace?: string;
   /** Reads and reports, and writes nothing. @default false */
   readonly dryRun?: boolean;
@@ -31,7 +31,7 @@ export interface ImportOptions {
    * there twice. @default null
    */
   readonly storeRoot?: string | null;
-  /** @default the store's */
+  /** What each append must survive: the death of the process, or a power cut. @default the store's */
   readonly durability?: Durability;
   /** Called after each batch and at the end of each file. */
   readonly onProgress?: (progress: ImportProgress) => void;
@@ -39,11 +39,17 @@ export interface ImportOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How far the import of one source is. */
 interface ImportProgress {
+  /** The file, or the database and the session in it. */
   readonly path: string;
+  /** The session's key in the store. */
   readonly key: string;
+  /** How many bytes of the source have been read. */
   readonly readBytes: number;
+  /** The size of the source in bytes, as far as it is known. */
   readonly sizeBytes: number;
+  /** How many records this run has appended so far. */
   readonly records: number;
 }
 
@@ -51,7 +57,9 @@ interface ImportProgress {
 export interface LostLine {
   /** From 1. */
   readonly line: number;
+  /** The length of the line in bytes, without its line feed. */
   readonly bytes: number;
+  /** Why it is not in the store: `too-long` for a line larger than the store's largest record. */
   readonly reason: string;
 }
 
@@ -65,11 +73,17 @@ export type ImportState = "imported" | "grown" | "unchanged" | "skipped" | "refu
 
 /** What became of one source. */
 export interface ImportSource {
+  /** The file, or the database and the session in it. */
   readonly path: string;
+  /** What the source was recognized as; `unknown` for a file in no known format. */
   readonly format: SourceFormat;
+  /** The session's key in the store; null when the source does not lead to one. */
   readonly key: string | null;
+  /** The agent whose session it is; null when the source does not lead to one. */
   readonly agentId: string | null;
+  /** The session's id in the store; null when the source does not lead to one. */
   readonly sessionId: string | null;
+  /** What the import did with the source. */
   readonly state: ImportState;
   /** Whether the session is an archived one. */
   readonly archived: boolean;
@@ -81,8 +95,11 @@ export interface ImportSource {
   readonly derived: number;
   /** Of `records`, how many stand for a line that had to be put right or could not be read. The line itself is kept. */
   readonly repaired: number;
+  /** Lines of this run that are not in the store, in the file's order. */
   readonly lost: readonly LostLine[];
+  /** What is wrong with the source, by line, and what was made of it. */
   readonly findings: readonly Finding[];
+  /** Why the source was refused; null when it was not. */
   readonly error: ThroughlineError | null;
 }
 

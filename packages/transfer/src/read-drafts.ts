@@ -11,7 +11,9 @@ import type { SplitLine } from "@throughline/openclaw-format";
 export interface DraftLine {
   /** From 1. */
   readonly line: number;
+  /** The record to append, checked against the record format. */
   readonly draft: RecordDraft;
+  /** The length of the line in bytes, without its line feed. */
   readonly sizeBytes: number;
 }
 
