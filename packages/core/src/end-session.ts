@@ -12,8 +12,9 @@ import type { SessionState } from "./session-state.ts";
 import type { SessionStore } from "./session-store.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
+/** How to wait for the end of a turn that another caller runs. */
 export interface WaitForTurnOptions {
-  /** @default the system's clock */
+  /** Measures the wait. @default the system's clock */
   readonly clock?: Clock;
   /** 0 refuses at once. @default 15_000 */
   readonly timeoutMs?: number;
@@ -21,6 +22,7 @@ export interface WaitForTurnOptions {
   readonly pollIntervalMs?: number;
   /** Told once, when there is something to wait for. */
   readonly onWait?: (owner: string) => void;
+  /** Ends the wait with ABORTED. */
   readonly signal?: AbortSignal;
 }
 

@@ -21,7 +21,9 @@ export interface CreateSessionOptions {
   readonly label: string | null;
   /** The key it must have; null derives a free one from the label. */
   readonly key: string | null;
+  /** The id of the new session, unique in the store. */
   readonly sessionId: string;
+  /** Ends the search for a free key. */
   readonly signal?: AbortSignal;
 }
 

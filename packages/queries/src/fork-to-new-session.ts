@@ -13,8 +13,9 @@ export interface ForkToNewSessionOptions {
   readonly at?: string;
   /** Where the new session goes. @default the first of `<key>-fork`, `<key>-fork-2`, … that is free */
   readonly target?: SessionRef;
-  /** @default the label of the other session */
+  /** What the new session is called; the empty text leaves it to its entry. @default the label of the other session */
   readonly label?: string;
+  /** Ends the copy of the records. */
   readonly signal?: AbortSignal;
 }
 

@@ -4,8 +4,11 @@ import { isBoundary, isChosen, selectRecords, type RoleOf, type TailSelection } 
 
 /** Where a session's branch ends, and what of it is wanted. */
 export interface TailQuery {
+  /** Where the branch ends, the last sequence number, and where the stated window starts. */
   readonly head: Pick<SessionHead, "headId" | "lastSeq" | "windowSeq">;
+  /** Which records are wanted, and how many of the newest. */
   readonly selection: TailSelection;
+  /** Gives the role that a record is compared by. */
   readonly roleOf: RoleOf;
 }
 

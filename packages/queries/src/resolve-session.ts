@@ -13,7 +13,9 @@ import { sessionLabel } from "./session-row.ts";
 
 /** The sessions that a text may name. */
 export interface SessionScope {
+  /** The namespace of the sessions; `""` is the default one. */
   readonly namespace: string;
+  /** The agent whose sessions a text may name. */
   readonly agentId: string;
   /** False for the default agent: then a key that names its agent decides. */
   readonly isAgentGiven: boolean;
@@ -61,6 +63,7 @@ export function matchSession<Candidate extends SessionCandidate>(
 export interface ResolveSessionOptions {
   /** For commands that change or remove: the beginning of a name is not enough. @default false */
   readonly isExact?: boolean;
+  /** Ends the look through the sessions with ABORTED. */
   readonly signal?: AbortSignal;
 }
 

@@ -3,12 +3,19 @@ import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
 import { findMatches, searchSnippet, searchText } from "@throughline/core/store";
 import { parseSearch, toolWord } from "@throughline/core/internal";
 
+/** What a scan looks for in the records of sessions. */
 export interface ScanOptions {
+  /** Words that must all occur, quoted phrases, and beginnings of words such as `compact*`. */
   readonly text: string;
+  /** Finds only records of this role, such as `user` or `toolResult`. @default every role */
   readonly role?: string;
+  /** Finds only calls and results of the tool with this name. @default every record */
   readonly tool?: string;
+  /** Finds only records from this time on, UTC milliseconds. @default from the first */
   readonly sinceMs?: number;
+  /** Finds only records before this time, UTC milliseconds. @default up to the last */
   readonly untilMs?: number;
+  /** Ends the search with ABORTED. */
   readonly signal: AbortSignal;
   /** Called before each session. */
   readonly onSession?: (key: string, number: number) => void;

@@ -8,6 +8,7 @@ export const mostIndexedHits = 1000;
 
 /** What is searched for, and where. */
 export interface HitQuery extends ScanOptions {
+  /** The namespace whose sessions are searched; `""` is the default one. */
   readonly namespace: string;
   /** The sessions of one agent; null: of all. */
   readonly agentId: string | null;
@@ -25,6 +26,7 @@ export interface HitQuery extends ScanOptions {
 export interface FoundHits {
   /** The index that answers; null when every record is read. */
   readonly index: SearchFacet | null;
+  /** The hits, best first from an index, else in the order of the sessions as they are found. */
   readonly hits: AsyncIterable<SearchHit>;
 }
 

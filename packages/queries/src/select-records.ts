@@ -8,13 +8,17 @@ export interface RecordSelection {
   readonly isAll: boolean;
   /** Every record, side records and other branches too. */
   readonly isAllBranches: boolean;
+  /** Shows only records with a higher sequence number; 0 shows all. */
   readonly afterSeq: number;
+  /** Shows only records of this role, such as `user`; null shows all. */
   readonly role: string | null;
+  /** Shows only this many of the newest chosen records; null shows all. */
   readonly tail: number | null;
 }
 
 /** The last records of a selection. */
 export interface TailSelection extends RecordSelection {
+  /** How many of the newest chosen records are shown. */
   readonly tail: number;
 }
 

@@ -3,19 +3,33 @@ import type { SessionEntry, SessionState } from "@throughline/core";
 /** A session as `--json` shows it. */
 export interface SessionRow {
   readonly kind: "session";
+  /** The agent that the session belongs to. */
   readonly agentId: string;
+  /** The session's key, such as `agent:main:main`. */
   readonly key: string;
+  /** The id of the session, which an archive keeps. */
   readonly sessionId: string;
+  /** What people call the session; null when nobody named it. */
   readonly label: string | null;
+  /** Whether the session is in use or archived. */
   readonly state: "active" | "archived";
+  /** The id of the archive; null for an active session. */
   readonly archiveId: string | null;
+  /** How many records the session holds, those of other branches too. */
   readonly recordCount: number;
+  /** How many messages the session holds. */
   readonly messageCount: number;
+  /** Tokens of the last request as the provider counted them; null when no fresh count is known. */
   readonly contextTokens: number | null;
+  /** The size of the model's context window in tokens; null when it is unknown. */
   readonly windowTokens: number | null;
+  /** How full the window is, in percent with one decimal; null when either count is unknown. */
   readonly contextPercent: number | null;
+  /** The last model as `provider/model`, or the model alone; null when the entry names none. */
   readonly model: string | null;
+  /** When the session was created, UTC milliseconds. */
   readonly createdAtMs: number;
+  /** When the session was last active, UTC milliseconds. */
   readonly updatedAtMs: number;
   /** What has not come to its end: only part of the session is there. Null: all of it. */
   readonly incomplete: "copy" | "fork" | "import" | null;

@@ -4,10 +4,15 @@ import { listSessions } from "./resolve-session.ts";
 
 /** What the sessions of a query hold together. */
 export interface SessionTotals {
+  /** How many agents have at least one of the sessions. */
   readonly agents: number;
+  /** How many sessions are active. */
   readonly sessions: number;
+  /** How many sessions are archived. */
   readonly archivedSessions: number;
+  /** How many records all sessions hold, archived ones included. */
   readonly records: number;
+  /** How many messages all sessions hold, archived ones included. */
   readonly messages: number;
   /** When the first of them began; null without a session. */
   readonly firstAtMs: number | null;
