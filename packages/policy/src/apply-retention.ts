@@ -12,6 +12,7 @@ import type { RetainedSession, RetentionPlan, RetentionStep } from "./plan-reten
 
 /** A session of a store with what a plan of retention needs to know. */
 export interface StoredSession extends RetainedSession {
+  /** Where the session is in the store, with `archiveId` for an archived one. */
   readonly ref: SessionRef;
 }
 
@@ -19,9 +20,11 @@ export interface StoredSession extends RetainedSession {
 export interface ReadRetainedOptions {
   /** Reads the size of each session, which takes a walk through all its records. */
   readonly isMeasured: boolean;
+  /** The time that leases of open turns are compared with, UTC milliseconds. */
   readonly nowMs: number;
   /** Called before a session is measured. */
   readonly onMeasure?: (key: string) => void;
+  /** Ends the reading of sizes with ABORTED. */
   readonly signal: AbortSignal;
 }
 
@@ -72,17 +75,21 @@ export async function readRetained(
 
 /** A step of a plan, and its outcome: `skipped` when the session was used since the plan was made. */
 export interface AppliedStep {
+  /** The step of the plan. */
   readonly step: RetentionStep;
+  /** Where the session was when the plan was made. */
   readonly ref: SessionRef;
+  /** `done`: the session was archived or purged. `skipped`: it was used, moved or removed since. */
   readonly state: "done" | "skipped";
 }
 
 /** Options of `applyRetention`. */
 export interface ApplyRetentionOptions {
-  /** @default the system's clock */
+  /** Decides whether a turn is still open. @default the system's clock */
   readonly clock?: Clock;
   /** Called before each step. */
   readonly onStep?: (step: RetentionStep) => void;
+  /** Ends the work between two steps with ABORTED. */
   readonly signal: AbortSignal;
 }
 

@@ -5,14 +5,17 @@ import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } fr
 
 /** What `planReset` decides by. */
 export interface ResetQuestion {
+  /** The rules, as `readResetPolicy` returns them. */
   readonly policy: ResetPolicy;
+  /** The session's key, such as `agent:main:telegram:group:42`. */
   readonly key: string;
-  /** @default from the key */
+  /** The channel whose rule applies, such as `telegram`; case does not matter. @default from the key */
   readonly channel?: string | null;
   /** Of the conversation; a thread of a group is a thread. @default from the key */
   readonly type?: ResetType;
   /** When somebody last said something. Heartbeats and other work of the system are not activity. */
   readonly lastActivityMs: number;
+  /** The time that the question is asked for, UTC milliseconds. */
   readonly nowMs: number;
   /** An IANA zone: daily hours are hours of its clocks. */
   readonly timeZone: string;
@@ -20,12 +23,15 @@ export interface ResetQuestion {
 
 /** What a policy asks for. A plan changes nothing; whoever acts on it says so first. */
 export interface ResetPlan {
+  /** Whether the session should reset now. */
   readonly isDue: boolean;
+  /** Which limit was reached; null while no reset is due. */
   readonly reason: "daily" | "idle" | null;
   /** When it was or will be due if nothing happens; null: never. */
   readonly dueAtMs: number | null;
   /** Which part of the policy decided. */
   readonly source: "channel" | "type" | "general";
+  /** The rule that decided. */
   readonly rule: ResetRule;
 }
 

@@ -2,9 +2,13 @@ import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/
 
 /** What a retention plan needs to know of a session. */
 export interface RetainedSession {
+  /** The session's key, which orders sessions of the same age. */
   readonly key: string;
+  /** The id by which a step of the plan names the session. */
   readonly sessionId: string;
+  /** Whether the session is in use or archived: only an archive can be purged. */
   readonly state: "active" | "archived";
+  /** When the session was last active, UTC milliseconds. */
   readonly updatedAtMs: number;
   /** When it was archived; null when nobody knows, which counts as now. Only for archived ones. */
   readonly archivedAtMs?: number | null;
@@ -39,12 +43,19 @@ export const retentionTable: OptionTable<RetentionPolicy> = {
   purgesArchives: flag,
 };
 
+/** One session that a plan archives or purges. */
 export interface RetentionStep {
+  /** `archive` keeps the records under an archive; `purge` deletes them permanently. */
   readonly action: "archive" | "purge";
+  /** The session's key when the plan was made. */
   readonly key: string;
+  /** The session's id. */
   readonly sessionId: string;
+  /** Which limit of the policy named the session: its age, the count, or the bytes of all. */
   readonly reason: "age" | "count" | "bytes";
+  /** When the session was last active, UTC milliseconds. */
   readonly updatedAtMs: number;
+  /** The session's size in bytes; null when unknown. */
   readonly sizeBytes: number | null;
 }
 
@@ -52,7 +63,9 @@ export interface RetentionStep {
 export interface RetentionPlan {
   /** Oldest first. */
   readonly steps: readonly RetentionStep[];
+  /** How many sessions the plan was made of. */
   readonly sessionCount: number;
+  /** The size of all of them in bytes; sessions of unknown size count as 0. */
   readonly sizeBytes: number;
   /** Of the steps that purge: archiving frees nothing yet. */
   readonly freedBytes: number;

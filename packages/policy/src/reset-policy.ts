@@ -16,7 +16,9 @@ export type ResetType = "direct" | "group" | "channel" | "thread";
 
 /** When sessions reset, by type and by channel. */
 export interface ResetPolicy {
+  /** The rule of every session that no other rule covers. */
   readonly rule: ResetRule;
+  /** Rules by type of conversation; a type without one follows `rule`. */
   readonly byType: Readonly<Partial<Record<ResetType, ResetRule>>>;
   /** By channel in lower case; comes before the type. */
   readonly byChannel: ReadonlyMap<string, ResetRule>;

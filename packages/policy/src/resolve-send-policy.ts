@@ -12,6 +12,7 @@ import { assertKnownOptions } from "@throughline/core/internal";
 
 /** The session that a send policy is asked about. */
 export interface SendPolicyQuestion {
+  /** The session's key, such as `agent:main:telegram:group:42`. */
   readonly key: string;
   /** Null when the session has none yet. @default null */
   readonly entry?: SessionEntry | null;
@@ -19,7 +20,7 @@ export interface SendPolicyQuestion {
   readonly policy: SendPolicy | null;
   /** Of the message about to be sent. @default from the entry, else from the key */
   readonly channel?: string;
-  /** @default from the entry, else from the key */
+  /** The kind of conversation, such as `direct`, `group` or `channel`. @default from the entry, else from the key */
   readonly chatType?: string;
 }
 
@@ -28,13 +29,17 @@ type SendPolicySource = "session" | "rule" | "default" | "unset";
 
 /** What the policy decided, and by which rule. */
 export interface SendPolicyAnswer {
+  /** Whether the session may send. */
   readonly action: SendAction;
+  /** What decided. */
   readonly source: SendPolicySource;
   /** From 0; null when no rule decided. */
   readonly ruleIndex: number | null;
+  /** How the rules were weighed; null without a policy. */
   readonly mode: SendPolicyMode | null;
   /** What the rules were held against. */
   readonly channel: string | null;
+  /** The chat type that the rules were compared with, `direct` for `dm`; null when unknown. */
   readonly chatType: string | null;
 }
 

@@ -8,6 +8,7 @@ export type SendPolicyMode = "first-match" | "deny-overrides";
 
 /** What a rule looks at. Every field that is there must match; none matches everything. Case does not count. */
 export interface SendPolicyMatch {
+  /** The channel of the message, such as `telegram`. */
   readonly channel?: string;
   /** `dm` and `direct` are the same. */
   readonly chatType?: string;
@@ -17,16 +18,21 @@ export interface SendPolicyMatch {
   readonly rawKeyPrefix?: string;
 }
 
+/** One rule of a send policy. */
 interface SendPolicyRule {
+  /** The conditions of the rule; without any it matches every session. */
   readonly match: SendPolicyMatch;
-  /** @default "allow" */
+  /** What is answered when the rule matches. @default "allow" */
   readonly action: SendAction;
 }
 
 /** Rules that decide whether a session may send. */
 export interface SendPolicy {
+  /** How matching rules are weighed. */
   readonly mode: SendPolicyMode;
+  /** What is answered when no rule matches. */
   readonly default: SendAction;
+  /** The rules in the order of the configuration. */
   readonly rules: readonly SendPolicyRule[];
 }
 
