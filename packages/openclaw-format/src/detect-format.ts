@@ -36,7 +36,9 @@ function formatOfHeader(value: Fields): TranscriptFormat {
 
 /** A name in a directory. */
 export interface ListedName {
+  /** The name without the path of its directory. */
   readonly name: string;
+  /** Whether the name is that of a directory. */
   readonly isDirectory: boolean;
 }
 

@@ -10,16 +10,21 @@ export interface LineEnvelope {
   readonly seq: number;
   /** Which line of an append this is, from 1, and how many it has. Absent: an append of one. */
   readonly batch?: readonly [index: number, count: number];
+  /** The idempotency key of the append. Absent: it had none. */
   readonly idem?: string;
+  /** The SHA-256 of the drafts of the append, beside `idem`. */
   readonly digest?: string;
   /** CRC-32 of the line without its envelope. */
   readonly crc?: number;
   /** The store's clock when the line was written, UTC milliseconds. */
   readonly at?: number;
+  /** The fence of the session's newest turn. */
   readonly fence?: number;
+  /** The open turn after this line; null when the append ended it, absent when it changed nothing. */
   readonly turn?: OpenTurn | null;
   /** Present only when a rewind set it. */
   readonly head?: string | null;
+  /** The first sequence number that a context needs, as the writer stated it. */
   readonly window?: number;
   /** Fields of the session's entry that the append set. */
   readonly entry?: Readonly<Record<string, unknown>>;
@@ -35,7 +40,9 @@ export interface LineEnvelope {
 
 /** A line without its envelope, and the envelope. */
 export interface DetachedLine {
+  /** The line exactly as it was before the envelope was attached. */
   readonly text: string;
+  /** The envelope; null when the line has none that `attachEnvelope` wrote. */
   readonly envelope: LineEnvelope | null;
 }
 

@@ -3,6 +3,7 @@ import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/
 export interface SplitLine {
   /** A view on the chunk where the line lies in one: use it before the chunk is reused. The first bytes only of an over-long line. */
   readonly bytes: Uint8Array;
+  /** Where the line begins in the file, in bytes from 0. */
   readonly byteOffset: number;
   /** The length of the whole line; more than `bytes` holds when the line is over-long. */
   readonly sizeBytes: number;
@@ -10,6 +11,7 @@ export interface SplitLine {
   readonly isTerminated: boolean;
 }
 
+/** Options of `createLineSplitter`. */
 interface LineSplitterOptions {
   /** How many bytes of a longer line are kept, so that memory stays bounded. @default 16 MiB */
   readonly maxLineBytes?: number;
@@ -17,6 +19,7 @@ interface LineSplitterOptions {
   readonly byteOffset?: number;
 }
 
+/** Cuts the chunks of one file into lines. */
 interface LineSplitter {
   /** The lines that end in this chunk. */
   push(chunk: Uint8Array): SplitLine[];

@@ -8,22 +8,29 @@ import { indexFileTable, parseIndex, type IndexFileOptions } from "./sessions-js
 export interface IndexedSession {
   /** Null when the index knows the session by its id alone. */
   readonly key: string | null;
+  /** The session's id as the index states it, which may be no safe file name. */
   readonly sessionId: string;
   /** The transcript as the index writes it, perhaps a path of another machine. */
   readonly file: string | null;
   /** The entry with `sessionId` and `updatedAt` in milliseconds; every field of the index is kept beside them. */
-  readonly entry: Fields & { readonly sessionId: string };
+  readonly entry: Fields & {
+    /** The session's id, under this name in every shape of index. */
+    readonly sessionId: string;
+  };
 }
 
 /** `openclaw`: by key. `claw0-keyed`: by key, snake case. `claw0-by-id`: by session id. */
 type SessionIndexShape = "openclaw" | "claw0-keyed" | "claw0-by-id";
 
+/** The sessions that an index names, and what is wrong with it. */
 interface SessionIndex {
   /** Null when the index cannot be read or is empty. */
   readonly shape: SessionIndexShape | null;
+  /** The sessions in the order of the index. */
   readonly sessions: readonly IndexedSession[];
   /** Keys under which something stands that is no session. */
   readonly unreadableKeys: readonly string[];
+  /** An index or an entry that cannot be read. */
   readonly findings: readonly Finding[];
 }
 

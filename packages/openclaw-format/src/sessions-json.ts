@@ -11,6 +11,7 @@ interface SessionsJson {
   readonly entries: ReadonlyMap<string, Fields> | null;
   /** Values that are no entries: kept, so that a writer can give them back. */
   readonly unreadable: ReadonlyMap<string, unknown>;
+  /** One finding for each entry that cannot be read, or one for the whole file. */
   readonly findings: readonly Finding[];
 }
 

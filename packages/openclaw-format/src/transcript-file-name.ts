@@ -17,10 +17,13 @@ type SessionFileKind =
   | "lock"
   | "other";
 
+/** What the name of a file in a sessions directory says of its content. */
 export interface SessionFileName {
+  /** What the file is. */
   readonly kind: SessionFileKind;
   /** For transcripts and archives; null when the name holds no usable id. */
   readonly sessionId: string | null;
+  /** The topic in a name such as `<session>-topic-7.jsonl`, percent-decoded; null without one. */
   readonly topicId: string | null;
   /** When an archive was made, ISO 8601; null if the name has no time. */
   readonly archivedAt: string | null;

@@ -5,13 +5,17 @@ import { isUsableRecordId } from "./record-id-book.ts";
 
 /** What the first line of a transcript says. */
 export interface TranscriptHeader {
+  /** The session's id; null when the header states none that is text. */
   readonly sessionId: string | null;
   /** 1 when the header states none. */
   readonly version: number;
+  /** When the session was created, ISO 8601 where it can be read; null when it is not stated. */
   readonly timestamp: string | null;
+  /** The folder that the session worked in; null when the header states none. */
   readonly cwd: string | null;
   /** The session's key: our own headers and one tutorial's carry it. */
   readonly key: string | null;
+  /** The session or file that this one was forked from; null when the header states none. */
   readonly parentSession: string | null;
   /** The header's line, from 1. */
   readonly line: number;

@@ -7,7 +7,7 @@ import { assertAgentId, assertSessionId, quote } from "@throughline/core/store";
 interface StorePathOptions {
   /** The directory that holds `agents`. */
   readonly stateDir: string;
-  /** @default "main" */
+  /** The agent whose directory is meant. @default "main" */
   readonly agentId?: string;
 }
 

@@ -30,9 +30,11 @@ export interface TranscriptReaderOptions {
   readonly maxLineBytes?: number;
 }
 
+/** Where a line stands in its file, and what is known of it before it is read. */
 export interface LinePlace {
   /** From 1. */
   readonly line: number;
+  /** Where the line begins in the file, in bytes from 0. */
   readonly byteOffset: number;
   /** The whole line's length, when the splitter cut it off. @default the length of the source */
   readonly sizeBytes?: number;
@@ -46,13 +48,17 @@ export interface LinePlace {
 
 /** One line and the record it stands for. Every line stands for one, also a blank or broken one. */
 export interface TranscriptLine {
+  /** The number of the line, from 1. */
   readonly line: number;
+  /** Where the line begins in the file, in bytes from 0. */
   readonly byteOffset: number;
   /** The line as it came, without an envelope of ours; for a line of ours that carries its origin, that origin. */
   readonly source: RecordSource;
+  /** The record that the line stands for, upgraded from older versions and flat rows. */
   readonly record: SessionRecord;
   /** True when the JSON of `source` is `record`, so that keeping the source is enough. */
   readonly isSourceCanonical: boolean;
+  /** Whether it is a side record, which belongs to no branch. */
   readonly side: boolean;
   /** The record's timestamp as a number; null when it is no time. */
   readonly tsMs: number | null;
@@ -63,6 +69,7 @@ export interface TranscriptLine {
   readonly headId: string | null;
   /** The line is a side record, and set the head all the same. */
   readonly setsHead: boolean;
+  /** What Throughline stored beside the record; null for a line of another program. */
   readonly envelope: LineEnvelope | null;
   /** True for the first header; a later one is a record like others. */
   readonly isHeader: boolean;
@@ -72,10 +79,13 @@ export interface TranscriptLine {
 
 /** Reads the lines of one file in order. Memory grows by the records' ids and by nothing else. */
 export interface TranscriptReader {
+  /** Reads the next line. The lines of a file must be given in order. */
   push(line: RecordSource, place: LinePlace): TranscriptLine;
   /** Call after the last line: some findings are known only then. */
   finish(): readonly Finding[];
+  /** What is odd about the lines read so far. */
   readonly findings: readonly Finding[];
+  /** The first header; null until it is read, and when the file has none. */
   readonly header: TranscriptHeader | null;
   /** The head after the last line. */
   readonly headId: string | null;
