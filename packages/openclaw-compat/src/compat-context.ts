@@ -16,12 +16,15 @@ export type EntriesByKey = Record<string, SessionEntry>;
 
 /** What was read of an agent's sessions. */
 interface LoadedEntries {
+  /** The entries by session key, without the large fields. */
   readonly entries: EntriesByKey;
+  /** When they were read, UTC milliseconds. */
   readonly loadedAtMs: number;
   /** The store's `entriesMark` from before it was read. */
   readonly mark: string;
 }
 
+/** What `loadSessionStore` has read, by agent. */
 export type LoadedCache = Map<string, LoadedEntries>;
 
 /** What the functions share. */

@@ -11,11 +11,15 @@ import {
 import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format/internal";
 import { refOf, type CompatContext } from "./compat-context.ts";
 
+/** Parameters of `appendAssistantMessageToSessionTranscript`. */
 export interface MirrorParams {
-  /** @default "main" */
+  /** The agent whose session it is. @default "main" */
   readonly agentId?: string;
+  /** The session's key, such as `agent:main:main`. */
   readonly sessionKey: string;
+  /** The text that was delivered. Without text and media the message is refused as `empty`. @default none */
   readonly text?: string;
+  /** Media that was delivered; the transcript gets the file names. @default none */
   readonly mediaUrls?: readonly string[];
   /** The same key mirrors once. @default none */
   readonly idempotencyKey?: string;
@@ -23,19 +27,32 @@ export interface MirrorParams {
   readonly expectedSessionId?: string;
   /** How long to wait for a turn that is running. @default 15_000 */
   readonly timeoutMs?: number;
+  /** Ends the wait and the append with ABORTED. */
   readonly signal?: AbortSignal;
 }
 
+/** Whether a message is in the transcript, and where. */
 export type MirrorResult =
   | {
+      /** The message is in the transcript. */
       readonly ok: true;
+      /** The path of the transcript, as OpenClaw would name it. */
       readonly sessionFile: string;
+      /** The id of the record that holds the message. */
       readonly messageId: string;
       /** True when the reply was in the transcript already; nothing was added then. */
       readonly isDuplicate: boolean;
     }
-  | { readonly ok: false; readonly code: MirrorRefusal; readonly reason: string };
+  | {
+      /** Nothing was added. */
+      readonly ok: false;
+      /** Which rule refused the message. */
+      readonly code: MirrorRefusal;
+      /** The reason as text, for logs. */
+      readonly reason: string;
+    };
 
+/** Why a message was not added to a transcript. */
 type MirrorRefusal = "missing-key" | "unknown-session" | "empty" | "session-rebound" | "blocked";
 
 const pollIntervalMs = 50;

@@ -42,11 +42,11 @@ export interface OpenclawSessionsOptions {
   readonly stateDir: string;
   /** What a leading `~` stands for. */
   readonly homeDir: string;
-  /** @default "" */
+  /** The namespace of the sessions in the store. @default "" */
   readonly namespace?: string;
-  /** @default the system's clock */
+  /** Times locks, cache and entries. @default the system's clock */
   readonly clock?: Clock;
-  /** @default the system's randomness */
+  /** Makes the ids of new sessions, locks and appends. @default the system's randomness */
   readonly random?: RandomSource;
   /** Who holds a lock, for people. @default "openclaw-compat" */
   readonly owner?: string;
@@ -60,28 +60,47 @@ export interface OpenclawSessionsOptions {
 
 /** The functions of OpenClaw's session module by their names. Those that touch the store are asynchronous here. */
 export interface OpenclawSessions {
+  /** Reads every entry of an agent by session key, from the cache while the store reports no change. */
   loadSessionStore(storePath: string, options?: LoadSessionStoreOptions): Promise<EntriesByKey>;
+  /** Replaces every entry of an agent; a session that is not among them is archived. */
   saveSessionStore(storePath: string, store: EntriesByKey): Promise<void>;
+  /** Changes the entries of an agent under their lock; returns what `mutator` returns. */
   updateSessionStore<Result>(
     storePath: string,
     mutator: (store: EntriesByKey) => Result | Promise<Result>,
     options?: LockOptions,
   ): Promise<Result>;
+  /** Changes one entry under the lock; null when there is no such session. */
   updateSessionStoreEntry(params: UpdateEntryParams): Promise<SessionEntry | null>;
+  /** Stores where a message came from; null when there is no session and none is created. */
   recordSessionMetaFromInbound(params: InboundParams): Promise<SessionEntry | null>;
+  /**
+   * Stores where the replies of a session go.
+   * @throws {ThroughlineError} SESSION_NOT_FOUND
+   */
   updateLastRoute(params: LastRouteParams): Promise<SessionEntry>;
+  /** Stores a message that was delivered outside a run; waits while a turn runs. */
   appendAssistantMessageToSessionTranscript(params: MirrorParams): Promise<MirrorResult>;
+  /** Returns the path of a session's transcript, or of one of its topics. */
   resolveSessionTranscriptPath(sessionId: string, agentId?: string, topicId?: string | number): string;
+  /** Returns the path of an agent's `sessions.json`; the agent is `main` by default. */
   resolveDefaultSessionStorePath(agentId?: string): string;
+  /** Returns the folder of an agent's transcripts; the agent is `main` by default. */
   resolveSessionTranscriptsDirForAgent(agentId?: string): string;
+  /** Returns a configured store path with `{agentId}` and a leading `~` replaced; without one, the default. */
   resolveStorePath(store?: string, options?: { readonly agentId?: string }): string;
-  /** @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood */
+  /**
+   * Returns whether a session may send.
+   * @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood
+   */
   resolveSendPolicy(params: SendPolicyParams): SendAction;
+  /** Runs an action while no other holder has the lock of the agent's sessions. */
   withSessionStoreLock<Result>(
     storePath: string,
     action: () => Promise<Result>,
     options?: LockOptions,
   ): Promise<Result>;
+  /** Forgets what `loadSessionStore` has read. */
   clearSessionStoreCacheForTest(): void;
 }
 

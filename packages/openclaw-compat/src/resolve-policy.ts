@@ -2,12 +2,23 @@ import type { SessionEntry } from "@throughline/core";
 import { readSendPolicy, resolveSendPolicy, type SendAction } from "@throughline/policy";
 import { type SendPolicyMode } from "@throughline/policy/internal";
 
+/** Parameters of `resolveSendPolicy`. */
 export interface SendPolicyParams {
   /** A configuration with `session.sendPolicy`. */
-  readonly cfg?: { readonly session?: { readonly sendPolicy?: unknown } } | null;
+  readonly cfg?: {
+    /** The `session` block of the configuration. */
+    readonly session?: {
+      /** The policy as it is written; without one only the entry's own `sendPolicy` counts. */
+      readonly sendPolicy?: unknown;
+    };
+  } | null;
+  /** The session's entry, whose own `sendPolicy` wins over the rules; null for a session without one. @default null */
   readonly entry?: SessionEntry | null;
+  /** The session's key, such as `agent:main:main`. */
   readonly sessionKey: string;
+  /** The channel of the message. @default from the entry, else from the key */
   readonly channel?: string;
+  /** The kind of conversation. @default from the entry, else from the key */
   readonly chatType?: string;
 }
 

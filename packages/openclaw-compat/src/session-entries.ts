@@ -12,28 +12,46 @@ import { agentOf, hasBlobs, refOf, wholeEntry, type CompatContext } from "./comp
 
 /** An inbound message as OpenClaw's channels hand it over; `InboundMessage`'s own names are understood too. */
 interface InboundContext extends InboundMessage {
+  /** The service that delivered the message, where `provider` is absent. */
   readonly Provider?: string;
+  /** The interface that the message was written in, where `surface` is absent. */
   readonly Surface?: string;
+  /** The channel that the message came by, where `channel` is absent. */
   readonly OriginatingChannel?: string;
+  /** The address that replies go to, where `to` is absent; comes before `To`. */
   readonly OriginatingTo?: string;
+  /** The kind of conversation, such as `direct` or `group`, where `chatType` is absent. */
   readonly ChatType?: string;
+  /** The sender's address, where `from` is absent. */
   readonly From?: string;
+  /** The address that the message was sent to, where `to` and `OriginatingTo` are absent. */
   readonly To?: string;
+  /** The account that received the message, where `accountId` is absent. */
   readonly AccountId?: string;
+  /** The thread of the message, where `threadId` is absent. */
   readonly MessageThreadId?: string | number;
+  /** What the conversation is called, where `label` is absent. */
   readonly ConversationLabel?: string;
+  /** The sender's name; labels the session where nothing else does. */
   readonly SenderName?: string;
+  /** The name of the group, where `subject` is absent. */
   readonly GroupSubject?: string;
+  /** The channel within the group, where `groupChannel` is absent. */
   readonly GroupChannel?: string;
+  /** The server or workspace of the group, where `space` is absent. */
   readonly GroupSpace?: string;
   readonly [field: string]: unknown;
 }
 
+/** The entry that a function reads or changes. */
 interface EntryPlace {
+  /** The path of the agent's `sessions.json`; a path in no agent's folder means the agent `main`. */
   readonly storePath: string;
+  /** The session's key, such as `agent:main:main`. */
   readonly sessionKey: string;
 }
 
+/** Parameters of `updateSessionStoreEntry`. */
 export interface UpdateEntryParams extends EntryPlace {
   /** Gives the fields to set, of the entry as it is now; null changes nothing. May be asked again when others write. */
   readonly update: (
@@ -64,9 +82,11 @@ export async function updateSessionStoreEntry(
   });
 }
 
+/** Parameters of `recordSessionMetaFromInbound`. */
 export interface InboundParams extends EntryPlace {
+  /** The message whose origin is stored. */
   readonly ctx: InboundContext;
-  /** @default true */
+  /** Creates the session when the key has none; otherwise the function returns null. @default true */
   readonly createIfMissing?: boolean;
 }
 
@@ -90,8 +110,9 @@ export async function recordSessionMetaFromInbound(
   }
 }
 
+/** Parameters of `updateLastRoute`; fields beside `deliveryContext` win over those in it. */
 export interface LastRouteParams extends EntryPlace, DeliveryContext {
-  /** @default the fields beside it */
+  /** The route as one object. @default the fields beside it */
   readonly deliveryContext?: DeliveryContext;
 }
 

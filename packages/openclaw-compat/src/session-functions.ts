@@ -13,6 +13,7 @@ import { clearCaches, defaultStateDir, inStateDir, stateDirOf } from "./state-di
 
 /** OpenClaw's session functions by their names, over the JSONL store of the state directory that a path lies in. */
 
+/** Reads the entries of an agent by session key. */
 export const loadSessionStore: OpenclawSessions["loadSessionStore"] = async (storePath, options) => {
   checkParams("loadSessionStore", options);
   return inDirectoryOf(storePath, (sessions) => sessions.loadSessionStore(storePath, options));
@@ -52,7 +53,7 @@ export const updateLastRoute: OpenclawSessions["updateLastRoute"] = async (param
   return inDirectoryOf(params.storePath, (sessions) => sessions.updateLastRoute(params));
 };
 
-/** In the default state directory. */
+/** Stores a message that was delivered outside a run in a transcript of the default state directory. */
 export const appendAssistantMessageToSessionTranscript: OpenclawSessions["appendAssistantMessageToSessionTranscript"] =
   async (params) => {
     checkParams("appendAssistantMessageToSessionTranscript", params);
@@ -80,8 +81,10 @@ export function resolveStorePath(store?: string, options: { readonly agentId?: s
   return resolveConfiguredPath(store, { ...inDefault(options.agentId), homeDir: homedir() });
 }
 
-/** @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood */
-/** Whether a session may send, by the policy of the configuration. */
+/**
+ * Whether a session may send, by the policy of the configuration.
+ * @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood
+ */
 export function resolveSendPolicy(params: SendPolicyParams): SendAction {
   checkParams("resolveSendPolicy", params);
   return resolvePolicy(params);
