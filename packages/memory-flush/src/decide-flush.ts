@@ -13,11 +13,13 @@ export interface FlushInput {
   readonly entry: SessionEntry;
   /** Of the next request, with the message that is about to be sent; null when it is not known. */
   readonly tokens: number | null;
+  /** The size of the model's context window in tokens; null when it is unknown, and no threshold fires. */
   readonly windowTokens: number | null;
   /** Where compaction is due. */
   readonly compactAtTokens: number | null;
   /** A compaction comes next, because it is due or because a call overflowed: what was not asked is asked now. */
   readonly isCompactionNext: boolean;
+  /** The time of the step, UTC milliseconds; its local date goes into the prompts. */
   readonly nowMs: number;
 }
 
@@ -44,14 +46,17 @@ export interface FlushDecision {
   readonly systemText: string | null;
   /** The threshold that fired in this step; null when none did. */
   readonly fired: ReachableThreshold | null;
+  /** Why a threshold fired: its percent was crossed, or a compaction comes next. Null when none fired. */
   readonly why: "crossed" | "before-compaction" | null;
   /** Configured percents that were overtaken in this step and do not fire in this cycle. */
   readonly passedPercents: readonly number[];
   /** Tokens the exchange has before the window ends; null when it is not known. Where it is small the request is shortened. */
   readonly roomTokens: number | null;
+  /** The state after this step; `patch` stores it. */
   readonly state: FlushState;
   /** To be set in the entry in the same commit as the message. */
   readonly patch: Readonly<Record<string, unknown>>;
+  /** Thresholds that were moved or dropped because they could not fire in this window. */
   readonly repairs: readonly ThresholdRepair[];
 }
 

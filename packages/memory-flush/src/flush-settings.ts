@@ -9,26 +9,27 @@ export type FlushDelivery =
   /** As a message of the user that begins with a mark, so that it is not taken for theirs. */
   | "marked";
 
+/** How full the window is when the agent is asked, and what it is asked. */
 export interface FlushThreshold {
   /** Of the window. */
   readonly percent: number;
   /** `{percent}` becomes the true figure, `YYYY-MM-DD` the local date. */
   readonly prompt: string;
-  /** @default "marked" */
+  /** How the prompt reaches the agent. @default "marked" */
   readonly injectAs?: FlushDelivery;
 }
 
 /** When a memory flush is due, and what it says. */
 export interface MemoryFlushSettings {
-  /** @default true */
+  /** Whether the agent is asked at all. @default true */
   readonly enabled?: boolean;
   /** Whether prompts delivered as `system`, and the line that says how full the context is, are shown. @default true */
   readonly showInSystemPrompt?: boolean;
-  /** @default 50 and 75 as `system`, 90 as `user` */
+  /** When the agent is asked; each percent may occur once. @default 50 and 75 as `system`, 90 as `user` */
   readonly thresholds?: readonly FlushThreshold[];
   /** An IANA name, for the date in the prompts. @default the system's */
   readonly timeZone?: string;
-  /** @default "memory" */
+  /** The folder below the workspace that holds the memory files. @default "memory" */
   readonly memoryFolder?: string;
   /** Where relative paths begin; with it an absolute path counts only below it. @default unknown */
   readonly workspaceRoot?: string;
@@ -100,8 +101,11 @@ export const defaultThresholds: readonly Required<FlushThreshold>[] = [
 
 /** A setting that cannot be used. */
 interface SettingProblem {
+  /** The whole path of the setting, such as `memoryFlush.thresholds.0.percent`. */
   readonly key: string;
+  /** The value that was given. */
   readonly value: unknown;
+  /** What the setting takes, as a phrase; for an unknown name, the nearest known one or all of them. */
   readonly allowed: string;
 }
 

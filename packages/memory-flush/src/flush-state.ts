@@ -7,6 +7,7 @@ export interface FlushState {
   readonly v: 1;
   /** The compactions that had been when the cycle began. */
   readonly cycle: number;
+  /** Whether the agent was asked in this cycle, and whether it has answered. */
   readonly phase: FlushPhase;
   /** By the percent each threshold was configured with, so that another model's window does not fire it again. */
   readonly thresholds: ThresholdState;

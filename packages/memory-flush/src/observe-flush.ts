@@ -15,7 +15,9 @@ import { flushSteps } from "./flush-steps.ts";
 
 /** A call of a tool in the turn in which the agent was asked. */
 export interface ObservedCall {
+  /** The name of the tool; case does not matter. */
   readonly name: string;
+  /** The arguments of the call; its path arguments say which file was written. */
   readonly arguments: Readonly<Record<string, unknown>>;
   /** A write that failed wrote nothing. @default false */
   readonly isError?: boolean;
@@ -23,6 +25,7 @@ export interface ObservedCall {
 
 /** How the turn ended in which the agent was asked. */
 export interface EndedFlush {
+  /** The tool calls of the turn, in their order. */
   readonly calls: readonly ObservedCall[];
   /** The call of the model failed before the agent could answer. */
   readonly failed: boolean;

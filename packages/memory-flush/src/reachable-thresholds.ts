@@ -12,15 +12,19 @@ export interface ReachableThreshold {
   readonly askedPercent: number;
   /** Where it fires. */
   readonly percent: number;
+  /** The text as it was configured, with its placeholders. */
   readonly prompt: string;
+  /** How the prompt reaches the agent. */
   readonly injectAs: FlushDelivery;
 }
 
 /** What had to be done to a threshold so that it can fire, or that it cannot. */
 export interface ThresholdRepair {
+  /** The percent of the window that was configured. */
   readonly askedPercent: number;
   /** Null: it was dropped. */
   readonly usedPercent: number | null;
+  /** Why the threshold could not fire where it was configured. */
   readonly reason:
     | "not below the compaction point"
     | "too close to the one above it"
@@ -29,7 +33,9 @@ export interface ThresholdRepair {
 
 /** Where a window ends, and where compaction is due; null where it is not known. */
 export interface WindowSizes {
+  /** The size of the context window in tokens; null means that no threshold can fire. */
   readonly windowTokens: number | null;
+  /** The number of tokens at which compaction is due; null means the end of the window. */
   readonly compactAtTokens: number | null;
 }
 
@@ -41,9 +47,11 @@ export const windowSizesTable: OptionTable<WindowSizes> = {
   compactAtTokens: required(orNull(number())),
 };
 
+/** The thresholds that can fire in a window, and how they differ from the configured ones. */
 export interface ReachableThresholds {
   /** Lowest first; empty when the window is not known. */
   readonly thresholds: readonly ReachableThreshold[];
+  /** What was done to the others, highest percent first. */
   readonly repairs: readonly ThresholdRepair[];
 }
 
