@@ -12,13 +12,26 @@ import { repairTranscript } from "./repair-transcript.ts";
 
 /** The copy that a repair wrote of a transcript, or why it wrote none. */
 export type TranscriptRepair =
-  | { readonly state: "written"; readonly target: string }
+  /** The copy was written. */
+  | {
+      readonly state: "written";
+      /** The path of the copy. */
+      readonly target: string;
+    }
   /** There is a copy already, which may be of an older state. */
-  | { readonly state: "exists"; readonly target: string }
+  | {
+      readonly state: "exists";
+      /** The path of the copy that is there. */
+      readonly target: string;
+    }
   /** No record of the file can be read: an empty copy would repair nothing. */
   | { readonly state: "unreadable" }
   /** A newer program wrote the file. */
-  | { readonly state: "newer"; readonly message: string };
+  | {
+      readonly state: "newer";
+      /** What the file's header says, as a sentence. */
+      readonly message: string;
+    };
 
 /** Options of `checkFiles`. */
 export interface CheckFilesOptions {
@@ -28,11 +41,13 @@ export interface CheckFilesOptions {
   readonly writeCopy?: (path: string, bytes: AsyncIterable<Uint8Array>) => Promise<unknown>;
   /** Called before each file. */
   readonly onFile?: (path: string) => void;
+  /** Ends the check, also within a file. */
   readonly signal: AbortSignal;
 }
 
 /** A file that was checked. */
 export interface CheckedFile {
+  /** The path of the file: the given one, or one below it. */
   readonly path: string;
   /** Those of a file with a clean copy are marked as repaired. */
   readonly findings: readonly Finding[];

@@ -6,8 +6,11 @@ import { NewFindings } from "./new-findings.ts";
 
 /** What a repaired copy holds. What a fork shares with its origin counts in both sessions. */
 interface RepairedCopy {
+  /** The path of the copy. */
   readonly path: string;
+  /** How many sessions the copy holds. */
   readonly sessions: number;
+  /** How many records the copy holds, without the notes. */
   readonly records: number;
   /** Notes that stand for records which could not be read. */
   readonly notes: number;
@@ -15,6 +18,7 @@ interface RepairedCopy {
 
 /** Receives what a check finds, as it is found. */
 interface StoreCheckListener {
+  /** Called with findings that were not reported before, perhaps with none. The check waits for it. */
   onFindings(findings: readonly Finding[]): Promise<void>;
   /** A repair wrote a copy, which was opened and counted. */
   onCopy(copy: RepairedCopy): void;
@@ -36,6 +40,7 @@ export interface CheckStoreOptions {
   readonly isRepair: boolean;
   /** The sessions whose records are checked. */
   readonly query: ListQuery;
+  /** Ends the check before the next step. */
   readonly signal: AbortSignal;
 }
 

@@ -4,6 +4,7 @@ import { classifySessionFile, readSessionIndex } from "@throughline/openclaw-for
 import { resolveSessionFile } from "@throughline/openclaw-format/internal";
 import type { IndexedSession } from "@throughline/openclaw-format";
 
+/** Options of `inspectIndex`. */
 export interface InspectIndexOptions {
   /** Of the index file; named in the findings. */
   readonly path: string;

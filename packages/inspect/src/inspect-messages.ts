@@ -4,6 +4,7 @@ import type { Finding, FindingCode } from "@throughline/core";
 import type { Context, TargetName } from "@throughline/history";
 import { historyTargets } from "@throughline/history";
 
+/** Options of `inspectMessages`. */
 interface InspectMessagesOptions {
   /** The provider they are for. */
   readonly provider: TargetName;

@@ -6,9 +6,11 @@ import { inspectRecords } from "./inspect-records.ts";
 import { lightRecord } from "./light-record.ts";
 import { mergeFindings } from "./merge-findings.ts";
 
+/** Options of `inspectStore`. */
 export interface InspectStoreOptions {
   /** The sessions to look at. @default all of them, archived ones too */
   readonly query?: ListQuery;
+  /** Ends the check with ABORTED. */
   readonly signal?: AbortSignal;
 }
 

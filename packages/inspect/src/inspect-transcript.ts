@@ -10,17 +10,21 @@ import { lightRecord } from "./light-record.ts";
 import { mergeFindings } from "./merge-findings.ts";
 import type { RecordPlace } from "./merge-findings.ts";
 
+/** Options of `inspectTranscript`. */
 export interface InspectTranscriptOptions {
   /** Named in the findings. */
   readonly path?: string | null;
   /** The id the file's name states, if it states one; a header with another is a finding. @default null */
   readonly sessionId?: string | null;
+  /** Ends the check between two chunks; the call rejects with the reason of the signal. */
   readonly signal?: AbortSignal;
 }
 
 /** What a check found in one transcript. */
 export interface TranscriptReport {
+  /** The findings in the order of the file, each problem of a record once. */
   readonly findings: readonly Finding[];
+  /** The first header of the file; null when it has none, or is not a transcript. */
   readonly header: TranscriptHeader | null;
   /** Lines, the header and unreadable ones included. */
   readonly lineCount: number;

@@ -2,7 +2,9 @@ import type { Finding } from "@throughline/core";
 
 /** Where a record stands in its file. */
 export interface RecordPlace {
+  /** The line of the record, from 1. */
   readonly line: number;
+  /** Where the line of the record begins, in bytes from 0. */
   readonly byteOffset: number;
 }
 

@@ -13,9 +13,11 @@ import type { TranscriptHeader } from "@throughline/openclaw-format/internal";
 import type { TranscriptLine } from "@throughline/openclaw-format";
 import { placeOf, splitLines } from "./inspect-transcript.ts";
 
+/** Options of `repairTranscript`. */
 export interface RepairTranscriptOptions {
   /** The id to give a file that names none. @default "unknown" */
   readonly sessionId?: string;
+  /** Ends the repair between two chunks; the generator throws the reason of the signal. */
   readonly signal?: AbortSignal;
 }
 

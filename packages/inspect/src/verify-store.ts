@@ -12,6 +12,7 @@ export interface VerifyStoreOptions extends Pick<CheckStoreOptions, "open" | "fo
 
 /** Receives what a verification finds, as it is found. */
 interface VerifyStoreListener {
+  /** Called with findings that were not reported before, perhaps with none. The verification waits for it. */
   onFindings(findings: readonly Finding[]): Promise<void>;
   /** The store has no check of its own, so every session is read; `name` is that of its capabilities. */
   onNoCheck(name: string): void;

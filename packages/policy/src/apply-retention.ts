@@ -89,7 +89,7 @@ export interface ApplyRetentionOptions {
   readonly clock?: Clock;
   /** Called before each step. */
   readonly onStep?: (step: RetentionStep) => void;
-  /** Ends the work between two steps with ABORTED. */
+  /** Ends the work between two steps. */
   readonly signal: AbortSignal;
 }
 
