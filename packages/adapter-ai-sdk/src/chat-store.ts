@@ -1,4 +1,4 @@
-import type { SessionRef } from "@throughline/core";
+import { type SessionRef, ThroughlineError } from "@throughline/core";
 import {
   assertArgument,
   assertKnownOptions,
@@ -19,6 +19,7 @@ import {
   frameworkSessionKey,
   type FrameworkLog,
   type LogChange,
+  type LogPlace,
   type LogView,
   type AdapterOptions,
   adapterOptions,
@@ -113,7 +114,24 @@ interface OpenChat {
   readonly log: FrameworkLog;
   /** Ids of messages that were given out or saved here. */
   known: ReadonlySet<unknown>;
+  /** What the log held when it was read last, so that a save behind a load does not read all of it again. */
+  stored: StoredChat | null;
 }
+
+interface StoredChat {
+  readonly records: LogView["records"];
+  readonly headId: string | null;
+  readonly messages: readonly StoredText[];
+}
+
+/** A message of the log. Its value is the program's to change, so it is kept as text. */
+interface StoredText extends Omit<LiveItem, "value"> {
+  readonly id: unknown;
+  readonly text: string;
+}
+
+/** Chats whose records are kept in memory; another one is read again when it is needed. */
+const mostOpen = 500;
 
 class Chats implements ChatStore {
   readonly #options: ChatStoreOptions;
@@ -143,7 +161,10 @@ class Chats implements ChatStore {
       const chat = this.#chat(id);
       const view = await chat.log.view();
       const items = this.#itemsOf(view, forModel);
-      if (!forModel) chat.known = idsOf(items.map(({ value }) => value));
+      if (!forModel) {
+        chat.known = idsOf(items.map(({ value }) => value));
+        chat.stored = storedChat(view, items);
+      }
       // What a program may change is its own.
       return items.map(({ value }) => value as Message);
     });
@@ -152,16 +173,17 @@ class Chats implements ChatStore {
   async saveChat(given: SaveChatOptions): Promise<void> {
     assertKnownOptions<SaveChatOptions>("saveChat", given, saveTable);
     const { chatId, activeStreamId } = given;
-    const messages = given.messages.map((message) => JSON.parse(JSON.stringify(message)) as Fields);
+    const messages = await withSdkErrors(async () => given.messages.map(textOf));
+    const ids = new Set<unknown>(given.messages.map(({ id }) => id));
     const { known } = this.#chat(chatId);
     const save = (view: LogView, log: FrameworkLog): LogChange | null => {
-      const change = changeOf(this.#itemsOf(view, false), messages, known);
+      const stored = this.#storedIn(chatId, view);
+      const change = changeOf(stored, messages, ids, known);
       const active = view.state?.entry["activeStreamId"];
       const isSameStream = activeStreamId === undefined || (active ?? null) === activeStreamId;
       if (change.keep === null && change.added.length === 0 && isSameStream && view.state !== null) return null;
       const place = log.place(view);
-      const items = this.#itemsOf(view, false);
-      const cut = cutLiveItems(framework, view, items, change.keep ?? items.length, place);
+      const cut = cutAt(change.keep, stored, view, place);
       const made = aiSdkMessages.drafts(change.added, { ...place, headId: cut.headId });
       const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts)];
       const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
@@ -177,7 +199,7 @@ class Chats implements ChatStore {
       isWhole = true;
       await this.#append(chatId, save);
     }
-    this.#chat(chatId).known = new Set([...known, ...idsOf(messages)]);
+    this.#chat(chatId).known = new Set([...known, ...ids]);
   }
 
   async listChats(
@@ -233,12 +255,25 @@ class Chats implements ChatStore {
   #chat(id: string): OpenChat {
     const { store, clock, random } = adapterOptions(this.#options);
     const ref = this.sessionOf(id);
-    const chat = this.#open.get(ref.key) ?? {
+    const name = JSON.stringify(ref);
+    const chat = this.#open.get(name) ?? {
       log: createFrameworkLog({ store, ref, entry: { chatId: id }, clock, random }),
       known: new Set(),
+      stored: null,
     };
-    this.#open.set(ref.key, chat);
+    this.#open.delete(name);
+    this.#open.set(name, chat);
+    const [oldest] = this.#open.keys();
+    if (this.#open.size > mostOpen && oldest !== undefined) this.#open.delete(oldest);
     return chat;
+  }
+
+  /** The messages of a view; those of a load before, where nothing was written since. */
+  #storedIn(id: string, view: LogView): readonly StoredText[] {
+    const chat = this.#chat(id);
+    const isSame = chat.stored?.records === view.records && chat.stored.headId === view.headId;
+    if (!isSame || chat.stored === null) chat.stored = storedChat(view, this.#itemsOf(view, false));
+    return chat.stored.messages;
   }
 
   #itemsOf(view: LogView, repaired: boolean): readonly LiveItem[] {
@@ -262,15 +297,60 @@ interface ChatChange {
 }
 
 /** What to store so that a chat has these messages, and those of others. */
-function changeOf(items: readonly LiveItem[], messages: readonly Fields[], known: ReadonlySet<unknown>): ChatChange {
-  const same = items.findIndex(({ value }, at) => JSON.stringify(value) !== JSON.stringify(messages[at]));
-  const keep = same < 0 ? items.length : same;
-  const wanted = new Set(messages.map(({ id }) => id));
-  const rest = items.slice(keep).map(({ value }) => value);
-  const others = rest.filter(({ id }) => !known.has(id) && !wanted.has(id));
-  const added = messages.slice(keep);
+function changeOf(
+  stored: readonly StoredText[],
+  messages: readonly string[],
+  ids: ReadonlySet<unknown>,
+  known: ReadonlySet<unknown>,
+): ChatChange {
+  const same = stored.findIndex(({ text: one }, at) => !isSameText(one, messages[at]));
+  const keep = same < 0 ? stored.length : same;
+  const rest = stored.slice(keep);
+  const others = rest.filter(({ id }) => !known.has(id) && !ids.has(id));
+  const added = messages.slice(keep).map(fieldsOf);
   if (rest.length === others.length) return { keep: null, added };
-  return { keep, added: [...added, ...others] };
+  return { keep, added: [...added, ...others.map(({ text: one }) => fieldsOf(one))] };
+}
+
+/** A message that an import stored may be written with other white space. */
+function isSameText(stored: string, given: string | undefined): boolean {
+  return stored === given || JSON.stringify(JSON.parse(stored)) === given;
+}
+
+function cutAt(
+  keep: number | null,
+  stored: readonly StoredText[],
+  view: LogView,
+  place: LogPlace,
+): ReturnType<typeof cutLiveItems> {
+  if (keep === null) return { drafts: [], headId: place.headId };
+  const items = stored.map((one): LiveItem => ({ ...one, value: fieldsOf(one.text) }));
+  return cutLiveItems(framework, view, items, keep, place);
+}
+
+function storedChat({ records, headId }: LogView, items: readonly LiveItem[]): StoredChat {
+  const messages = items.map(({ value, ...item }): StoredText => ({
+    ...item,
+    id: value["id"],
+    text: item.source ?? JSON.stringify(value),
+  }));
+  return { records, headId, messages };
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID */
+function textOf(message: StoredMessage, at: number): string {
+  try {
+    return JSON.stringify(message);
+  } catch (cause) {
+    throw new ThroughlineError("INPUT_INVALID", `saveChat: messages[${at}] must be an object that JSON can hold.`, {
+      outcome: "not-applied",
+      cause,
+    });
+  }
+}
+
+function fieldsOf(message: string): Fields {
+  return JSON.parse(message) as Fields;
 }
 
 function idsOf(messages: readonly Fields[]): ReadonlySet<unknown> {

@@ -270,6 +270,21 @@ describe("createChatStore", () => {
     expect(await recordsOf(store, ref)).toHaveLength(5);
   });
 
+  it("compares what it saves with the log and not with what the program made of a message", async () => {
+    const store = createMemoryStore();
+    const chats = createChatStore({ store });
+    await chats.saveChat({ chatId: "c", messages: [user("u1"), reply("a1", text("first"))] });
+    const loaded = await chats.loadChat<StoredMessage>("c");
+    Object.assign(loaded[1]?.parts[0] ?? {}, { text: "changed" });
+    await chats.saveChat({ chatId: "c", messages: loaded });
+    const seen = await createChatStore({ store }).loadChat("c");
+    expect(seen).toEqual([user("u1"), reply("a1", text("changed"))]);
+    // Nothing is new: nothing is written.
+    const { length } = await recordsOf(store, chats.sessionOf("c"));
+    await chats.saveChat({ chatId: "c", messages: seen });
+    expect(await recordsOf(store, chats.sessionOf("c"))).toHaveLength(length);
+  });
+
   it("does not see what was redacted, also in a store that is open", async () => {
     const { redactRecords } = await import("@throughline/core");
     const store = createMemoryStore();
@@ -294,6 +309,14 @@ describe("createChatStore", () => {
       .catch((error: unknown) => error);
     expect(AISDKError.isInstance(large)).toBe(true);
     expect(hasErrorCode((large as Error).cause, "RECORD_TOO_LARGE")).toBe(true);
+    const circular: StoredMessage & { self?: unknown } = { ...user("u3") };
+    circular.self = circular;
+    const unwritable = await chats
+      .saveChat({ chatId: "c", messages: [user("u1"), circular] })
+      .catch((error: unknown) => error);
+    expect(AISDKError.isInstance(unwritable)).toBe(true);
+    expect((unwritable as Error).message).toContain("messages[1]");
+    expect(hasErrorCode((unwritable as Error).cause, "INPUT_INVALID")).toBe(true);
     expect(await chats.loadChat("c")).toEqual([]);
     for (let calls = 1; calls < 20; calls++) {
       const real = createMemoryStore();

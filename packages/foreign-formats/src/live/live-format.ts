@@ -44,6 +44,8 @@ export interface LiveItem {
   readonly recordIds: readonly string[];
   /** True when the program itself handed over exactly this item. */
   readonly isNative: boolean;
+  /** The item as a record keeps it; null where no record keeps it in this form. */
+  readonly source: string | null;
 }
 
 /** The items of a program that runs: in as drafts, out as the program knows them. */

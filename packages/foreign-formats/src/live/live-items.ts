@@ -40,7 +40,12 @@ export function liveItems(
   let openIds: readonly string[] = [];
   const add = (values: readonly Fields[], ids: readonly string[]): void => {
     for (const [index, value] of values.entries())
-      items.push({ value, recordIds: index === 0 && openIds.length > 0 ? openIds : ids, isNative: false });
+      items.push({
+        value,
+        recordIds: index === 0 && openIds.length > 0 ? openIds : ids,
+        isNative: false,
+        source: null,
+      });
     openIds = [];
   };
   for (const turn of turns) {
@@ -63,11 +68,8 @@ export function liveItems(
 }
 
 function nativeItem({ first, records, replacedBy }: Unit): LiveItem {
-  return {
-    value: JSON.parse((replacedBy ?? first).source as string) as Fields,
-    recordIds: records.map(({ id }) => id),
-    isNative: true,
-  };
+  const source = (replacedBy ?? first).source as string;
+  return { value: JSON.parse(source) as Fields, recordIds: records.map(({ id }) => id), isNative: true, source };
 }
 
 /** What a branch holds of a program's own items. */

@@ -39,7 +39,7 @@ function afterBoundary(boundary: SourcedRecord, items: readonly LiveItem[], sess
   const byName = new Map(namesOf(items).map((name, at) => [name, items[at] as LiveItem]));
   const kept = listOf(dataOf(boundary.record)["items"]).flatMap((one): readonly LiveItem[] => {
     if (!isFields(one)) return [];
-    if (isFields(one["item"])) return [{ value: one["item"], recordIds: [boundary.id], isNative: true }];
+    if (isFields(one["item"])) return [{ value: one["item"], recordIds: [boundary.id], isNative: true, source: null }];
     // A record that was redacted meanwhile is not here any more.
     const item = byName.get(nameOf(one["recordId"], one["index"]));
     return item === undefined ? [] : [item];
