@@ -309,6 +309,12 @@ export const longSuites: readonly LongSuite[] = [
     { full: [], quick: [] },
   ),
   program(
+    "mcp-agents",
+    "Claude Code, Codex, Gemini CLI and opencode register the server as the guide shows, and connect to it",
+    "tools/mcp-agents.ts",
+    { full: [], quick: [] },
+  ),
+  program(
     "mcp-scale",
     "a search over 100,000 sessions by an MCP client, its start, and its memory",
     "benchmarks/mcp.ts",
@@ -325,10 +331,10 @@ export const longSuites: readonly LongSuite[] = [
   ),
   tests(
     "tests-adapter-langgraph",
-    "200 random threads, the cost of a step behind 10,000 checkpoints, kill -9 at every append",
+    "200 random threads, the cost of a step behind 10,000 checkpoints, kill -9 at every append, eight processes on one thread",
     {
       project: "packages/adapter-langgraph",
-      full: files(["random-threads", "cost", "graph"]),
+      full: files(["random-threads", "cost", "graph", "writers"]),
       quick: ["test/cost.test.ts"],
     },
   ),
