@@ -73,7 +73,7 @@ function otlpSpan(span: SessionSpan, sessionId: string): object {
     traceId: hashOf([sessionId, turnId]).slice(0, 32),
     spanId: spanIdOf(sessionId, id),
     ...(kind === "turn" ? {} : { parentSpanId: spanIdOf(sessionId, turnId) }),
-    name,
+    name: name.toWellFormed(),
     kind: kind === "chat" ? clientKind : internalKind,
     startTimeUnixNano: nanoseconds(startMs),
     endTimeUnixNano: nanoseconds(endMs),
@@ -90,8 +90,12 @@ function hashOf(parts: readonly string[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
+/** The last millisecond that 64 bits of nanoseconds hold: in the year 2554. */
+const lastMs = 18_446_744_073_709;
+
+/** A record may state any time. A collector refuses the whole line for one that the field cannot hold. */
 function nanoseconds(ms: number): string {
-  return `${BigInt(Math.round(ms)) * 1_000_000n}`;
+  return `${BigInt(Math.round(Math.min(Math.max(ms, 0), lastMs))) * 1_000_000n}`;
 }
 
 function attributesOf(attributes: Attributes): readonly object[] {
@@ -99,7 +103,11 @@ function attributesOf(attributes: Attributes): readonly object[] {
 }
 
 function valueOf(value: AttributeValue): object {
-  if (typeof value === "string") return { stringValue: value };
-  if (typeof value === "number") return Number.isInteger(value) ? { intValue: value } : { doubleValue: value };
-  return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
+  if (typeof value === "string") return { stringValue: value.toWellFormed() };
+  // Beyond 64 bits there is no integer, and JSON has no infinity.
+  if (typeof value === "number")
+    return Number.isSafeInteger(value)
+      ? { intValue: value }
+      : { doubleValue: Number.isFinite(value) ? value : String(value) };
+  return { arrayValue: { values: value.map((text) => ({ stringValue: text.toWellFormed() })) } };
 }

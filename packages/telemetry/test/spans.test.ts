@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { execPath } from "node:process";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
-import { redactRecords, type SessionStore } from "@throughline/core";
+import { openSession, redactRecords, type SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { until } from "@throughline/test-kit";
@@ -123,6 +123,28 @@ describe("otlpLines", () => {
       for (const { id, record } of records) if (JSON.stringify(record).includes("heron")) ids.push(id);
     await redactRecords(store, ref, ids, { reason: "a secret" });
     expect((await Array.fromAsync(otlpLines(store, ref, { includeContent: true }))).join("")).not.toContain("heron");
+  });
+
+  it("holds every value of a record in the types of OTLP, whatever it is", async () => {
+    const store = createMemoryStore();
+    const usage = { input: 1e300, output: 0.5, cacheRead: 7, cacheWrite: 0 };
+    const reply = { role: "assistant", content: "No.", model: "half \ud83e", usage, stopReason: "stop" };
+    const say = (timestamp: string, message: object): object => ({ type: "message", timestamp, message });
+    await openSession(store, ref);
+    await store.append(ref, [
+      say("1901-01-01T00:00:00.000Z", { role: "user", content: "When?" }) as never,
+      say("+275760-09-13T00:00:00.000Z", reply) as never,
+      say("2026-01-01T00:00:00.000Z", { role: "user", content: "And now?" }) as never,
+    ]);
+    const spans = await spansOf(store);
+    expect(spans.map(({ name }) => name)).toEqual(["chat half \ufffd", "invoke_agent main", "invoke_agent main"]);
+    for (const { startTimeUnixNano, endTimeUnixNano, attributes } of spans) {
+      for (const time of [startTimeUnixNano, endTimeUnixNano])
+        expect(BigInt.asUintN(64, BigInt(time))).toBe(BigInt(time));
+      for (const { value } of attributes)
+        if ("intValue" in value) expect(Number.isSafeInteger(value["intValue"])).toBe(true);
+    }
+    expect(JSON.stringify(spans)).not.toMatch(/null|\\ud83e/);
   });
 
   it("names what is wrong", async () => {
