@@ -12,6 +12,7 @@ import {
   assertArgument,
   assertKnownOptions,
   isFields,
+  isSameJson,
   optionKinds,
   type Fields,
   type OptionTable,
@@ -36,7 +37,17 @@ import type {
   ListRequest,
   ListResponse,
 } from "./adk-types.ts";
-import { changeState, deltaOf, joinedState, mergedState, splitState, stateOf } from "./state.ts";
+import {
+  changeState,
+  deltaOf,
+  joinedState,
+  mergedState,
+  pendingIn,
+  pendingOf,
+  splitState,
+  stateOf,
+  type PendingState,
+} from "./state.ts";
 
 /** Options of `createAdkSessionService`. */
 export interface AdkSessionServiceOptions extends AdapterOptions {
@@ -56,7 +67,7 @@ export interface AdkSessionExtras {
   sessionOf(key: AdkSessionKey): SessionRef;
 }
 
-const { callback, filledText, flag, object, required, text } = optionKinds;
+const { callback, filledText, flag, integer, object, required, text } = optionKinds;
 const table: OptionTable<AdkSessionServiceOptions> = {
   ...adapterOptionTable,
   refOf: callback,
@@ -133,29 +144,42 @@ class Sessions {
     const id = sessionId === undefined || sessionId === "" ? this.#shared.random.uuid() : sessionId;
     const ref = this.refOf({ appName, userId, sessionId: id });
     const split = splitState(plain(state));
-    const entry = { adkSession: { appName, userId, sessionId: id }, adkState: split.session };
+    const pending = pendingOf(split, null, this.#shared.clock.nowMs());
+    const entry = {
+      adkSession: { appName, userId, sessionId: id },
+      adkState: split.session,
+      ...(pending === null ? {} : { adkPending: pending }),
+    };
     const { isNew, state: made } = await openSession(this.#shared.store, ref, { random: this.#shared.random, entry });
     if (!isNew) throw exists(id, ref);
-    await this.#share({ appName, userId }, split);
-    return this.#session({ appName, userId, sessionId: id }, made, []);
+    const told = pending === null ? made : await this.#share({ appName, userId }, ref, pending);
+    return this.#session({ appName, userId, sessionId: id }, told, []);
   }
 
   async get({ config = {}, ...key }: GetRequest): Promise<AdkSession | undefined> {
     const { log } = this.#open(key);
     const view = await log.view();
     if (view.state === null) return undefined;
-    await this.#finish(key, log.ref, view.state);
+    // What a process that was killed has not told the app and the user.
+    const pending = pendingIn(view.state.entry);
+    const state = pending === null ? view.state : await this.#share(key, log.ref, pending);
     const { agentName = key.appName, onLoss } = this.#options;
     const items = adkEvents(agentName).items(view, onLoss === undefined ? {} : { onLoss });
     const { numRecentEvents = 0, afterTimestamp = 0 } = config;
     const events = items.map(({ value }) => value).slice(numRecentEvents > 0 ? -numRecentEvents : 0);
     const after = afterTimestamp > 0 ? events.filter(({ timestamp }) => Number(timestamp) >= afterTimestamp) : events;
-    const session = await this.#session(key, view.state, after);
+    const session = await this.#session(key, state, after);
     this.#seen.set(session, lastOf(view));
     return session;
   }
 
   async list({ appName, userId, limit, offset = 0, page, order }: ListRequest): Promise<ListResponse> {
+    for (const [name, value, min] of [
+      ["limit", limit, 0],
+      ["offset", offset, 0],
+      ["page", page, 1],
+    ] as const)
+      if (value !== undefined) assertArgument("listSessions", name, value, integer({ min }));
     const all = (await this.#listed(appName, userId)).map((state) => {
       const { userId: owner, sessionId } = keyOf(state);
       return { id: sessionId, appName, userId: owner, state: {}, events: [], lastUpdateTime: state.updatedAtMs };
@@ -197,25 +221,25 @@ class Sessions {
       ...(isFields(event["actions"]) ? { actions: { ...event["actions"], stateDelta: delta } } : {}),
     });
     const split = splitState(plain(delta));
-    const isShared = Object.keys(split.app).length + Object.keys(split.user).length > 0;
+    let pending: PendingState | null = null;
     const view = await log.append((now) => {
+      pending = null;
       if (now.state === null) throw missing(session.id, log.ref);
       if (!this.#isCurrent(session, now)) throw stale(log.ref);
       const { drafts } = storeAdkEvent(now, value, eventOf(open, now, value["id"]), log.place(now));
       if (drafts.length === 0) return null;
+      pending = pendingOf(split, pendingIn(now.state.entry), this.#shared.clock.nowMs());
       const entry = {
         adkSession: key,
         ...(Object.keys(split.session).length === 0
           ? {}
           : { adkState: joinedState(stateOf(now.state.entry), split.session) }),
-        ...(isShared ? { adkPending: { app: split.app, user: split.user } } : {}),
+        ...(pending === null ? {} : { adkPending: pending }),
       };
       return { drafts, entry };
     });
     this.#seen.set(session, lastOf(view));
-    if (!isShared) return;
-    await this.#share(key, split);
-    await this.#clear(log.ref);
+    if (pending !== null) await this.#share(key, log.ref, pending);
   }
 
   touch(session: AdkSession): void {
@@ -258,25 +282,20 @@ class Sessions {
     return session;
   }
 
-  /** What a process that was killed has not told the app and the user. */
-  async #finish(key: AdkSessionKey, ref: SessionRef, { entry }: SessionState): Promise<void> {
-    const pending = entry["adkPending"];
-    if (!isFields(pending)) return;
-    const { app, user } = pending;
-    await this.#share(key, { app: isFields(app) ? app : {}, user: isFields(user) ? user : {} });
-    await this.#clear(ref);
-  }
-
+  /** State of the app and of the user lies in sessions of their own. The entry names it until it is there. */
   async #share(
     { appName, userId }: Pick<AdkSessionKey, "appName" | "userId">,
-    { app, user }: { readonly app: Fields; readonly user: Fields },
-  ): Promise<void> {
-    await changeState(this.#shared.store, this.#ref("adk-state", [appName]), app, this.#shared.random);
-    await changeState(this.#shared.store, this.#ref("adk-state", [appName, userId]), user, this.#shared.random);
-  }
-
-  async #clear(ref: SessionRef): Promise<void> {
-    await updateEntry(this.#shared.store, ref, (entry) => patchEntry(entry, { adkPending: undefined }));
+    ref: SessionRef,
+    pending: PendingState,
+  ): Promise<SessionState> {
+    const { store, random } = this.#shared;
+    const { app, user, atMs } = pending;
+    await changeState(store, this.#ref("adk-state", [appName]), { delta: app, atMs }, random);
+    await changeState(store, this.#ref("adk-state", [appName, userId]), { delta: user, atMs }, random);
+    // Another process may have more to tell by now.
+    return await updateEntry(store, ref, (entry) =>
+      isSameJson(pendingIn(entry), pending) ? patchEntry(entry, { adkPending: undefined }) : entry,
+    );
   }
 
   #ref(framework: string, id: readonly string[]): SessionRef {

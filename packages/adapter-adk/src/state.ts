@@ -49,14 +49,47 @@ export function joinedState(state: Fields, delta: Fields): Fields {
   return Object.fromEntries([...Object.entries(state), ...Object.entries(delta)]);
 }
 
-/** Changes the state of an app or of a user, which lies in a session of its own. */
+/** State of an app and of a user that an event or a new session has set, and that is not with them yet. */
+export interface PendingState extends Pick<SplitState, "app" | "user"> {
+  /** When it was set, in UTC milliseconds: what was set later counts, whoever is told first. */
+  readonly atMs: number;
+}
+
+/** What is to be told, with what an earlier event has left; null for nothing. */
+export function pendingOf({ app, user }: SplitState, left: PendingState | null, atMs: number): PendingState | null {
+  if (Object.keys(app).length + Object.keys(user).length === 0) return null;
+  return { app: joinedState(left?.app ?? {}, app), user: joinedState(left?.user ?? {}, user), atMs };
+}
+
+/** What the entry of a session has to tell. */
+export function pendingIn({ adkPending }: Fields): PendingState | null {
+  if (!isFields(adkPending)) return null;
+  const { app, user, atMs } = adkPending;
+  return {
+    app: isFields(app) ? app : {},
+    user: isFields(user) ? user : {},
+    atMs: typeof atMs === "number" ? atMs : 0,
+  };
+}
+
+/** Changes the state of an app or of a user, which lies in a session of its own. A key that was set later stays. */
 export async function changeState(
   store: SessionStore,
   ref: SessionRef,
-  delta: Fields,
+  { delta, atMs }: { readonly delta: Fields; readonly atMs: number },
   random: RandomSource,
 ): Promise<void> {
   if (Object.keys(delta).length === 0) return;
   await openSession(store, ref, { random });
-  await updateEntry(store, ref, (entry) => ({ ...entry, adkState: joinedState(stateOf(entry), delta) }));
+  await updateEntry(store, ref, (entry) => {
+    const known = isFields(entry["adkStateAtMs"]) ? entry["adkStateAtMs"] : {};
+    const isLater = (key: string): boolean => Object.hasOwn(known, key) && Number(known[key]) > atMs;
+    const fresh = Object.entries(delta).filter(([key]) => !isLater(key));
+    const times = fresh.map(([key]) => [key, atMs] as const);
+    return {
+      ...entry,
+      adkState: joinedState(stateOf(entry), Object.fromEntries(fresh)),
+      adkStateAtMs: joinedState(known, Object.fromEntries(times)),
+    };
+  });
 }

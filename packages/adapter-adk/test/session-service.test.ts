@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAdkSessionService, type AdkSessionServiceOptions } from "@throughline/adapter-adk";
 import { redactRecords, type SessionStore } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
+import { aroundCalls } from "@throughline/test-kit";
 import { describeWrongValues } from "@throughline/test-kit/options";
 import { afterAll, describe, expect, it } from "vitest";
 
@@ -150,6 +152,59 @@ describe("the session service", () => {
     expect(JSON.stringify(read)).not.toContain("What time is it?");
   });
 
+  it("tells app and user what a process that was killed has set, and nothing over what was set later", async () => {
+    const store = createMemoryStore();
+    const clock = { ...systemClock, nowMs: () => time };
+    let time = Date.UTC(2026, 0, 1);
+    let isKilled = false;
+    const killed = serviceOf(
+      aroundCalls(store, ({ name, run }) => {
+        if (isKilled && name === "save") throw new Error("killed");
+        return run();
+      }),
+      { clock },
+    );
+    const setting = (id: string, stateDelta: Fields): Fields => ({
+      ...frame,
+      id,
+      author: "user",
+      actions: { stateDelta },
+    });
+    const session = await killed.createSession(key);
+    isKilled = true;
+    await expect(
+      killed.appendEvent({ session, event: setting("one", { "app:motd": "old", "user:name": "Ada" }) }),
+    ).rejects.toThrow("killed");
+    // The program lives and sets more before the first is told.
+    await expect(killed.appendEvent({ session, event: setting("two", { "app:next": 1 }) })).rejects.toThrow("killed");
+    const service = serviceOf(store, { clock });
+    time += 1000;
+    const other = await service.createSession({ ...key, sessionId: "other" });
+    await service.appendEvent({ session: other, event: setting("three", { "app:motd": "new" }) });
+    time += 1000;
+    const state = { "app:motd": "new", "app:next": 1, "user:name": "Ada" };
+    expect((await service.getSession(key))?.state).toEqual(state);
+    expect((await service.getSession({ ...key, sessionId: "other" }))?.state).toEqual(state);
+    expect((await store.load(service.sessionOf(key)))?.entry).not.toHaveProperty("adkPending");
+  });
+
+  it("tells app and user the state of a session whose creation was cut off", async () => {
+    const store = createMemoryStore();
+    let saves = 0;
+    const killed = serviceOf(
+      aroundCalls(store, ({ name, run }) => {
+        if (name === "save" && ++saves > 1) throw new Error("killed");
+        return run();
+      }),
+    );
+    await expect(killed.createSession({ ...key, state: { a: 1, "app:b": 2, "user:c": 3 } })).rejects.toThrow("killed");
+    const service = serviceOf(store);
+    const session = (await service.getSession(key)) as Session;
+    expect(session.state).toEqual({ a: 1, "app:b": 2, "user:c": 3 });
+    // A copy of it is as new as the log.
+    await service.appendEvent({ session: structuredClone(session), event: events[0] as Fields });
+  });
+
   it("has the ADK's words for what its callers look for", async () => {
     const service = serviceOf(createMemoryStore());
     const session = await service.createSession(key);
@@ -166,6 +221,8 @@ describe("the session service", () => {
     circular["content"] = { parts: [circular] };
     await expect(service.appendEvent({ session, event: circular })).rejects.toMatchObject({ code: "INPUT_INVALID" });
     await expect(service.getSession({ ...key, userId: 5 })).rejects.toMatchObject({ code: "INPUT_INVALID" });
+    for (const wrong of [{ limit: -1 }, { offset: 0.5 }, { page: 0, limit: 5 }])
+      await expect(service.listSessions({ appName: "app", ...wrong })).rejects.toMatchObject({ code: "INPUT_INVALID" });
   });
 });
 
