@@ -151,7 +151,7 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     const thread = this.#threads.thread(threadId);
     const dumped = await Promise.all(
       writes.map(async ([channel, value], place) => {
-        const idx = WRITES_IDX_MAP[channel] ?? place;
+        const idx = (Object.hasOwn(WRITES_IDX_MAP, channel) ? WRITES_IDX_MAP[channel] : undefined) ?? place;
         const { messageIds, ...made } = await dump(this.serde, value, `a write to channel ${JSON.stringify(channel)}`);
         const facts = { ns, checkpointId, taskId, taskPath, idx, channel, value: typed(made) };
         return { ...facts, messageIds };

@@ -85,6 +85,19 @@ describe.each(savers)("a checkpointer: %s", (_name, create) => {
     ]);
   });
 
+  it("keeps writes to channels that are called like members of every object", async () => {
+    const store = createMemoryStore();
+    const config = await put(createCheckpointSaver({ store }), at("t"), { n: 1 });
+    const channels = ["constructor", "toString", "__proto__", "hasOwnProperty"];
+    await createCheckpointSaver({ store }).putWrites(
+      config,
+      channels.map((channel) => [channel, `to ${channel}`]),
+      "task",
+    );
+    const tuple = await createCheckpointSaver({ store }).getTuple(config);
+    expect(tuple?.pendingWrites).toEqual(channels.map((channel) => ["task", channel, `to ${channel}`]));
+  });
+
   it("deletes every namespace of a thread and nothing of others", async () => {
     const saver = create();
     await put(saver, at("t"), { a: 1 });
