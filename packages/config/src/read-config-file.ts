@@ -13,7 +13,9 @@ export { checkValue };
 
 /** A configuration file that was found. */
 export interface ConfigFile {
+  /** The absolute path of the file. */
   readonly path: string;
+  /** The content of the file. */
   readonly text: string;
 }
 

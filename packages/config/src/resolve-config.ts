@@ -13,6 +13,7 @@ import { settleStore } from "./settle-store.ts";
 export interface Config {
   /** In the order they are declared. */
   readonly settings: readonly Setting[];
+  /** Values that are used otherwise than they were written, in the order in which they were found. */
   readonly notes: readonly ConfigNote[];
 }
 
@@ -20,6 +21,7 @@ export interface Config {
 export interface ResolveConfigOptions {
   /** The user's own directory, from which `home` follows. */
   readonly userHome: string;
+  /** The environment variables by name; an empty one counts as not set. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** By setting key, as the command line gave them. */
   readonly flags: Readonly<Record<string, SettingValue | undefined>>;

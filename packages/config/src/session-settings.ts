@@ -9,7 +9,9 @@ import type { Setting } from "./setting-set.ts";
 
 /** A model beside the one that answers. */
 export interface HelperModel {
+  /** The provider, such as `anthropic` or `ollama`. */
   readonly provider: string;
+  /** The model by the provider's own name. */
   readonly modelId: string;
   /** Null: the provider's usual address. */
   readonly baseUrl: string | null;
@@ -21,21 +23,41 @@ export interface HelperModel {
 
 /** What configuration says of a conversation, as the facade and the makers of summaries take it. */
 export interface SessionSettings {
+  /** When sessions are compacted, and what is kept; holds only what was set. */
   readonly compaction: CompactionSettings & {
+    /** Whether a summary is begun beside the turns before compaction is due. @default true */
     readonly background?: boolean;
+    /** Whether a checkpoint that covers half of the context replaces a new summary. @default true */
     readonly preferCheckpoint?: boolean;
+    /** The time that all summarizers of one compaction may take together, in milliseconds. @default 180_000 */
     readonly deadlineMs?: number;
   };
-  readonly checkpoint: CheckpointSettings & { readonly deadlineMs?: number };
+  /** When checkpoints are made; holds only what was set. */
+  readonly checkpoint: CheckpointSettings & {
+    /**
+     * The time that all models asked for one checkpoint may take together, in milliseconds. @default 600_000
+     */
+    readonly deadlineMs?: number;
+  };
   /** Asked for checkpoints before the model that answers; null: none. */
   readonly checkpointModel: HelperModel | null;
   /** Whether the model that answers writes a checkpoint when the one above could not. */
   readonly checkpointFallsBack: boolean;
   /** Undefined: on where the agent can write files. */
   readonly memoryFlush: MemoryFlushSettings | undefined;
-  readonly retry: RetryLimits & { readonly intervalSeconds?: number };
+  /** When summaries that no model wrote are made again; holds only what was set. */
+  readonly retry: RetryLimits & {
+    /** How often they are looked for; 0 switches it off. @default 60 */
+    readonly intervalSeconds?: number;
+  };
   /** How tool results are shortened where a request does not fit. */
-  readonly results: { readonly keep?: "head" | "head-and-tail"; readonly resultPercent?: number };
+  readonly results: {
+    /** What stays of a tool result that is shortened. @default "head-and-tail" */
+    readonly keep?: "head" | "head-and-tail";
+    /** The largest tool result in percent of the window, at four characters a token. @default by the window */
+    readonly resultPercent?: number;
+  };
+  /** How a model is asked for a summary: under headings, or in prose with a short instruction. */
   readonly summaryStyle: "sections" | "concise";
   /** What a model that writes a summary reads of tool results. */
   readonly summaryToolResults: "marker" | "keep";
@@ -43,13 +65,26 @@ export interface SessionSettings {
   readonly summaryModels: readonly HelperModel[];
   /** Whether the model that answers is asked for summaries after those. */
   readonly asksMainModel: boolean;
-  readonly breaker: { readonly threshold: number; readonly resetMs: number };
+  /** When a summary model that keeps failing is skipped. */
+  readonly breaker: {
+    /** After how many failures in a row it is skipped. */
+    readonly threshold: number;
+    /** How long it is skipped, in milliseconds. */
+    readonly resetMs: number;
+  };
+  /** How turns run. */
   readonly turn: {
+    /** The most model calls in one turn. */
     readonly maxSteps: number;
+    /** Whether the tools of one reply run at the same time. */
     readonly parallelTools: boolean;
+    /** How long a turn may go without a sign of life before another process may take it over. */
     readonly leaseMs: number;
+    /** Shares of the window, in percent, at which a prompt is announced before it is sent. */
     readonly warnAtPercents: readonly number[];
+    /** Whether an older history that does not fit is summarized, or its oldest turns are left out of requests. */
     readonly restore: "compact" | "cut";
+    /** Whether the system prompt ends with a line that says how full the context is. */
     readonly showContextLine: boolean;
   };
   /** Null leaves it to the provider. */
@@ -66,8 +101,11 @@ export interface SessionSettings {
   readonly inherit: {
     /** Null: it is to be asked. */
     readonly enabled: boolean | null;
+    /** The directory that holds the other program's sessions. */
     readonly source: string;
+    /** The only key that is taken over; null: every session. */
     readonly readKey: string | null;
+    /** The key that the session continues under; null: its own. */
     readonly writeKey: string | null;
   };
 }

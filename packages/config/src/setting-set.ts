@@ -6,13 +6,17 @@ type SettingSource = "default" | "preset" | "file" | "environment" | "flag";
 
 /** One effective value. */
 export interface Setting {
+  /** The whole path of the setting, such as `session.compaction.keepPercent`. */
   readonly key: string;
+  /** The value in force; null when the setting has none. */
   readonly value: SettingValue;
+  /** What kind of place set the value. */
   readonly source: SettingSource;
   /** The path, the variable, the flag or the preset; null for a default. */
   readonly sourceName: string | null;
   /** In the file; null elsewhere. */
   readonly line: number | null;
+  /** The value that holds when nothing sets it; null for none. */
   readonly default: SettingValue;
   /** True for what must not be shown. */
   readonly isSecret: boolean;

@@ -4,10 +4,31 @@ import { maskSecrets } from "./mask-secrets.ts";
 
 /** The parts of a store URL. */
 export type StoreAddress =
-  | { readonly scheme: "sqlite"; readonly path: string }
-  | { readonly scheme: "jsonl"; readonly root: string }
-  | { readonly scheme: "postgres"; readonly url: string }
-  | { readonly scheme: "http"; readonly url: string }
+  /** A database in one file. */
+  | {
+      readonly scheme: "sqlite";
+      /** The absolute path of the database file. */
+      readonly path: string;
+    }
+  /** A folder of JSON Lines files. */
+  | {
+      readonly scheme: "jsonl";
+      /** The absolute path of the folder. */
+      readonly root: string;
+    }
+  /** A database on a PostgreSQL server. */
+  | {
+      readonly scheme: "postgres";
+      /** The connection URL as it was given, with its password. */
+      readonly url: string;
+    }
+  /** A Throughline server. */
+  | {
+      readonly scheme: "http";
+      /** The address of the server, without a slash at the end. */
+      readonly url: string;
+    }
+  /** A store in the memory of the process. */
   | { readonly scheme: "memory" };
 
 const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "postgres://…", "http://…", "memory:"];

@@ -1,5 +1,6 @@
-/** A value of a setting, as JSON has it. */
+/** A value without parts. */
 type SettingScalar = string | number | boolean | null;
+/** A value of a setting as JSON has it: a scalar, a list or an object; null stands for none. */
 export type SettingValue = SettingScalar | readonly SettingValue[] | { readonly [field: string]: SettingValue };
 
 /** What values a setting takes. */
