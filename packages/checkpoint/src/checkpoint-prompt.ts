@@ -2,9 +2,13 @@ import { endOfValue } from "@throughline/core/internal";
 
 /** What a checkpoint says. */
 export interface CheckpointContent {
+  /** The conversation so far in prose; never empty. */
   readonly summary: string;
+  /** The topics as short phrases; empty when the reply named none. */
   readonly topics: readonly string[];
+  /** What was decided, and why; empty when the reply named nothing. */
   readonly keyDecisions: readonly string[];
+  /** What is still to be done or answered; empty when the reply named nothing. */
   readonly openQuestions: readonly string[];
 }
 

@@ -27,6 +27,7 @@ export const checkpointSettingsTable: OptionTable<CheckpointSettings> = {
   minTokensForGen: optionKinds.number({ min: 0, max: 10_000_000 }),
 };
 
+/** How full the window is, and what happened since the last checkpoint. */
 export interface CheckpointMeasurement {
   /** Of the window as it is now; null when it is not known or stale. */
   readonly tokens: number | null;

@@ -7,8 +7,11 @@ import { assertArgument, assertKnownOptions, modelTable, optionKinds, portKinds 
 export interface CheckpointRequest {
   /** The conversation since the summary before, as plain text. */
   readonly text: string;
+  /** The summary that the new one continues; null for the first one. */
   readonly previousSummary: string | null;
+  /** The longest reply, in tokens. */
   readonly maxOutputTokens: number;
+  /** Aborted at the deadline and when the checkpointer closes; the reply is then dropped. */
   readonly signal: AbortSignal;
 }
 
@@ -22,7 +25,9 @@ export interface CheckpointReply {
 
 /** Writes checkpoints. A writer that knows nothing of usage gives the text alone. */
 export interface CheckpointWriter {
+  /** Names the writer in events and as `model` in the record, such as `anthropic/claude-haiku-4-5`. */
   readonly name: string;
+  /** Writes a checkpoint. A rejection or an empty reply passes the request to the next writer. */
   write(request: CheckpointRequest): Promise<CheckpointReply | string>;
 }
 

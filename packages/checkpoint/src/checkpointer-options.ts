@@ -7,32 +7,52 @@ import { optionKinds, portKinds, type OptionTable } from "@throughline/core/inte
 
 /** Options of `createCheckpointer`. */
 export interface CheckpointerOptions {
+  /** Holds the sessions, and gets the checkpoints. */
   readonly store: SessionStore;
-  /** @default the system's clock */
+  /** Times the claims, the deadlines and the waits. @default the system's clock */
   readonly clock?: Clock;
   /** Makes the ids of new records. @default the process's */
   readonly ids?: RecordIds;
   /** Asked in this order until one answers. @default none: no checkpoint is made */
   readonly writers?: readonly CheckpointWriter[];
+  /** When a checkpoint is due. @default those of `CheckpointSettings` */
   readonly settings?: CheckpointSettings;
   /** Of this process: no other that shares the store may have the same. */
   readonly owner: string;
   /** For all writers of one checkpoint. @default 600000 */
   readonly deadlineMs?: number;
-  /** @default 2000 */
+  /** The longest reply of a writer, in tokens. @default 2000 */
   readonly maxOutputTokens?: number;
-  /** @default none */
+  /** Called with each event; what it throws is ignored. @default none */
   readonly onEvent?: CheckpointListener;
 }
 
 /** How the making of a checkpoint ended. */
 export type CheckpointResult =
-  | ({ readonly kind: "written"; readonly recordId: string; readonly coversToId: string } & CheckpointContent)
-  | { readonly kind: "nothing"; readonly reason: NoCheckpointReason }
-  | { readonly kind: "failed"; readonly cause: unknown };
+  /** The checkpoint is in the log. */
+  | ({
+      readonly kind: "written";
+      /** The id of the checkpoint's record. */
+      readonly recordId: string;
+      /** The id of the last record that the checkpoint covers. */
+      readonly coversToId: string;
+    } & CheckpointContent)
+  /** There is no new checkpoint, and nothing is wrong. */
+  | {
+      readonly kind: "nothing";
+      /** Why there is none. */
+      readonly reason: NoCheckpointReason;
+    }
+  /** Every writer failed, or the store did. */
+  | {
+      readonly kind: "failed";
+      /** The error of the last writer, or of the store. */
+      readonly cause: unknown;
+    };
 
 /** A checkpoint in the making: why it is due, and its end. */
 export interface CheckpointRun {
+  /** Which trigger fired. */
   readonly due: "tokens" | "messages" | "topic" | "asked";
   /** Never rejects. */
   readonly done: Promise<CheckpointResult>;

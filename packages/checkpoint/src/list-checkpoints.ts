@@ -3,17 +3,27 @@ import { isRecordOfType, type SessionRef, type SessionStore } from "@throughline
 
 /** A checkpoint as it is shown. */
 export interface ListedCheckpoint {
+  /** The id of the checkpoint's record. */
   readonly id: string;
+  /** The sequence number of the checkpoint's record. */
   readonly seq: number;
   /** Null when the record it covers to is not in the log. */
   readonly coversToSeq: number | null;
+  /** How many tokens the context had; 0 when that was unknown. */
   readonly tokensAtCheckpoint: number;
+  /** How many messages the context had, without those of a memory flush. */
   readonly messageCountAtCheckpoint: number;
+  /** The conversation up to there in prose. */
   readonly summary: string;
+  /** The topics as short phrases; empty when the checkpoint names none. */
   readonly topics: readonly string[];
+  /** What was decided; empty when the checkpoint names nothing. */
   readonly keyDecisions: readonly string[];
+  /** What was still open; empty when the checkpoint names nothing. */
   readonly openQuestions: readonly string[];
+  /** The name of the writer, such as `anthropic/claude-haiku-4-5`; null when the record names none. */
   readonly model: string | null;
+  /** When the record was written, UTC milliseconds; null when its timestamp is no time. */
   readonly atMs: number | null;
 }
 

@@ -34,9 +34,7 @@ export interface SessionSettings {
   };
   /** When checkpoints are made; holds only what was set. */
   readonly checkpoint: CheckpointSettings & {
-    /**
-     * The time that all models asked for one checkpoint may take together, in milliseconds. @default 600_000
-     */
+    /** How long all models asked for one checkpoint may take together. @default 600_000 */
     readonly deadlineMs?: number;
   };
   /** Asked for checkpoints before the model that answers; null: none. */
