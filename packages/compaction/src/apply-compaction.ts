@@ -15,9 +15,11 @@ import type { CompactionPlan } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 import { newRetry, retryPatch } from "./retry-entry.ts";
 
+/** Options of the append that puts a compaction in place. */
 export interface ApplyOptions {
   /** Within a turn: its fence. Without one the append is refused while a turn is open. @default none */
   readonly turn?: TurnRequest;
+  /** Ends the wait with ABORTED; nothing is written then. */
   readonly signal?: AbortSignal;
   /** Told each time the head moved on under the append. @default none */
   readonly onMoved?: () => void;

@@ -11,31 +11,41 @@ import type { PreparedCompaction } from "./prepare-compaction.ts";
 
 /** How a compaction ended. */
 export type CompactionResult =
+  /** The compaction is in the log. */
   | {
       readonly kind: "compacted";
+      /** The id of the compaction's record. */
       readonly recordId: string;
+      /** Where the summary came from. */
       readonly source: SummarySource;
+      /** Who wrote the summary; null for a checkpoint and a stub. */
       readonly provider: string | null;
       /** The checkpoint that is the summary; null where none is. */
       readonly checkpointId: string | null;
+      /** Whether the summary is to be made again by a model. */
       readonly needsRetry: boolean;
       /** Of the calls for the summary; null where no provider stated any. */
       readonly usage: SummaryUsage | null;
+      /** The size of the next request in tokens, without the compaction. */
       readonly tokensBefore: number;
       /** Estimated: nothing was sent yet. */
       readonly tokensAfter: number;
+      /** How many messages the summary replaces. */
       readonly messagesRemoved: number;
+      /** The id of the first message that stays. */
       readonly firstKeptId: string;
       /** What was appended; a live session reads it like any other record. */
       readonly appended: AppendResult;
     }
   | NothingToCompact
+  /** Another compaction or a reset was faster, or the branch was left; nothing was written. */
   | { readonly kind: "superseded" }
   /** Only in the background: the summary is ready, and a turn is open. */
   | { readonly kind: "busy" };
 
 /** A compaction whose summary is made while the conversation goes on. */
 export interface BackgroundCompaction {
+  /** Where the work stands, from `planning` to `applied`, `nothing`, `superseded` or `stopped`. */
   readonly state: CompactionState;
   /** The summary in hand; null before there is one. */
   readonly prepared: PreparedCompaction | null;

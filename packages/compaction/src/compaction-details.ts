@@ -7,13 +7,19 @@ export interface ExtractedDetails {
   readonly paths: readonly string[];
   /** Of tools that read, without those that were changed too. */
   readonly readFiles: readonly string[];
+  /** Paths of files that tools wrote or edited. */
   readonly modifiedFiles: readonly string[];
+  /** Names of functions, types and variables. */
   readonly symbols: readonly string[];
+  /** Commands that tools ran. */
   readonly commands: readonly string[];
+  /** Ids, hashes, versions and other values that are easily miswritten. */
   readonly identifiers: readonly string[];
+  /** Texts that stood in quotation marks. */
   readonly quoted: readonly string[];
   /** What the user asked for or ruled out, in their words. */
   readonly constraints: readonly string[];
+  /** What the user asked for first, shortened; null when the user said nothing. */
   readonly firstRequest: string | null;
   /** Files under the memory folder that were written since the compaction before. */
   readonly memoryFiles: readonly string[];
@@ -22,12 +28,15 @@ export interface ExtractedDetails {
 /** The `details` of a compaction record of ours. */
 export interface CompactionDetails extends ExtractedDetails {
   readonly v: 1;
+  /** Where the summary came from. */
   readonly source: SummarySource;
   /** Who wrote the summary, as its summarizer calls itself; null for a stub. */
   readonly provider: string | null;
   /** No model wrote the summary: it is to be made again. */
   readonly needsRetry: boolean;
+  /** The sequence number of the first message that the summary replaces. */
   readonly summarizedFromSeq: number;
+  /** The sequence number of the last message that the summary replaces. */
   readonly summarizedToSeq: number;
   /** The compaction whose summary this one builds on. */
   readonly previousSummaryId: string | null;

@@ -50,16 +50,23 @@ export const compactionSettingsTable: OptionTable<CompactionSettings> = {
 export interface EffectiveSettings {
   /** The size at which compaction is due; null when the window is not known. */
   readonly triggerTokens: number | null;
+  /** The number of messages at which a session with an unknown window is compacted. */
   readonly maxMessages: number;
+  /** The share of the messages that stays, in percent. */
   readonly keepPercent: number;
+  /** The share of the messages that stays when no model wrote the summary, in percent. */
   readonly emergencyKeepPercent: number;
+  /** The fewest messages that stay, as far as their tokens allow. */
   readonly minMessages: number;
   /** The fewest tokens of the kept part, */
   readonly keepTokens: number;
   /** and the most tokens, whatever the counts of messages are. */
   readonly mostKeptTokens: number;
+  /** The longest summary, in tokens. */
   readonly maxSummaryTokens: number;
+  /** The longest list of details beside the summary, in tokens. */
   readonly maxDetailTokens: number;
+  /** The longest tool result that a summarizer reads uncut, in characters. */
   readonly toolResultChars: number;
   /** What the window did not leave as it was given. */
   readonly repairs: readonly SettingRepair[];
@@ -67,9 +74,13 @@ export interface EffectiveSettings {
 
 /** A setting that could not be used as it was given. */
 export interface SettingRepair {
+  /** The name of the setting in `CompactionSettings`. */
   readonly key: string;
+  /** The value that was given. */
   readonly given: number;
+  /** The value in force. */
   readonly used: number;
+  /** Why the given value could not be used, as a phrase. */
   readonly reason: string;
 }
 
@@ -114,10 +125,13 @@ function repairsOf(given: number | undefined, used: number): readonly SettingRep
   return [{ key: "reserveTokens", given, used, reason }];
 }
 
+/** Whether a compaction is due. */
 export interface CompactionNeed {
+  /** Whether the session is to be compacted before its next call. */
   readonly due: boolean;
   /** What made it due; null when it is not. */
   readonly reason: "tokens" | "messages" | null;
+  /** The number of tokens at which compaction is due; null when the window is unknown. */
   readonly triggerTokens: number | null;
 }
 

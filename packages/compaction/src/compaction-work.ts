@@ -20,6 +20,7 @@ import { prepareCompaction, type PreparedCompaction } from "./prepare-compaction
 export interface TokenMeasure {
   /** What one message adds to a request. */
   readonly countMessage: (message: NeutralMessage) => number;
+  /** The number of tokens that a text has. */
   readonly countText: (text: string) => number;
 }
 
@@ -28,7 +29,13 @@ export interface TokenMeasure {
  * usually kept keeps its last exchange. A checkpoint, the newest for null: what it covers is replaced by it, no model is
  * asked.
  */
-export type CompactionWay = "due" | "asked" | { readonly checkpointId: string | null };
+export type CompactionWay =
+  | "due"
+  | "asked"
+  | {
+      /** The id of the checkpoint that becomes the summary; null for the newest one. */
+      readonly checkpointId: string | null;
+    };
 
 /** Everything one compaction needs. */
 export interface CompactionWork extends TokenMeasure {

@@ -36,8 +36,9 @@ import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 
 /** Options of `createCompactor`. */
 export interface CompactorOptions {
+  /** Holds the sessions, and gets the compactions. */
   readonly store: SessionStore;
-  /** @default the system's clock */
+  /** Times the deadline of the summarizers. @default the system's clock */
   readonly clock?: Clock;
   /** Makes the ids of new records. @default the process's */
   readonly ids?: RecordIds;
@@ -45,24 +46,27 @@ export interface CompactorOptions {
   readonly summarizers?: readonly Summarizer[];
   /** The one that needs no model. @default none: the stub follows the models */
   readonly extractive?: Summarizer | null;
+  /** When a session is compacted, and how much of it stays. @default those of `CompactionSettings` */
   readonly settings?: CompactionSettings;
   /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
   readonly preferCheckpoint?: boolean;
   /** For all models together; then the ladder goes on without them. @default 180000 */
   readonly deadlineMs?: number;
-  /** @default "memory" */
+  /** The folder of memory files, which a summary names. @default "memory" */
   readonly memoryFolder?: string;
   /**
    * The tool that a compaction names for messages that are no longer shown; null if the agent has none. @default null
    */
   readonly memorySearchTool?: string | null;
-  /** @default none */
+  /** Called with each event; what it throws is ignored. @default none */
   readonly onEvent?: CompactionListener;
 }
 
 /** What a compaction has to know of the next request. */
 export interface CompactionRequest {
+  /** Counts the tokens of messages and texts for the model. */
   readonly counter: TokenCounter;
+  /** What earlier requests showed about the counter, which corrects its estimates. */
   readonly calibration: Calibration;
   /** Null and 0 stand for unknown. */
   readonly windowTokens: number | null;
@@ -70,8 +74,9 @@ export interface CompactionRequest {
   readonly totalTokens?: number | null;
   /** The request must fit into this number of tokens afterwards, as an overflow reported. @default the trigger */
   readonly targetTokens?: number | null;
-  /** @default "due" */
+  /** Why the session is compacted. @default "due" */
   readonly way?: CompactionWay;
+  /** Ends this call with ABORTED. */
   readonly signal?: AbortSignal;
 }
 
@@ -81,6 +86,7 @@ export interface CompactionSize {
   readonly tokens: number | null;
   /** Null and 0 stand for unknown. */
   readonly windowTokens: number | null;
+  /** How many messages the context has; decides when the window is unknown. */
   readonly messages: number;
 }
 

@@ -8,11 +8,13 @@ import type { CompactionPlan, NothingToCompact } from "./plan-compaction.ts";
 
 /** A rung of the ladder that gave no summary. */
 export interface FailedRung {
+  /** Which rung of the ladder it was. */
   readonly rung: SummarySource;
   /** The summarizer's place in the chain; null for rungs without one. */
   readonly index: number | null;
   /** What the audit found; null when the rung failed with an error or had nothing to offer. */
   readonly problem: AuditProblem | null;
+  /** What the rung threw; null when it gave a summary that failed the audit. */
   readonly cause: unknown;
 }
 

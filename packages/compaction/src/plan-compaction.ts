@@ -31,10 +31,13 @@ export interface CompactionInput {
 interface PreviousSummary {
   /** Of the compaction. */
   readonly id: string;
+  /** The sequence number of the compaction's record. */
   readonly seq: number;
   /** Without the list of details, which is built again. */
   readonly prose: string;
+  /** The size of the summary in the context, in tokens. */
   readonly tokens: number;
+  /** The details of its record; null when they cannot be read. */
   readonly details: CompactionDetails | null;
   /** It may repeat what was redacted: whatever is built on it is to be made again, and its details do not go on. */
   readonly isOutdated: boolean;
@@ -43,30 +46,41 @@ interface PreviousSummary {
 /** What is to be replaced by a summary, and from where on the conversation stays. Plain data; nothing is written. */
 export interface CompactionPlan {
   readonly kind: "compact";
+  /** Whether a model is to write the summary; an emergency keeps more messages. */
   readonly mode: "normal" | "emergency";
   /** The head and the last record that were planned on. */
   readonly headId: string;
+  /** The last record that was planned on. */
   readonly lastSeq: number;
+  /** The id of the first message that stays. */
   readonly firstKeptId: string;
   /** The lowest seq that a context still needs. */
   readonly windowFromSeq: number;
   /** What the summary is made of, the previous summary and messages of a flush left out. */
   readonly removed: readonly NeutralMessage[];
+  /** The lowest sequence number of the removed messages. */
   readonly removedFromSeq: number;
+  /** The highest sequence number of the removed messages. */
   readonly removedToSeq: number;
+  /** How many messages are replaced, those of a memory flush included. */
   readonly removedMessages: number;
+  /** How many messages stay. */
   readonly keptMessages: number;
   /** The user's newest request when the cut lies behind it. */
   readonly splitRequest: NeutralMessage | null;
+  /** The summary that the new one builds on; null for the first compaction. */
   readonly previous: PreviousSummary | null;
+  /** The size of the next request in tokens, without the compaction. */
   readonly tokensBefore: number;
   /** Of the removed messages and the previous summary; the new one must have fewer. */
   readonly replacedTokens: number;
   /** Of the whole next request without any summary. */
   readonly keptTokens: number;
+  /** The settings that decided, fitted to the window. */
   readonly settings: EffectiveSettings;
 }
 
+/** Why a session is not compacted. */
 export type NothingReason =
   /** No messages, or a handful: a summary would be no shorter. */
   | "too-few-messages"

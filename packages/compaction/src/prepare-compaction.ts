@@ -9,18 +9,25 @@ import { summaryText } from "./summary-text.ts";
 
 /** A compaction with its summary, ready to be put in place. Nothing is written yet. */
 export interface PreparedCompaction {
+  /** What the compaction replaces; with another cut than the first plan where the summary needed one. */
   readonly plan: CompactionPlan;
+  /** The session that was planned on; a session that a reset began has another id. */
   readonly sessionId: string;
+  /** Where the summary came from. */
   readonly source: SummarySource;
+  /** Who wrote the summary, as its summarizer calls itself; null for a checkpoint and a stub. */
   readonly provider: string | null;
   /** The checkpoint that is the summary; null where none is. */
   readonly checkpointId: string | null;
+  /** Whether the summary is to be made again, because no model wrote it or it may repeat redacted text. */
   readonly needsRetry: boolean;
   /** Of the calls for the summary; null where no provider stated any. */
   readonly usage: SummaryUsage | null;
+  /** The estimated size of the next request in tokens, with the compaction. */
   readonly tokensAfter: number;
   /** The record, and settings of the branch that would fall out of the window with what is removed. */
   readonly drafts: readonly RecordDraft[];
+  /** The id that the compaction's record gets. */
   readonly recordId: string;
   /** Sizes of the removed records when they were read: one that was redacted since has another. */
   readonly sizes: ReadonlyMap<number, number>;

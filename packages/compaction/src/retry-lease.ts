@@ -11,13 +11,15 @@ import {
 export interface RetryLease {
   /** True: this owner has it until it is released or its time runs out. */
   acquire(ref: SessionRef): Promise<boolean>;
+  /** Gives the lease back; does nothing when another owner has it. */
   release(ref: SessionRef): Promise<void>;
 }
 
 /** Options of `createEntryLease`. */
 export interface EntryLeaseOptions {
+  /** Holds the sessions whose entries get the lease. */
   readonly store: SessionStore;
-  /** @default the system's clock */
+  /** Times the lease; the clocks of all owners have to agree. @default the system's clock */
   readonly clock?: Clock;
   /** Of this process: no other may have the same. */
   readonly owner: string;

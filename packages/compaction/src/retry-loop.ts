@@ -11,8 +11,9 @@ import type { RetryOutcome } from "./retry-options.ts";
 
 /** Options of `runRetryLoop`. */
 export interface RetryLoopOptions {
+  /** Makes the summaries; from `createSummaryRetry`. */
   readonly retry: SummaryRetry;
-  /** @default the system's clock */
+  /** Times the waits between two rounds. @default the system's clock */
   readonly clock?: Clock;
   /** 0 switches it off. @default 60 */
   readonly intervalSeconds?: number;
@@ -22,6 +23,7 @@ export interface RetryLoopOptions {
   readonly onOutcome: (ref: SessionRef, outcome: RetryOutcome) => void;
   /** A session that cannot be read; the others go on. */
   readonly onError: (ref: SessionRef, error: unknown) => void;
+  /** Ends the loop; it then resolves. */
   readonly signal: AbortSignal;
 }
 

@@ -42,11 +42,11 @@ export const retrySteps: Readonly<Record<RetryState, Readonly<Record<RetryStep, 
 
 /** How often a failed summary is tried again, and how long the waits are. */
 export interface RetryLimits {
-  /** @default 8 */
+  /** After this number of failed attempts the summary stays as it is. @default 8 */
   readonly maxAttempts?: number;
   /** After the first failure; each further one doubles it. @default 60000 */
   readonly firstDelayMs?: number;
-  /** @default 3600000 */
+  /** The longest wait between two attempts. @default 3600000 */
   readonly maxDelayMs?: number;
 }
 

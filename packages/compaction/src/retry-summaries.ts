@@ -12,9 +12,11 @@ import type { SummaryRetryOptions, RetryOutcome } from "./retry-options.ts";
 import { RetryPass } from "./retry-pass.ts";
 import { retryLimitsTable } from "./retry-steps.ts";
 
+/** Options of one run of a `SummaryRetry`. */
 export interface RetryRun {
   /** Looks through the whole log instead of trusting the entry: after an import or a redaction. @default false */
   readonly scan?: boolean;
+  /** Ends the run; what is not written yet stays due. */
   readonly signal?: AbortSignal;
 }
 

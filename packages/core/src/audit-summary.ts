@@ -1,6 +1,8 @@
 import { hasToolCall } from "./find-tool-call.ts";
 
+/** Why a text cannot take the place of a conversation. */
 export type AuditProblem =
+  /** It has no text. */
   | "empty"
   /** The writer declined, or asked for the conversation. */
   | "refusal"
