@@ -13,9 +13,9 @@ export interface ExtractedDetails {
   readonly symbols: readonly string[];
   /** Commands that tools ran. */
   readonly commands: readonly string[];
-  /** Ids, hashes, versions and other values that are easily miswritten. */
+  /** Ids, addresses, hashes, versions and ticket numbers. */
   readonly identifiers: readonly string[];
-  /** Texts that stood in quotation marks. */
+  /** Short texts that stood in quotation marks or backticks. */
   readonly quoted: readonly string[];
   /** What the user asked for or ruled out, in their words. */
   readonly constraints: readonly string[];
