@@ -329,6 +329,12 @@ export const longSuites: readonly LongSuite[] = [
     "tools/release-dry-run.ts",
     { full: [], quick: [] },
   ),
+  program(
+    "runtimes",
+    "the conformance kit and a turn on each store on Node 22, 24 and 26, Bun and Deno, and a Worker in workerd",
+    "tools/runtimes.ts",
+    { full: [], quick: ["--only", "node-22", "--kits", "memory"] },
+  ),
   tests(
     "tests-adapter-langgraph",
     "200 random threads, the cost of a step behind 10,000 checkpoints, kill -9 at every append, eight processes on one thread",

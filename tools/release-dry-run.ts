@@ -1,22 +1,18 @@
 // Publishes every package to a registry of its own on this machine, and installs from there as a user does.
 // node --conditions=@throughline/source tools/release-dry-run.ts [--built]
 // It needs the registry of npm for what others have made, and takes minutes. `--built`: the packages are built already.
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { checkInstalledTypes, namesToInstall, runInstalledExamples } from "./check-docs.ts";
 import { findPackages, repositoryRoot } from "./find-files.ts";
+import { type LocalRegistry, publishLocally, run } from "./local-registry.ts";
 
-const verdaccioVersion = "6.10.4";
 /** Beside the Node that runs this: the oldest line that is supported. */
 const oldestNode = "22.23.3";
 const compilers = ["5.9.3", "7.0.2"];
-const pnpm = ["-y", "pnpm@12.21.0"];
 
 const { values } = parseArgs({ options: { built: { type: "boolean", default: false } } });
 
@@ -32,70 +28,6 @@ const strictOptions = {
   allowImportingTsExtensions: true,
   skipLibCheck: false,
 } as const;
-
-/** Runs a program to its end. @throws {Error} with what it printed, when it fails */
-function run(file: string, args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): string {
-  const { status, stdout, stderr } = spawnSync(file, args, {
-    cwd,
-    env: { ...process.env, ...env },
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  if (status !== 0) throw new Error(`${file} ${args.join(" ")} ended with ${status}:\n${stdout}\n${stderr}`);
-  return stdout;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
-
-/** A registry in a folder, with what npm's has behind it. */
-async function startRegistry(folder: string): Promise<{ readonly url: string; readonly child: ChildProcess }> {
-  mkdirSync(folder);
-  // One dependency of the registry names a tag that npm's own registry does not have everywhere.
-  const manifest = {
-    private: true,
-    dependencies: { verdaccio: verdaccioVersion },
-    overrides: { "node-fetch": "2.7.0" },
-  };
-  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
-  run("npm", ["install", "--no-fund", "--no-audit"], folder);
-  const upstream = run("npm", ["config", "get", "registry"], folder).trim();
-  writeFileSync(
-    join(folder, "config.yaml"),
-    `storage: ./storage
-uplinks: { up: { url: "${upstream}" } }
-packages:
-  "@throughline/*": { access: $all, publish: $all, unpublish: $all }
-  "**": { access: $all, proxy: up }
-auth: { htpasswd: { file: ./htpasswd, max_users: -1 } }
-web: { enable: false }
-max_body_size: 50mb
-log: { type: stdout, format: json, level: warn }
-`,
-  );
-  const port = await freePort();
-  const program = join(folder, "node_modules/verdaccio/bin/verdaccio");
-  const child = spawn(process.execPath, [program, "--config", "config.yaml", "--listen", `127.0.0.1:${port}`], {
-    cwd: folder,
-    stdio: "ignore",
-  });
-  const url = `http://127.0.0.1:${port}/`;
-  for (let waited = 0; ; waited++) {
-    const isUp = await fetch(`${url}-/ping`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isUp) return { url, child };
-    if (waited > 300) throw new Error("the registry did not start");
-    await sleep(100);
-  }
-}
 
 function sizeOf(folder: string): { readonly bytes: number; readonly packages: number } {
   let bytes = 0;
@@ -120,15 +52,11 @@ function entriesOf(folder: string, name: string): readonly string[] {
 }
 
 const place = mkdtempSync(join(tmpdir(), "throughline-release-"));
-let registry: Awaited<ReturnType<typeof startRegistry>> | null = null;
+let registry: LocalRegistry | null = null;
 try {
   if (!values.built) run("npm", ["run", "build"], repositoryRoot);
-  registry = await startRegistry(join(place, "registry"));
-  const { url } = registry;
-  const config = join(place, "npmrc");
-  writeFileSync(config, `registry=${url}\n${url.replace("http:", "")}:_authToken=local\nfund=false\naudit=false\n`);
-  const env = { NPM_CONFIG_USERCONFIG: config, npm_config_registry: url };
-  run("npx", [...pnpm, "-r", "publish", "--no-git-checks", "--registry", url], repositoryRoot, env);
+  registry = await publishLocally(place);
+  const { env } = registry;
   const names = findPackages(repositoryRoot)
     .map((folder) => JSON.parse(readFileSync(join(repositoryRoot, folder, "package.json"), "utf8")) as Manifest)
     .filter((manifest) => manifest.private !== true)
@@ -227,7 +155,7 @@ try {
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   if (problems.length > 0) process.exitCode = 1;
 } finally {
-  registry?.child.kill();
+  registry?.stop();
   rmSync(place, { recursive: true, force: true });
 }
 
