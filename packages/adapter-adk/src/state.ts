@@ -51,17 +51,17 @@ export function joinedState(state: Fields, delta: Fields): Fields {
 
 /** State of an app and of a user that an event or a new session has set, and that is not with them yet. */
 export interface PendingState extends Pick<SplitState, "app" | "user"> {
-  /** When it was set, in UTC milliseconds: what was set later counts, whoever is told first. */
+  /** When it was set, in UTC milliseconds: what was set later counts, in whatever order it is written. */
   readonly atMs: number;
 }
 
-/** What is to be told, with what an earlier event has left; null for nothing. */
+/** What is still to be written to the app and the user, with what an earlier event has left; null for nothing. */
 export function pendingOf({ app, user }: SplitState, left: PendingState | null, atMs: number): PendingState | null {
   if (Object.keys(app).length + Object.keys(user).length === 0) return null;
   return { app: joinedState(left?.app ?? {}, app), user: joinedState(left?.user ?? {}, user), atMs };
 }
 
-/** What the entry of a session has to tell. */
+/** What the entry of a session says is still to be written. */
 export function pendingIn({ adkPending }: Fields): PendingState | null {
   if (!isFields(adkPending)) return null;
   const { app, user, atMs } = adkPending;
