@@ -58,6 +58,7 @@ const shared: ReadonlySet<string> = new Set([
 const inMemory: ReadonlySet<string> = new Set([
   "apps/cli",
   "apps/server",
+  "examples/custom-store",
   "packages/openclaw-compat",
   "packages/session",
   "packages/store-http",
