@@ -119,7 +119,9 @@ function violationsIn(output: string, places: ReadonlyMap<string, FencePlace>): 
     if (place === undefined) others.push(line);
     else violations.push(`${place.page}:${place.line + Number(match?.groups?.["line"])} ${match?.groups?.["message"]}`);
   }
-  // What is wrong elsewhere is the business of `tsc -b`, unless the compiler did not run at all.
+  // In a workspace what is wrong elsewhere is the business of `tsc -b`, unless the compiler did not run at all. Installed
+  // declarations of ours must have no errors either, under whatever options a user has.
+  violations.push(...others.filter((line) => line.includes("node_modules/@throughline/")));
   return violations.length > 0 || others.every((line) => /\(\d+,\d+\): error|^ /.test(line))
     ? violations
     : [`the compiler did not run: ${others.slice(0, 3).join(" ")}`];

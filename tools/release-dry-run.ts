@@ -148,7 +148,7 @@ try {
   if (!said.includes("Hello") || !listed.includes('"kind":"session"'))
     throw new Error(`the command line said: ${said}`);
   process.stdout.write(
-    `${names.length} packages published, ${entries.length} entry points loaded on ${process.version}\n`,
+    `${names.length} packages published, ${entries.length} entry points loaded on Node ${oldestNode} and ${process.versions.node}\n`,
   );
   if (missing !== "") process.stdout.write(`${missing}\n`);
   for (const row of rows) process.stdout.write(`${row.join("\t")}\n`);
