@@ -37,7 +37,7 @@ export interface ChatSummarizerOptions {
   readonly style?: SummaryStyle;
   /** For all calls of one summary. @default 180000 */
   readonly deadlineMs?: number;
-  /** @default a token for four characters */
+  /** Counts the tokens of a text, so that each call fits the window. @default a token for four characters */
   readonly countText?: (text: string) => number;
   /** Whether a call failed because it was too long. @default by the providers' usual words */
   readonly isOverflow?: (error: unknown) => boolean;
@@ -45,7 +45,7 @@ export interface ChatSummarizerOptions {
   readonly messageChars?: number;
   /** What becomes of tool results that are no failures. @default "marker" */
   readonly toolResults?: ShapeOptions["toolResults"];
-  /** @default the system's */
+  /** Times the deadline. @default the system's */
   readonly clock?: Clock;
 }
 

@@ -10,7 +10,7 @@ import { readTranscript } from "./transcript.ts";
 export interface ExtractiveSummarizerOptions {
   /** What it calls itself in records. @default "extractive" */
   readonly name?: string;
-  /** @default a token for four characters */
+  /** Counts the tokens of a text, so that the summary fits its limit. @default a token for four characters */
   readonly countText?: (text: string) => number;
 }
 

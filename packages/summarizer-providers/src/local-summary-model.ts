@@ -4,8 +4,11 @@
  */
 export const localSummaryModel: {
   readonly provider: "ollama";
+  /** The address of an Ollama server on this machine. */
   readonly baseUrl: string;
+  /** The model by Ollama's own name. */
   readonly modelId: string;
+  /** How long one summary may take, in milliseconds. */
   readonly deadlineMs: number;
   /** Asked for with every request, and the window conversations are cut to. */
   readonly windowTokens: number;

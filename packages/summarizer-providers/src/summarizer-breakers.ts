@@ -16,13 +16,17 @@ interface BreakerEntry {
 /** Everything to keep over a restart; plain JSON. */
 export interface BreakerSnapshot {
   readonly v: 1;
+  /** The failures of each summarizer by its name. */
   readonly summarizers: Readonly<Record<string, BreakerEntry>>;
 }
 
 /** For people: what a summarizer's breaker stands at. */
 export interface BreakerStatus extends BreakerEntry {
+  /** The name that `guard` was given. */
   readonly name: string;
+  /** Whether the summarizer is asked, left out, or tried again. */
   readonly state: BreakerState;
+  /** After how many failures in a row it is left out. */
   readonly threshold: number;
   /** Until it is tried again; 0 when the next call tries it, null while it is asked. */
   readonly retryInMs: number | null;
@@ -38,7 +42,7 @@ export interface SummarizerBreakersOptions {
   readonly snapshot?: unknown;
   /** Called with every change, to be kept. What it throws costs the state its life beyond the process and no summary. */
   readonly onChange?: (snapshot: BreakerSnapshot) => void;
-  /** @default the system's */
+  /** Times how long a summarizer stays out. @default the system's */
   readonly clock?: Clock;
 }
 
@@ -49,6 +53,7 @@ export interface SummarizerBreakers {
    * @throws {ThroughlineError} from `summarize`: SUMMARIZER_PAUSED while it is out, else what the summarizer throws
    */
   guard(name: string, summarizer: Summarizer): Summarizer;
+  /** Returns what `snapshot` of the options restores after a restart. */
   snapshot(): BreakerSnapshot;
   /** Of every summarizer that was guarded or is in the snapshot, by name. */
   status(): readonly BreakerStatus[];

@@ -4,7 +4,9 @@ import type { SummarizerBreakers } from "./summarizer-breakers.ts";
 
 /** A summarizer that gave no summary, and why. */
 interface FailedSummarizer {
+  /** The name of the summarizer in the chain. */
   readonly name: string;
+  /** What it threw; SUMMARY_REJECTED when its text failed the audit. */
   readonly cause: unknown;
 }
 
@@ -12,6 +14,7 @@ interface FailedSummarizer {
 export interface ChainedSummarizer {
   /** Names it in failures, and its breaker. */
   readonly name: string;
+  /** Gives the summaries. */
   readonly summarizer: Summarizer;
   /** Whether it has a breaker; one that asks nobody needs none. @default true */
   readonly hasBreaker?: boolean;
@@ -21,11 +24,11 @@ export interface ChainedSummarizer {
 export interface SummarizerChainOptions {
   /** Asked in this order. */
   readonly summarizers: readonly ChainedSummarizer[];
-  /** @default none: every one is asked every time */
+  /** Leaves out summarizers that keep failing. @default none: every one is asked every time */
   readonly breakers?: SummarizerBreakers;
   /** Called for each one that failed, before the next is asked. */
   readonly onFailed?: (failed: FailedSummarizer) => void;
-  /** @default a token for four characters */
+  /** Counts the tokens of a text, for the audit of its length. @default a token for four characters */
   readonly countText?: (text: string) => number;
 }
 

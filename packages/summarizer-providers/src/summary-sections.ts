@@ -1,6 +1,7 @@
 /** What a summary is asked for. */
 export type SectionName = "topics" | "decisions" | "state" | "open";
 
+/** What stands under each heading of a summary, one text for each item. */
 export type SummarySections = Readonly<Record<SectionName, readonly string[]>>;
 
 /** The headings as they are asked for and written. */
