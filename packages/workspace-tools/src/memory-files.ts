@@ -11,10 +11,13 @@ export interface MemoryPassage extends TextPassage {
   readonly path: string;
 }
 
+/** How much of the memory files one search reads. */
 export interface MemoryFileLimits {
+  /** The most files that are read for one search. */
   readonly files: number;
   /** Of one file; the rest of a longer one is not searched. */
   readonly fileBytes: number;
+  /** The most bytes of all files together. */
   readonly totalBytes: number;
 }
 

@@ -36,7 +36,7 @@ export interface MemorySearchOptions {
   readonly sessions?: "self" | "agent";
   /** Asked beside the words. One that fails costs its share of the order and nothing else. @default none */
   readonly scorer?: PassageScorer;
-  /** @default 500 files, 1 MiB of each, 16 MiB in all */
+  /** How much of the files one search reads. @default 500 files, 1 MiB of each, 16 MiB in all */
   readonly fileLimits?: Partial<MemoryFileLimits>;
   /** Without an index in the store. @default the newest 5,000 records and 16 MiB */
   readonly transcriptLimits?: Partial<TranscriptLimits>;
@@ -44,28 +44,42 @@ export interface MemorySearchOptions {
 
 /** One place that was found, as `details.hits` of the result has it. */
 export type MemoryHit =
+  /** A passage of a memory file. */
   | {
       readonly kind: "file";
+      /** The path of the file from the root of the workspace. */
       readonly path: string;
+      /** The first line of the passage, from 1. */
       readonly firstLine: number;
+      /** The last line of the passage, from 1. */
       readonly lastLine: number;
+      /** The part of the passage that answers best. */
       readonly snippet: string;
     }
+  /** A place in the transcript of a session. */
   | {
       readonly kind: "session";
+      /** The agent that the session belongs to. */
       readonly agentId: string;
+      /** The session's key, such as `agent:main:main`. */
       readonly key: string;
+      /** The session's id. */
       readonly sessionId: string;
       /** Of the record the snippet is from. */
       readonly seq: number;
+      /** The id of the record that the snippet is from. */
       readonly id: string;
+      /** Whose words the record has, such as `user`; null when it is no message. */
       readonly role: string | null;
       /** What belongs to it, from a wish of the user to the next. */
       readonly firstSeq: number;
+      /** The last record that belongs to it. */
       readonly lastSeq: number;
+      /** When the record was written, UTC milliseconds; null when that is unknown. */
       readonly tsMs: number | null;
       /** Files and identifiers that are named there. */
       readonly names: readonly string[];
+      /** The part of the record that answers best. */
       readonly snippet: string;
     };
 

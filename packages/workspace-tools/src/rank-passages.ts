@@ -2,6 +2,7 @@ import { searchIndexText } from "@throughline/core/internal";
 
 /** What can be found. */
 export interface RankablePassage {
+  /** The whole text of the passage. */
   readonly text: string;
   /** Its pieces, where not all of them count alike; without them `text` is one. @default text, of weight 1 */
   readonly pieces?: readonly { readonly text: string; readonly weight: number }[];
@@ -9,6 +10,7 @@ export interface RankablePassage {
 
 /** A passage and how well it answers. */
 export interface RankedPassage<Passage> {
+  /** The passage as it was given. */
   readonly passage: Passage;
   /** Higher is better; to be compared within one ranking only. */
   readonly score: number;

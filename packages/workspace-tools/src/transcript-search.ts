@@ -3,9 +3,11 @@ import { searchIndexText } from "@throughline/core/internal";
 import { episodesOf, type Episode } from "./episodes.ts";
 import { assertNotAborted } from "./workspace-tool.ts";
 
+/** How much of the transcripts one search reads. */
 export interface TranscriptLimits {
   /** Most records that are read for one search. */
   readonly records: number;
+  /** The most bytes that are read for one search. */
   readonly bytes: number;
 }
 
