@@ -13,17 +13,24 @@ import { visibleSessions, type SessionVisibility } from "./visible-sessions.ts";
 
 /** Options of `createSessionTools`. */
 export interface SessionToolsOptions {
+  /** Holds the sessions that the tools reach. */
   readonly store: SessionStore;
-  /** @default "tree" */
+  /** Which sessions a session may see and address. @default "tree" */
   readonly visibility?: SessionVisibility;
-  /** @default 3 generations, 8 active children, 32 active descendants, active for an hour */
+  /**
+   * How many sessions agents may spawn.
+   * @default 3 generations, 8 active children, 32 active descendants, active for an hour
+   */
   readonly spawnLimits?: SpawnLimits;
   /**
    * In which sessions agents may send, as `readSendPolicy` of the package `policy` reads it; an entry's own `sendPolicy`
    * decides before it. @default null: everywhere the entry does not say `deny`
    */
   readonly sendPolicy?: SendPolicy | null;
-  /** @default puts the message into the transcript, where the session's next turn finds it */
+  /**
+   * Brings a message to its session.
+   * @default puts the message into the transcript, where the session's next turn finds it
+   */
   readonly deliver?: SessionDeliverer;
   /** How long a message waits for a turn that runs, where the default delivers it. @default 15_000 */
   readonly patienceMs?: number;
@@ -35,9 +42,9 @@ export interface SessionToolsOptions {
   readonly maxHistoryBytes?: number;
   /** Of one message in it, in characters. @default 4000 */
   readonly maxHistoryText?: number;
-  /** @default the system's */
+  /** Times turns, waits and entries. @default the system's */
   readonly clock?: Clock;
-  /** @default the system's */
+  /** Makes the ids of spawned sessions. @default the system's */
   readonly random?: RandomSource;
 }
 

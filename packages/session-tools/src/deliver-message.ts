@@ -10,6 +10,7 @@ export interface SessionDelivery {
   readonly message: SessionMessage;
   /** The same for a call that is made again. */
   readonly idempotencyKey: string;
+  /** Aborted when the turn that sends the message ends. */
   readonly signal: AbortSignal;
 }
 

@@ -10,8 +10,11 @@ import { isFlushMessage } from "@throughline/core/internal";
 /** Who said what a user message says, where that was another session. Programs read it; no model is sent it. */
 export interface SessionProvenance {
   readonly kind: "inter_session";
+  /** The key of the session that sent the message. */
   readonly sourceSessionKey: string;
+  /** The id of the session that sent the message. */
   readonly sourceSessionId: string;
+  /** The name of the tool that sent it, such as `sessions_send`. */
   readonly sourceTool: string;
   /** How many sessions passed it on, this one included: two that answer each other come to an end. */
   readonly hops: number;
@@ -19,6 +22,7 @@ export interface SessionProvenance {
 
 /** A message of one session to another, as its transcript keeps it. */
 export interface SessionMessage extends UserMessage {
+  /** Which session sent the message, and how. */
   readonly provenance: SessionProvenance;
 }
 

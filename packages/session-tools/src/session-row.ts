@@ -2,16 +2,23 @@ import type { SessionState } from "@throughline/core";
 
 /** A session as a list shows it to a model and to programs. */
 export interface SessionRow {
+  /** The session's key, which the other tools take. */
   readonly key: string;
+  /** The session's id. */
   readonly sessionId: string;
+  /** What the session is called, at most 120 characters; null when nobody named it. */
   readonly label: string | null;
+  /** Whether the session is archived. */
   readonly isArchived: boolean;
   /** Its key, where the session was spawned. */
   readonly spawnedBy: string | null;
+  /** How many generations lie above it; 0 for a session that nobody spawned. */
   readonly spawnDepth: number;
   /** A turn of it runs. */
   readonly isBusy: boolean;
+  /** How many messages the session holds. */
   readonly messageCount: number;
+  /** When the session was last active, UTC milliseconds. */
   readonly updatedAtMs: number;
 }
 
