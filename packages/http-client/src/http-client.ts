@@ -9,18 +9,19 @@ export interface HttpClientOptions {
   readonly token?: string;
   /** The tenant, for a token that may name one. @default the token's own */
   readonly namespace?: string;
-  /** @default the runtime's own */
+  /** Sends the requests. @default the runtime's own */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 /** One request: method, query, body and headers. */
 export interface HttpRequest {
-  /** @default "GET" */
+  /** The HTTP method. @default "GET" */
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Below `/api/v1`, percent-encoded where it must be: `/store`. */
   readonly path: string;
   /** Members that are undefined are left out. */
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Headers beside those of the client, which win where both name one. @default none */
   readonly headers?: Readonly<Record<string, string>>;
   /** Goes as JSON. */
   readonly body?: unknown;
@@ -28,6 +29,7 @@ export interface HttpRequest {
   readonly text?: string;
   /** Overrides the client's. */
   readonly namespace?: string;
+  /** Ends the request; the call rejects with the reason of the signal. */
   readonly signal?: AbortSignal;
 }
 

@@ -1,12 +1,18 @@
 /** The body of a failed request: RFC 9457 with the fields of a Throughline error beside them. */
 export interface ProblemDocument {
+  /** The HTTP status. */
   readonly status: number;
+  /** The code of the Throughline error, such as `SESSION_NOT_FOUND`. */
   readonly code: string;
+  /** What happened, as a sentence; the code when the server gives none. */
   readonly message: string;
+  /** What to do next; empty when the server gives none. */
   readonly remedy: string;
+  /** Whether the same request may succeed later. */
   readonly retryable: boolean;
   /** For writes: `not-applied`, or `unknown` when the same request must be repeated to learn it. */
   readonly outcome: "not-applied" | "unknown" | null;
+  /** What the error names, by field; empty when the server gives none. */
   readonly details: Readonly<Record<string, unknown>>;
   /** The id of the request, as the server's log names it. */
   readonly instance: string | null;
@@ -14,6 +20,7 @@ export interface ProblemDocument {
 
 /** An answer of the server that is not a success. */
 export class HttpProblem extends Error {
+  /** The HTTP status. */
   readonly status: number;
   /** Null when the answer is not a problem document, for example from a proxy. */
   readonly problem: ProblemDocument | null;

@@ -4,6 +4,7 @@ export interface ServerEvent {
   readonly event: string;
   /** The id of the last event that had one; empty before the first. */
   readonly id: string;
+  /** The lines of data, joined by line feeds. */
   readonly data: string;
 }
 
