@@ -7,10 +7,13 @@ import { createXorCodec } from "./xor-codec.ts";
 
 /** The part of a test runner the kit uses; vitest and node:test both fit. */
 interface TestRunner {
+  /** Declares a group of tests. */
   describe(name: string, body: () => void): unknown;
+  /** Declares a test. */
   it(name: string, body: (context: TestContext) => Promise<void>): unknown;
 }
 
+/** The part of a running test that the kit uses. */
 interface TestContext {
   /** Marks the running test as skipped; may throw to end it. */
   skip(reason?: string): unknown;
@@ -18,7 +21,9 @@ interface TestContext {
 
 /** Options of `describeStoreConformance`. */
 export interface DescribeStoreConformanceOptions extends ConformanceSetup {
+  /** Names the store in the titles of the tests. */
   readonly name: string;
+  /** Declares the tests: `{ describe, it }` of vitest or of node:test. */
   readonly runner: TestRunner;
   /** Cases the store does not meet yet, and why; the reason stands in the title. An unknown id is an error. */
   readonly skip?: readonly { readonly id: string; readonly reason: string }[];

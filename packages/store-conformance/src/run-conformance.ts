@@ -7,7 +7,7 @@ import { setupTable, type ConformanceSetup } from "./store-under-test.ts";
 
 /** Options of `runConformance`. */
 export interface RunConformanceOptions extends ConformanceSetup {
-  /** @default all cases */
+  /** The cases to run. @default all cases */
   readonly cases?: readonly ConformanceCase[];
   /** A case that takes longer has failed. @default 60,000 */
   readonly caseTimeoutMs?: number;
@@ -15,7 +15,9 @@ export interface RunConformanceOptions extends ConformanceSetup {
 
 /** How one case of the kit ended. */
 export interface ConformanceResult {
+  /** The id of the case, `<group>/<name>`. */
   readonly id: string;
+  /** Whether the case ran and its demand is met. */
   readonly passed: boolean;
   /** What the case threw; null when it passed or was skipped. */
   readonly error: unknown;

@@ -3,6 +3,7 @@ import type { PayloadCodec, SessionEvent, SessionRef, SessionStore, WriteOutcome
 
 /** A fresh, empty store and what a test may do to it. Every optional member opens the door to the cases that need it. */
 export interface StoreUnderTest {
+  /** The store, empty and open. */
   readonly store: SessionStore;
   /** Closes `store` and opens the same data again. */
   reopen?(): Promise<SessionStore>;
@@ -23,6 +24,7 @@ export interface StoreUnderTest {
   damageEntry?(ref: SessionRef): void | Promise<void>;
   /** Starts another process that holds the agent's lock (`exclusively`) until `kill` has ended it with SIGKILL. */
   holdElsewhere?(agent: { readonly namespace: string; readonly agentId: string }): Promise<{ kill(): Promise<void> }>;
+  /** Closes every handle and removes the data. */
   dispose(): Promise<void>;
 }
 

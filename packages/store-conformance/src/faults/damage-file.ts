@@ -2,7 +2,9 @@ import { appendFile, open, readFile, writeFile } from "node:fs/promises";
 
 /** A file cut at one byte. */
 interface FilePrefix {
+  /** Where the file is cut, in bytes. */
   readonly sizeBytes: number;
+  /** The content up to the cut. */
   readonly bytes: Uint8Array;
 }
 

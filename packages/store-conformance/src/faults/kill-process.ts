@@ -4,24 +4,29 @@ import process from "node:process";
 import type { RandomSource } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 
+/** Options of `killProcess`. */
 interface KillProcessOptions {
   /** A script for Node that prints a line for every acknowledged write. */
   readonly scriptPath: string;
+  /** Arguments of the script. @default none */
   readonly args?: readonly string[];
   /** Options for Node itself. @default those of this process */
   readonly execArgv?: readonly string[];
+  /** The environment of the process. @default that of this process */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** The kill comes this long after the first acknowledgement, at most. @default 50 */
   readonly maxDelayMs?: number;
-  /** @default the system's */
+  /** Chooses when the kill comes. @default the system's */
   readonly random?: RandomSource;
 }
 
+/** What a killed process had acknowledged. */
 interface KilledProcess {
   /** The lines that were printed whole before the process ended. */
   readonly acknowledged: readonly string[];
   /** False when the script ended by itself before it was killed. */
   readonly wasKilled: boolean;
+  /** What the process printed as errors. */
   readonly stderr: string;
 }
 
