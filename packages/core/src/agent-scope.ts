@@ -9,8 +9,9 @@ import { refused } from "./refused.ts";
 
 /** Which agent and namespace a scope is for. */
 export interface AgentScopeOptions {
+  /** The agent whose sessions the scope shows. */
   readonly agentId: string;
-  /** @default "" */
+  /** The namespace whose sessions the scope shows. @default "" */
   readonly namespace?: string;
 }
 

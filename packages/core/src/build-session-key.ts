@@ -8,9 +8,13 @@ type DirectMessageScope = "main" | "per-peer" | "per-channel-peer" | "per-accoun
 
 /** Options of `peerSessionKey`. */
 export interface PeerKeyOptions {
+  /** The agent that the key names. */
   readonly agentId: string;
+  /** The channel, such as `telegram`; lower case in the key. */
   readonly channel: string;
+  /** Whether the conversation is with one person, a group or a channel. */
   readonly peerKind: PeerKind;
+  /** The channel's id of the person, group or channel. */
   readonly peerId: string;
   /** Used with dmScope `per-account-channel-peer`. */
   readonly accountId?: string;

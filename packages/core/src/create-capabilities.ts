@@ -2,12 +2,13 @@ import { refused } from "./refused.ts";
 import { defaultIdempotency } from "./remembered-appends.ts";
 import { defaultStoreLimits, type StoreCapabilities, type StoreLimits } from "./store-capabilities.ts";
 
+/** What `createCapabilities` is given; the rest has defaults. */
 interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabilities" | "persistent" | "writers"> {
-  /** @default the strongest of `durabilities` */
+  /** What an append gets that does not ask. @default the strongest of `durabilities` */
   readonly defaultDurability?: StoreCapabilities["defaultDurability"];
   /** The facets the store has. @default none */
   readonly facets?: Partial<Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials">>;
-  /** @default `defaultStoreLimits` */
+  /** Limits that differ from the default. @default `defaultStoreLimits` */
   readonly limits?: Partial<StoreLimits> | undefined;
 }
 

@@ -43,6 +43,7 @@ type JsonValueOf<Schema> = Schema extends { readonly const: infer Value }
                   : unknown
       : unknown;
 
+/** The object that a JSON Schema with `properties` and `required` describes. */
 type JsonObjectOf<Schema> = Schema extends { readonly properties: infer Properties }
   ? {
       readonly [Name in keyof Properties as Name extends RequiredNames<Schema> ? Name : never]: JsonValueOf<
@@ -55,6 +56,7 @@ type JsonObjectOf<Schema> = Schema extends { readonly properties: infer Properti
     }
   : Readonly<Record<string, unknown>>;
 
+/** The names in `required` of a JSON Schema. */
 type RequiredNames<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never;
 
 /** What `defineTool` makes a tool of. */

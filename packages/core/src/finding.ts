@@ -2,14 +2,21 @@
 export interface Finding {
   /** A key of `findingCodes`. */
   readonly code: FindingCode;
+  /** How bad it is, from the code's row in `findingCodes`. */
   readonly severity: FindingSeverity;
+  /** The file or server that was read; null when the finding has no such place. */
   readonly path: string | null;
+  /** The key of the session; null when it concerns no single session. */
   readonly key: string | null;
   /** From 1. */
   readonly line: number | null;
+  /** Where the line starts in the file, in bytes; null when not known. */
   readonly byteOffset: number | null;
+  /** The id of the record; null when it concerns no single record. */
   readonly recordId: string | null;
+  /** One sentence for people: what was found, and where. */
   readonly message: string;
+  /** What to do next, for people. */
   readonly remedy: string;
   /** True if the problem was repaired (in memory on read, on disk by a repair). */
   readonly repaired: boolean;
@@ -175,11 +182,17 @@ export const findingCodes: Readonly<Record<FindingCode, FindingRule>> = table;
 
 /** Where a finding is: file, line, session or record. */
 export interface FindingPlace {
+  /** The file or server that was read. */
   readonly path?: string | null;
+  /** The key of the session. */
   readonly key?: string | null;
+  /** The line of the file, from 1. */
   readonly line?: number | null;
+  /** Where the line starts in the file, in bytes. */
   readonly byteOffset?: number | null;
+  /** The id of the record. */
   readonly recordId?: string | null;
+  /** True when the problem was repaired as it was found. */
   readonly repaired?: boolean;
 }
 

@@ -12,11 +12,13 @@ import type { SourcedRecord } from "./stored-records.ts";
 
 /** Options of `forkSession`. */
 export interface ForkSessionOptions {
+  /** The id of the new session. */
   readonly sessionId: string;
   /** The last record the fork shares. @default all of them */
   readonly atSeq?: number;
   /** Fields of the new entry beside `forkedFrom`. */
   readonly entry?: Readonly<Record<string, unknown>>;
+  /** Ends the fork, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 

@@ -5,7 +5,11 @@ import { tellListener } from "./tell-listener.ts";
 
 /** The checks before every operation of a store's handle, and its events afterwards. */
 export interface HandleLife {
-  /** @throws {ThroughlineError} STORE_CLOSED, INPUT_INVALID for a value that is not an AbortSignal, ABORTED */
+  /**
+   * Throws unless the handle is open and the signal has not been aborted.
+   *
+   * @throws {ThroughlineError} STORE_CLOSED, INPUT_INVALID for a value that is not an AbortSignal, ABORTED
+   */
   begin(signal?: AbortSignal): void;
   /** Runs an operation that `close` waits for. It does not check whether the handle is open; `begin` does. */
   track<Result>(work: () => Promise<Result>): Promise<Result>;

@@ -12,6 +12,7 @@ export type ReleaseLock = () => void | Promise<void>;
 
 /** A lock that is tried until it is free. */
 interface LockAttempts {
+  /** Measures the wait. */
   readonly clock: Clock;
   /** Takes the lock, or gives null at once while another holder has it. */
   tryLock(signal: AbortSignal | undefined): ReleaseLock | null | Promise<ReleaseLock | null>;

@@ -3,6 +3,7 @@ import { refused } from "./refused.ts";
 import type { SessionFrame } from "./session-frame.ts";
 import { assertAgentId, assertNamespace, assertSessionId, quote } from "./session-id.ts";
 
+/** The session that holds an id. */
 type IdOwner = Pick<SessionFrame, "ref" | "sessionId">;
 
 /**

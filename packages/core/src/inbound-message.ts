@@ -12,20 +12,31 @@ import type { SessionState } from "./session-state.ts";
 
 /** What a channel knows of a message that came in. Every field may be missing; an empty one says nothing. */
 export interface InboundMessage {
+  /** The program or service that delivered the message. */
   readonly provider?: string;
+  /** The interface on which it arrived, such as a web chat. */
   readonly surface?: string;
+  /** The channel, such as `telegram`. */
   readonly channel?: string;
   /** `direct`, `group` or `channel`; `dm` is read as `direct`. */
   readonly chatType?: string;
+  /** The sender's address, as the channel writes it. */
   readonly from?: string;
+  /** The receiver's address, as the channel writes it. */
   readonly to?: string;
+  /** The account of the agent that received it. */
   readonly accountId?: string;
+  /** The thread or topic within the conversation. */
   readonly threadId?: string | number;
   /** The sender's or conversation's name. */
   readonly label?: string;
+  /** The channel's id of the group. */
   readonly groupId?: string;
+  /** The group's subject, as people see it. */
   readonly subject?: string;
+  /** The channel within the group, such as `#general`. */
   readonly groupChannel?: string;
+  /** The workspace or server that the group belongs to. */
   readonly space?: string;
 }
 
@@ -54,11 +65,11 @@ export function inboundFields(message: InboundMessage, entry: SessionEntry | nul
 
 /** Options of `recordInbound`. */
 export interface RecordInboundOptions {
-  /** @default the system's clock */
+  /** The time of the new entry. @default the system's clock */
   readonly clock?: Clock;
   /** Makes the ids of new sessions. @default the system's randomness */
   readonly random?: RandomSource;
-  /** @default true */
+  /** Whether a session is created at its first message. @default true */
   readonly createIfMissing?: boolean;
 }
 

@@ -5,8 +5,11 @@ import { ThroughlineError } from "./throughline-error.ts";
 
 /** What a session is listed by. */
 export interface ListedSession {
+  /** Where the store has the session. */
   readonly ref: SessionRef;
+  /** The session's id. */
   readonly sessionId: string;
+  /** Its last activity, in milliseconds since 1970. */
   readonly updatedAtMs: number;
 }
 
@@ -15,6 +18,7 @@ export type ListPosition = readonly (string | number)[];
 
 /** What a list has to give, for stores that let a database find, sort and cut. */
 export interface ListPlan {
+  /** Newest first, or by agent, key and session id. */
   readonly sort: "updated" | "key";
   /** The most sessions of the page. */
   readonly limit: number;

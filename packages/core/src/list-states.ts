@@ -15,7 +15,11 @@ export interface ListSource<Found extends ListedSession> {
    * first then.
    */
   find(after: ListPosition | null, limit: number): readonly Found[] | Promise<readonly Found[]>;
-  /** @throws {ThroughlineError} STORE_CORRUPT, CODEC_FAILED for a session that cannot be read */
+  /**
+   * The state of a session that was found.
+   *
+   * @throws {ThroughlineError} STORE_CORRUPT, CODEC_FAILED for a session that cannot be read
+   */
   stateOf(found: Found): SessionState;
   /** The file or the server, for findings. */
   readonly path: string | null;
@@ -55,7 +59,10 @@ export class ListedStates {
   }
 
   /**
-   * @throws {ThroughlineError} CODEC_FAILED if a list from its start finds sessions and the codec decodes none of them:
+   * Fills one page of the list.
+   *
+   * @throws {ThroughlineError} CODEC_FAILED if a list from its start finds sessions and the codec decodes none of
+   * them:
    * that is the wrong codec, not damage
    */
   async page<Found extends ListedSession>(plan: ListPlan, source: ListSource<Found>): Promise<SessionPage> {

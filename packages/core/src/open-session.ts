@@ -23,7 +23,9 @@ export interface OpenSessionOptions {
 
 /** An opened session, and whether the call created it. */
 export interface OpenedSession {
+  /** The session as the store has it now. */
   readonly state: SessionState;
+  /** True when this call created the session. */
   readonly isNew: boolean;
 }
 

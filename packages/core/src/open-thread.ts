@@ -16,16 +16,17 @@ import { hasErrorCode } from "./throughline-error.ts";
 
 /** Options of `openThread`. */
 export interface OpenThreadOptions {
-  /** @default the system's clock */
+  /** The time of the new entry. @default the system's clock */
   readonly clock?: Clock;
   /** Makes the ids of new sessions. @default the system's randomness */
   readonly random?: RandomSource;
   /** As the channel names it. */
   readonly id: string | number;
-  /** @default "thread" */
+  /** Whether the channel calls it a thread or a topic; part of the key. @default "thread" */
   readonly kind?: "thread" | "topic";
   /** Begin with the records the parent has now. @default false */
   readonly fork?: boolean;
+  /** Ends the call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 

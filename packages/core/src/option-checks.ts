@@ -8,6 +8,7 @@ import type { ThroughlineError } from "./throughline-error.ts";
 export interface OptionKind {
   /** In words, behind "must be". */
   readonly expected: string;
+  /** Whether the option may hold this value. */
   readonly accepts: (value: unknown) => boolean;
   /** The options inside of an object, which are checked in the same way. */
   readonly fields?: Readonly<Record<string, OptionKind>>;

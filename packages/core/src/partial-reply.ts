@@ -12,7 +12,9 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** A checked partial and its JSON. */
 export interface KeptPartial {
+  /** The reply as it was checked. */
   readonly partial: PartialReply;
+  /** The same as JSON. */
   readonly text: string;
 }
 

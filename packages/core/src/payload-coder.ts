@@ -4,15 +4,21 @@ import { ThroughlineError } from "./throughline-error.ts";
 
 /** What a payload belongs to, as a store knows it. */
 export interface PayloadOwner {
+  /** Where the store has the session. */
   readonly ref: SessionRef;
+  /** The session's id. */
   readonly sessionId: string;
+  /** The record's id, the session's key, or the turn's id, as in `CodecContext`. */
   readonly id: string;
+  /** What the payload is. */
   readonly part: CodecContext["part"];
 }
 
 /** Payloads to the bytes that are kept and back, through the codec if there is one. */
 export interface PayloadCoder {
+  /** The bytes that are kept. @throws {ThroughlineError} CODEC_FAILED */
   encode(plain: string | Uint8Array, owner: PayloadOwner): Uint8Array;
+  /** The bytes as they were given to `encode`. @throws {ThroughlineError} CODEC_FAILED */
   decode(coded: Uint8Array, owner: PayloadOwner): Uint8Array;
 }
 

@@ -21,12 +21,21 @@ import type { Durability, StoreCapabilities, StoreLimits } from "./store-capabil
 
 /** An append with everything done that can be done before the session is locked. */
 export interface AppendRequest {
+  /** The drafts, checked and completed. */
   readonly prepared: readonly PreparedRecord[];
+  /** The caller's options. */
   readonly options: AppendOptions;
+  /** The level that the append gets. */
   readonly durability: Durability;
+  /** The limits of the store. */
   readonly limits: StoreLimits;
   /** The idempotency key, with the SHA-256 of the drafts in hex; null without one. */
-  readonly keyed: { readonly key: string; readonly digest: string } | null;
+  readonly keyed: {
+    /** The idempotency key. */
+    readonly key: string;
+    /** The SHA-256 of the drafts in hex. */
+    readonly digest: string;
+  } | null;
 }
 
 /**
@@ -51,9 +60,11 @@ export function prepareAppend(
 
 /** What a plan asks of the session, under the exclusion of the write. */
 export interface AppendTarget {
+  /** The session as it stands. */
   readonly frame: SessionFrame;
   /** Asked only when the append patches the entry. */
   entry(): SessionEntry;
+  /** Whether a record of the session has this id. */
   holdsId(id: string): boolean;
   /** The result of the append that had this key. @throws {ThroughlineError} as `RememberedAppends.find` */
   findKeyed(key: string, digest: string): AppendResult | null;
@@ -65,6 +76,7 @@ export interface AppendPlan {
   readonly result: AppendResult;
   /** In the order of `result.records`. */
   readonly linked: readonly LinkedRecord[];
+  /** The session after the append. */
   readonly frame: SessionFrame;
   /** The new entry; null: it stays as it is. */
   readonly entry: SessionEntry | null;

@@ -16,6 +16,7 @@ export function assertNotArchived(ref: SessionRef): void {
  * A session at another address. The entry is bound to the key it is kept under: a store with a codec encodes it again.
  */
 export interface MovePlan {
+  /** The session at its new address. */
   readonly frame: SessionFrame;
   /** To be announced once it is written. */
   readonly events: readonly SessionEvent[];

@@ -6,6 +6,7 @@ import { planEntry, type EntryPlan, type SessionFrame } from "./session-frame.ts
 import type { SessionRef } from "./session-ref.ts";
 import type { SaveOptions } from "./session-store.ts";
 
+/** What a save writes. */
 interface SavePlan extends EntryPlan {
   /** A session that begins, empty. Its ids must be free: `assertIdsFree` or `IdClaims`. */
   readonly isNew: boolean;
@@ -15,6 +16,7 @@ interface SavePlan extends EntryPlan {
 
 /** On what terms an entry is saved; `nowMs` is the store's clock. */
 interface SaveTerms extends Pick<SaveOptions, "ifRevision" | "createdAtMs"> {
+  /** The store's clock, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 

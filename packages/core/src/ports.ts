@@ -32,8 +32,11 @@ export interface Environment {
 
 /** A tool as a model sees it. `inputSchema` is JSON Schema of an object. */
 export interface ToolDefinition {
+  /** The name by which the model calls the tool. */
   readonly name: string;
+  /** What the tool does and when to use it, for the model. */
   readonly description: string;
+  /** JSON Schema of the arguments, an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
@@ -51,6 +54,7 @@ export interface AgentToolCall {
 
 /** What a tool answers. A string stands for `{ content }`. */
 export interface AgentToolResult {
+  /** What the model reads: text, or blocks of text and images. */
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
   /** Reports to the model that the call failed. @default false */
   readonly isError?: boolean;
@@ -60,8 +64,11 @@ export interface AgentToolResult {
 
 /** A tool an agent may call: what the model reads about it, and what runs. `defineTool` makes one with typed arguments. */
 export interface AgentTool {
+  /** What the model reads about the tool. */
   readonly definition: ToolDefinition;
   /**
+   * Runs one call.
+   *
    * @param args as the model wrote them: an object, of which nothing else is checked.
    * A failure the model should know of and can act on is a result with `isError`; what is thrown becomes one too.
    */
@@ -73,22 +80,37 @@ export interface AgentTool {
 
 /** What arrives while a model answers, in order. Deltas inform; what counts is the reply. */
 export type ChatDelta =
-  | { readonly type: "text" | "thinking"; readonly text: string }
+  | {
+      /** Whether the text is part of the answer or of the thinking. */
+      readonly type: "text" | "thinking";
+      /** The piece that arrived, which may be part of a word. */
+      readonly text: string;
+    }
   /** A call of a tool whose arguments are complete. */
-  | { readonly type: "tool-call"; readonly id: string; readonly name: string };
+  | {
+      /** Whether the text is part of the answer or of the thinking. */
+      readonly type: "tool-call";
+      /** The id of the call, as the model gave it. */
+      readonly id: string;
+      /** The name of the tool that is called. */
+      readonly name: string;
+    };
 
 /** One request to a model, in the messages of its provider. */
 export interface ChatRequest {
+  /** The provider's id of the model. */
   readonly modelId: string;
+  /** The system prompt; null for none. */
   readonly system: string | null;
   /** In the wire shape that `ChatModel.api` names. */
   readonly messages: readonly unknown[];
-  /** @default none */
+  /** The tools that the model may call. @default none */
   readonly tools?: readonly ToolDefinition[];
   /** Null leaves it to the provider. @default null */
   readonly maxOutputTokens?: number | null;
   /** `off`, `low`, `medium`, `high`, or a word of the provider's. @default off */
   readonly thinkingLevel?: string;
+  /** Ends the call. What had arrived is given to `onPartial`. */
   readonly signal?: AbortSignal;
   /** Given, the answer is streamed. @default none */
   readonly onDelta?: (delta: ChatDelta) => void;
@@ -128,7 +150,9 @@ export interface ChatModel {
 
 /** A model that answers: who is asked, which model, and its limits. `@throughline/models` makes one: `anthropic("claude-…")`. */
 export interface SessionModel {
+  /** The provider that is asked. */
   readonly chat: ChatModel;
+  /** The provider's id of the model. */
   readonly modelId: string;
   /** Null stands for unknown. @default what the provider states, else what its errors have told */
   readonly windowTokens?: number | null;
@@ -147,20 +171,26 @@ export interface SessionModel {
 export interface SummaryRequest {
   /** The conversation to summarize, as plain text. */
   readonly text: string;
+  /** The summary that the new one continues; null for the first. */
   readonly previousSummary: string | null;
+  /** The most tokens of the summary. */
   readonly maxOutputTokens: number;
+  /** Ends the call of the model. */
   readonly signal?: AbortSignal;
 }
 
 /** A summary, and who wrote it. */
 export interface SummaryReply {
+  /** The text of the summary. */
   readonly summary: string;
   /** The provider or method that wrote it. */
   readonly source: string;
+  /** The tokens that the provider reported; null where nothing was reported. */
   readonly usage: Readonly<Record<string, number>> | null;
 }
 
 /** The port that writes summaries. */
 export interface Summarizer {
+  /** Writes one summary. Throws when it cannot. */
   summarize(request: SummaryRequest): Promise<SummaryReply>;
 }

@@ -13,19 +13,25 @@ import { ThroughlineError } from "./throughline-error.ts";
 
 /** A draft with everything settled but its place in the session. */
 export interface PreparedRecord {
+  /** The record's id, the caller's or a new one. */
   readonly id: string;
   /** True when the caller chose the id, so that it may be taken already. */
   readonly isIdGiven: boolean;
   /** Undefined: the head, to be known only under the store's exclusion. */
   readonly parentId: string | null | undefined;
+  /** The record's type. */
   readonly type: string;
+  /** True for a side record, which does not move the head. */
   readonly side: boolean;
+  /** The record's time, as text. */
   readonly timestamp: string;
+  /** The same time in milliseconds since 1970; null where the text states none. */
   readonly tsMs: number | null;
   /** The record's other fields, in the caller's order. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** The other fields as JSON, made before any lock is taken; null when the source is the line. */
   readonly fieldsText: string | null;
+  /** The line that the record came from; null for a new record. */
   readonly source: RecordSource | null;
   /** True when the source's own JSON is the record, so that keeping the source is enough. */
   readonly isSourceCanonical: boolean;
@@ -33,11 +39,17 @@ export interface PreparedRecord {
 
 /** A record in its place. `text` is the record as one line of JSON. */
 export interface LinkedRecord {
+  /** The record with its parent settled. */
   readonly record: SessionRecord;
+  /** The record as one line of JSON. */
   readonly text: string;
+  /** True for a side record. */
   readonly side: boolean;
+  /** The record's time in milliseconds since 1970; null where it states none. */
   readonly tsMs: number | null;
+  /** The line that the record came from; null for a new record. */
   readonly source: RecordSource | null;
+  /** True when the source's own JSON is the record. */
   readonly isSourceCanonical: boolean;
   /** The size of its line where that is known already: counting it is a walk over the whole text. */
   readonly bytes?: number;

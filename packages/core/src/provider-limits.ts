@@ -2,6 +2,7 @@
 export interface NameLimit {
   /** Every character that is replaced before a name is sent; global. */
   readonly forbidden: RegExp;
+  /** The most characters. */
   readonly maxLength: number;
   /** What a name must begin with. @default anything */
   readonly first?: RegExp;

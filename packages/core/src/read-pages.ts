@@ -5,8 +5,11 @@ import type { StoreLimits } from "./store-capabilities.ts";
 
 /** What is still to be read: the records between two seqs, from one end on. */
 export interface PageRange {
+  /** Only records with a greater seq are left. */
   readonly afterSeq: number;
+  /** Only records with a smaller seq are left. */
   readonly beforeSeq: number;
+  /** The end from which they are read. */
   readonly order: "ascending" | "descending";
   /** The most records. */
   readonly left: number;

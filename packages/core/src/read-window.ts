@@ -8,6 +8,7 @@ import type { StoredRecord } from "./stored-records.ts";
 
 /** The records that a context is built from, read from the end of a session. */
 export interface RecordWindow {
+  /** The session when the window was read. */
   readonly state: SessionState;
   /** In order of seq. */
   readonly records: readonly StoredRecord[];

@@ -1,9 +1,12 @@
 /** A record as a caller hands it over. `id`, `parentId` and `timestamp` are filled in; a given id is kept. */
 export interface RecordDraft {
+  /** The record's type; at most 128 characters. */
   readonly type: string;
+  /** The record's id, at most 256 characters and unique in its session. Absent: a new one. */
   readonly id?: string;
   /** Absent: the head at the moment of the append. Given: a branch, or a record copied from elsewhere. */
   readonly parentId?: string | null;
+  /** ISO 8601 with milliseconds and Z. Absent: now. */
   readonly timestamp?: string;
   readonly [field: string]: unknown;
 }
@@ -17,7 +20,9 @@ export type RecordSource = string | Uint8Array;
  * It must then carry id, parentId and timestamp.
  */
 export interface SourcedDraft {
+  /** The line, and where it came from. */
   readonly source: RecordSource;
+  /** What the line means. Absent: its JSON is the record. */
   readonly record?: RecordDraft;
 }
 

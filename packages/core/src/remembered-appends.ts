@@ -32,6 +32,7 @@ export class RememberedAppends {
     return null;
   }
 
+  /** Keeps the result of an append. Forgets the oldest ones beyond the promised number and time. */
   remember(key: string, digest: string, result: AppendResult, nowMs: number): void {
     const { rememberedAppends, rememberedMs } = defaultIdempotency;
     this.#results.set(key, { digest, atMs: nowMs, result: JSON.stringify(result) });

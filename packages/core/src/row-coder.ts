@@ -20,6 +20,7 @@ export interface RecordRow extends RecordHead {
   readonly text: KeptPayload;
   /** The line it was imported as, where that is not the text. */
   readonly source: KeptPayload | null;
+  /** True when the imported line is the record's text, and `source` is null. */
   readonly isSourceText: boolean;
 }
 
@@ -28,23 +29,31 @@ export type PayloadPlace = Pick<PayloadOwner, "ref" | "sessionId">;
 
 /** Records and entries to what is kept of them, and back. @throws {ThroughlineError} CODEC_FAILED */
 export interface RowCoder {
+  /** The row of a record at this place. */
   encodeRecord(
     place: PayloadPlace,
     item: LinkedRecord,
     at: { readonly seq: number; readonly storedAtMs: number | null },
   ): RecordRow;
+  /** The record of a row, with what the payload asks for. */
   decodeRecord<Payload extends ReadPayload>(place: PayloadPlace, row: RecordRow, payload: Payload): RecordFor<Payload>;
   /** The row of the tombstone that takes a record's place; null when it is one already. */
   redactRecord(place: PayloadPlace, row: RecordRow, info: RedactionInfo): RecordRow | null;
+  /** What is kept of an entry. */
   encodeEntry(place: PayloadPlace, entry: SessionEntry): KeptPayload;
+  /** The entry of what is kept. */
   decodeEntry(place: PayloadPlace, kept: KeptPayload): SessionEntry;
   /** The open reply of a turn, as JSON. */
   encodePartial(place: PayloadPlace, turnId: string, text: string): KeptPayload;
+  /** The open reply of a turn, as JSON. */
   decodePartial(place: PayloadPlace, turnId: string, kept: KeptPayload): string;
 }
 
+/** Why and when records were redacted; the tombstones state both. */
 export interface RedactionInfo {
+  /** The reason, in the words of whoever redacted. */
   readonly reason: string;
+  /** The store's clock, in milliseconds since 1970. */
   readonly redactedAtMs: number;
 }
 

@@ -47,7 +47,9 @@ function rangesOf(clause: SearchClause, { words, names }: SearchWords): [start: 
   return ranges;
 }
 
+/** The part of a record's text that shows why it was found. */
 interface SearchSnippet {
+  /** The text around the first matches, with `…` where it was cut. */
   readonly snippet: string;
   /** Start and end of each match in the snippet, in UTF-16 units. */
   readonly highlights: readonly (readonly [number, number])[];

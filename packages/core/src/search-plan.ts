@@ -13,14 +13,19 @@ export interface SearchClause {
 
 /** What is looked for: every clause must be met. */
 export interface SearchPlan {
+  /** The clauses of the query, in its order. */
   readonly clauses: readonly SearchClause[];
 }
 
 /** The filters of a query, checked and with their defaults. */
 export interface SearchScope {
+  /** What is looked for. */
   readonly plan: SearchPlan;
+  /** The namespace that is searched. */
   readonly namespace: string;
+  /** Whether current sessions, archived ones or both are searched. */
   readonly state: "active" | "archived" | "any";
+  /** The most hits. */
   readonly limit: number;
   /** The tool as one word; null: any. */
   readonly toolWord: string | null;

@@ -14,9 +14,11 @@ import type {
 
 /** What every draft may state: `id`, `parentId` and `timestamp` are filled in where they are absent. */
 type DraftFrame<Type extends string> = {
+  /** The record's type. */
   readonly type: Type;
+  /** The record's id, unique in its session. @default a new one */
   readonly id?: string;
-  /** @default the head at the moment of the append */
+  /** The record that this one follows; null begins a new root. @default the head at the moment of the append */
   readonly parentId?: string | null;
   /** ISO 8601 with milliseconds and Z. @default now */
   readonly timestamp?: string;
@@ -24,13 +26,17 @@ type DraftFrame<Type extends string> = {
 
 /** A provider's reply as it is stored. `responseId` is the id that the provider gave it. */
 interface NewAssistantMessage extends AssistantMessage {
+  /** The provider's id of the reply. */
   readonly responseId?: string;
 }
 
 /** Instructions in the middle of a conversation. The system prompt of a request is no record. */
 interface SystemMessage {
+  /** `system`, or `developer` as newer APIs of OpenAI name it. */
   readonly role: "system" | "developer";
+  /** The instructions. */
   readonly content: string | readonly (TextBlock | ImageBlock | UnknownBlock)[];
+  /** When they were written, in milliseconds since 1970. */
   readonly timestamp?: number;
 }
 
@@ -56,10 +62,16 @@ type OwnDraft = DraftFrame<`${string}.${string}`> & { readonly [field: string]: 
 export type SessionDraft = KnownDraft | OwnDraft;
 
 /** A new message as a record. */
-export type MessageDraft = DraftFrame<"message"> & { readonly message: NewMessage };
+export type MessageDraft = DraftFrame<"message"> & {
+  /** The message, by its role. */
+  readonly message: NewMessage;
+};
 
 /** A reply as a record. */
-export type ReplyDraft = DraftFrame<"message"> & { readonly message: NewAssistantMessage };
+export type ReplyDraft = DraftFrame<"message"> & {
+  /** The reply. */
+  readonly message: NewAssistantMessage;
+};
 
 /** What a user says, or what a tool gives back: text, or blocks of text, images and kinds of a program's own. */
 type DraftContent = string | readonly (TextBlock | ImageBlock | UnknownBlock)[];

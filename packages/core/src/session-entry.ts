@@ -4,18 +4,27 @@ import { ThroughlineError } from "./throughline-error.ts";
 
 /** Where a reply to the session goes. */
 export interface DeliveryContext {
+  /** The channel, such as `telegram`. */
   readonly channel?: string;
+  /** The address within the channel. */
   readonly to?: string;
+  /** The account of the agent that sends. */
   readonly accountId?: string;
+  /** The thread or topic within the conversation. */
   readonly threadId?: string | number;
 }
 
 /** Where a session came from. */
 export interface SessionOrigin extends DeliveryContext {
+  /** The sender's or conversation's name. */
   readonly label?: string;
+  /** The program or service that delivered the first message. */
   readonly provider?: string;
+  /** The interface on which it arrived. */
   readonly surface?: string;
+  /** `direct`, `group` or `channel`. */
   readonly chatType?: string;
+  /** The sender's address, as the channel writes it. */
   readonly from?: string;
 }
 
@@ -36,9 +45,11 @@ type QueueMode =
  * field means, and whoever acts on one looks first whether it is that.
  */
 export interface SessionEntry {
+  /** The session behind the key; its records hang on this id. */
   readonly sessionId: string;
   /** UTC milliseconds. */
   readonly updatedAt?: number;
+  /** OpenClaw's path of the transcript. It is kept, and no store reads it. */
   readonly sessionFile?: string;
   /** The key of the session that spawned this one. */
   readonly spawnedBy?: string;
@@ -50,6 +61,7 @@ export interface SessionEntry {
   readonly sdkSessionId?: string;
   /** By provider, where programs kept it before there was one field. */
   readonly cliSessionIds?: Readonly<Record<string, string>>;
+  /** The Claude Code session, where programs wrote it before `sdkSessionId`. */
   readonly claudeCliSessionId?: string;
   /** What a person named the session. */
   readonly label?: string;
@@ -57,59 +69,105 @@ export interface SessionEntry {
   readonly title?: string;
   /** Who made the title: `rules`, `model`, or `import` where the source states one. */
   readonly titleBy?: string;
+  /** A name that another program made for its lists. */
   readonly displayName?: string;
   /** `direct`, `group` or `channel`; `dm` is an old word for `direct`. */
   readonly chatType?: string;
+  /** The channel's id of the group. */
   readonly groupId?: string;
+  /** The group's subject, as people see it. */
   readonly subject?: string;
+  /** The channel within the group, such as `#general`. */
   readonly groupChannel?: string;
+  /** The workspace or server that the group belongs to. */
   readonly space?: string;
+  /** Whether the agent may answer here. It goes before the rules of the configuration. */
   readonly sendPolicy?: "allow" | "deny";
+  /** Whether a group's messages are answered only where they mention the agent. */
   readonly groupActivation?: "mention" | "always";
+  /** OpenClaw's flag: the next turn introduces the group to the model. */
   readonly groupActivationNeedsSystemIntro?: boolean;
+  /** The channel of the conversation. */
   readonly channel?: string;
+  /** The channel of the last message that came in. */
   readonly lastChannel?: string;
+  /** The address within that channel, to which replies go. */
   readonly lastTo?: string;
+  /** The account that received the last message. */
   readonly lastAccountId?: string;
+  /** The thread or topic of the last message. */
   readonly lastThreadId?: string | number;
+  /** Where replies go; it repeats the `last…` fields. */
   readonly deliveryContext?: DeliveryContext;
+  /** Where the session's first message came from. */
   readonly origin?: SessionOrigin;
+  /** The provider that a person chose for this session. */
   readonly providerOverride?: string;
+  /** The model that a person chose for this session. */
   readonly modelOverride?: string;
+  /** OpenClaw's credentials profile for this session. */
   readonly authProfileOverride?: string;
+  /** Whether a person or OpenClaw chose that profile. */
   readonly authProfileOverrideSource?: "auto" | "user";
+  /** `compactionCount` when that profile was chosen. */
   readonly authProfileOverrideCompactionCount?: number;
+  /** The provider that answered last. */
   readonly modelProvider?: string;
+  /** The model that answered last. */
   readonly model?: string;
+  /** OpenClaw's setting: where shell commands run. */
   readonly execHost?: string;
+  /** OpenClaw's setting: which shell commands are allowed. */
   readonly execSecurity?: string;
+  /** OpenClaw's setting: when a person is asked before a command. */
   readonly execAsk?: string;
+  /** OpenClaw's setting: the node on which commands run. */
   readonly execNode?: string;
+  /** The thinking level that a person chose for this session. */
   readonly thinkingLevel?: string;
+  /** OpenClaw's setting: how much of its work the agent shows. */
   readonly verboseLevel?: string;
+  /** OpenClaw's setting: whether thinking is shown. */
   readonly reasoningLevel?: string;
+  /** OpenClaw's setting: whether commands run outside the sandbox. */
   readonly elevatedLevel?: string;
+  /** OpenClaw's setting: what is shown of a reply's tokens. */
   readonly responseUsage?: "on" | "off" | "tokens" | "full";
+  /** OpenClaw's setting: when replies are spoken. */
   readonly ttsAuto?: string;
+  /** What happens to words that arrive while a turn runs. */
   readonly queueMode?: QueueMode;
+  /** How long waiting words are collected before a turn begins, in milliseconds. */
   readonly queueDebounceMs?: number;
+  /** The most messages that wait. */
   readonly queueCap?: number;
+  /** What happens to messages beyond `queueCap`. */
   readonly queueDrop?: "old" | "new" | "summarize";
+  /** Tokens of the last call's prompt, as its writer counts them. */
   readonly inputTokens?: number;
+  /** Tokens of the last call's reply. */
   readonly outputTokens?: number;
+  /** Tokens of the context, as far as known. */
   readonly totalTokens?: number;
   /** False: `totalTokens` is not to be trusted. */
   readonly totalTokensFresh?: boolean;
   /** The model's window. */
   readonly contextTokens?: number;
+  /** The number of compactions since the session began. */
   readonly compactionCount?: number;
   /** When memory was last flushed, and how many compactions there had been. Whether one is due is not decided by these. */
   readonly memoryFlushAt?: number;
+  /** `compactionCount` at the last memory flush. */
   readonly memoryFlushCompactionCount?: number;
+  /** True once a turn of the session has sent its system prompt. */
   readonly systemSent?: boolean;
+  /** True when the last turn was aborted. */
   readonly abortedLastRun?: boolean;
+  /** OpenClaw's last heartbeat message. */
   readonly lastHeartbeatText?: string;
+  /** When it was sent, in milliseconds since 1970. */
   readonly lastHeartbeatSentAt?: number;
+  /** The sessions that had the key before, oldest first. */
   readonly previousSessionIds?: readonly string[];
   readonly [field: string]: unknown;
 }

@@ -31,7 +31,9 @@ export function planFieldRemoval(
 
 /** An entry to be written, and the session with it. */
 export interface EntryPlan {
+  /** The session after the write. */
   readonly frame: SessionFrame;
+  /** The entry that is written. */
   readonly entry: SessionEntry;
   /** To be announced once it is written. */
   readonly events: readonly SessionEvent[];

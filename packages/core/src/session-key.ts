@@ -12,36 +12,92 @@ import { ThroughlineError } from "./throughline-error.ts";
  */
 export type PeerKind = "direct" | "group" | "channel";
 
+/** The part of a key behind `agent:<id>:`. */
 type SessionKeyRest =
-  | { readonly kind: "main"; readonly mainKey: string }
+  /** The agent's main session. */
   | {
+      /** Whether a sub-agent or a scheduled job runs in the session. */
+      readonly kind: "main";
+      /** The name of the main session, usually `main`. */
+      readonly mainKey: string;
+    }
+  /** A conversation with a person, a group or a channel. */
+  | {
+      /** Whether a sub-agent or a scheduled job runs in the session. */
       readonly kind: "peer";
+      /** The channel, such as `telegram`; null where the key names none. */
       readonly channel: string | null;
+      /** The account of the agent; null where the key names none. */
       readonly accountId: string | null;
+      /** Whether it is a person, a group or a channel. */
       readonly peerKind: PeerKind;
       /** The kind as the key spells it: `dm` is an old spelling of `direct`. */
       readonly peerKindText: string;
+      /** The channel's id of the person, group or channel. */
       readonly peerId: string;
     }
-  | { readonly kind: "subagent" | "cron"; readonly path: string }
-  | { readonly kind: "other"; readonly text: string };
+  | {
+      /** Whether a sub-agent or a scheduled job runs in the session. */
+      readonly kind: "subagent" | "cron";
+      /** Everything behind `subagent:` or `cron:`. */
+      readonly path: string;
+    }
+  /** Any other text. */
+  | {
+      /** Whether a sub-agent or a scheduled job runs in the session. */
+      readonly kind: "other";
+      /** Everything behind `agent:<id>:`. */
+      readonly text: string;
+    };
 
+/** The thread or topic at the end of a key. */
 export interface SessionKeySuffix {
+  /** Whether the channel calls it a thread or a topic. */
   readonly kind: "thread" | "topic";
+  /** The channel's id of it. */
   readonly id: string;
 }
 
 /** The parts of a session key, by their form. */
 export type ParsedSessionKey =
+  /** `agent:<id>:…`, the form of new keys. */
   | {
       readonly form: "agent";
+      /** The agent that the key names. */
       readonly agentId: string;
+      /** What the key names of the agent's sessions. */
       readonly rest: SessionKeyRest;
+      /** The thread or topic; null where the key names none. */
       readonly suffix: SessionKeySuffix | null;
     }
-  | { readonly form: "short"; readonly agentId: string; readonly channel: string; readonly peerId: string }
-  | { readonly form: "runtime"; readonly runtime: string; readonly agentId: string; readonly text: string }
-  | { readonly form: "opaque"; readonly agentId: null; readonly text: string };
+  /** `<agentId>:<channel>:<peer>`, the form of older programs. */
+  | {
+      readonly form: "short";
+      /** The agent that the key names. */
+      readonly agentId: string;
+      /** The channel, such as `telegram`. */
+      readonly channel: string;
+      /** The channel's id of the person. */
+      readonly peerId: string;
+    }
+  /** A key with the prefix of another runtime, such as `goclaw:main:main`. */
+  | {
+      readonly form: "runtime";
+      /** The prefix, which names the runtime. */
+      readonly runtime: string;
+      /** The agent that the key names. */
+      readonly agentId: string;
+      /** Everything behind the agent. */
+      readonly text: string;
+    }
+  /** A key of no known form. It names no agent. */
+  | {
+      readonly form: "opaque";
+      /** Always null. */
+      readonly agentId: null;
+      /** The whole key. */
+      readonly text: string;
+    };
 
 const maxSessionKeyLength: number = 512;
 

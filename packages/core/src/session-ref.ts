@@ -10,19 +10,23 @@ import { ThroughlineError } from "./throughline-error.ts";
 export interface SessionRef {
   /** Separates tenants that share one store. The default is the empty text. */
   readonly namespace: string;
+  /** The agent of the session. */
   readonly agentId: string;
   /** Opaque to stores. */
   readonly key: string;
+  /** The session id of an archived session. Absent: the current session of the key. */
   readonly archiveId?: string;
 }
 
 /** The parts of a session's address; `sessionRef` fills in the rest. */
 export interface SessionAddress {
+  /** The session key, in any form. */
   readonly key: string;
-  /** @default the agent the key names, else "main" */
+  /** The agent of the session. @default the agent the key names, else "main" */
   readonly agentId?: string;
-  /** @default "" */
+  /** The namespace of the session. @default "" */
   readonly namespace?: string;
+  /** The session id of an archived session. Absent: the current session of the key. */
   readonly archiveId?: string;
 }
 

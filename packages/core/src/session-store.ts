@@ -16,11 +16,17 @@ import type { SessionHead, SessionState } from "./session-state.ts";
  * A facet exists exactly when `capabilities` declares it.
  */
 export interface SessionStore extends AsyncDisposable {
+  /** What the store can do, frozen. */
   readonly capabilities: StoreCapabilities;
+  /** Full-text search. Present exactly when `capabilities.search` is true. */
   readonly search?: SearchFacet;
+  /** Follows sessions. Present exactly when `capabilities.watch` is true. */
   readonly watch?: WatchFacet;
+  /** Forks by sharing records. Present exactly when `capabilities.fork` is true. */
   readonly fork?: ForkFacet;
+  /** Verification, repair and backup. Present exactly when `capabilities.maintenance` is true. */
   readonly maintenance?: MaintenanceFacet;
+  /** Keeps open replies. Present exactly when `capabilities.partials` is true. */
   readonly partials?: PartialsFacet;
 
   /**
@@ -123,10 +129,13 @@ export interface SessionStore extends AsyncDisposable {
 
 /** Options of `SessionStore.append`. */
 export interface AppendOptions {
-  /** @default the store's defaultDurability */
+  /** The level the append waits for; one of `capabilities.durabilities`. @default the store's defaultDurability */
   readonly durability?: Durability;
   /** Refuses the append unless the head is this record (null: no main record yet). Side records never matter here. */
-  readonly expect?: { readonly head: string | null };
+  readonly expect?: {
+    /** The id of the record that the head must be. */
+    readonly head: string | null;
+  };
   /** The same key with the same drafts gives the first result again; with others it is refused. At most 256 characters. */
   readonly idempotencyKey?: string;
   /**
@@ -153,20 +162,29 @@ export interface AppendOptions {
 
 /** Where an appended record is: its seq, its id and its time. */
 export interface AppendedRecord {
+  /** The record's place in the session, from 1. */
   readonly seq: number;
+  /** The record's id. */
   readonly id: string;
+  /** The record that it follows; null at a root. */
   readonly parentId: string | null;
+  /** True for a side record. */
   readonly side: boolean;
+  /** The writer's claim, in milliseconds since 1970; null where the record states no time. */
   readonly tsMs: number | null;
+  /** The store's clock, in milliseconds since 1970. */
   readonly storedAtMs: number;
 }
 
 /** What an append stored, and the session's head after it. */
 export interface AppendResult {
+  /** The appended records, in the order of the drafts. */
   readonly records: readonly AppendedRecord[];
+  /** The session's head after the append. */
   readonly head: SessionHead;
   /** The entry's revision after the append. */
   readonly revision: number;
+  /** The level that the append reached. */
   readonly durability: Durability;
   /** True when an earlier append with the same key gave this result. */
   readonly replayed: boolean;
@@ -183,17 +201,19 @@ export interface ReadOptions<Payload extends ReadPayload = "record"> {
   readonly afterSeq?: number;
   /** Only records with a smaller seq. @default none */
   readonly beforeSeq?: number;
-  /** @default "ascending" */
+  /** The end from which the records are read. @default "ascending" */
   readonly order?: "ascending" | "descending";
   /** The most records in all. @default no limit */
   readonly limit?: number;
-  /** @default "record" */
+  /** What each record is read with: `record`, `source`, or `head` for its facts alone. @default "record" */
   readonly payload?: Payload;
+  /** Ends the read, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
 /** Options of `SessionStore.load`. */
 export interface LoadOptions {
+  /** Ends the load, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
@@ -201,6 +221,7 @@ export interface LoadOptions {
 export interface SaveOptions {
   /** The revision the entry was loaded with; null when there was no session. */
   readonly ifRevision: number | null;
+  /** The level the save waits for. @default the store's defaultDurability */
   readonly durability?: Durability;
   /**
    * When the session began that begins here with this save, where it comes from elsewhere; a time to come counts as now.
@@ -211,11 +232,11 @@ export interface SaveOptions {
 
 /** Which sessions a list holds, and in which order. */
 export interface ListQuery {
-  /** @default "" */
+  /** The namespace whose sessions are listed. @default "" */
   readonly namespace?: string;
-  /** @default all agents */
+  /** Only sessions of this agent. @default all agents */
   readonly agentId?: string;
-  /** @default "active" */
+  /** Whether current sessions, archived ones or both are listed. @default "active" */
   readonly state?: "active" | "archived" | "any";
   /** Compared as it is, upper and lower case apart. */
   readonly keyPrefix?: string;
@@ -225,10 +246,11 @@ export interface ListQuery {
   readonly untilMs?: number;
   /** Newest first, or by agent, key and session id. @default "updated" */
   readonly sort?: "updated" | "key";
-  /** @default 50, at most 1,000 */
+  /** The most sessions of a page. @default 50, at most 1,000 */
   readonly limit?: number;
   /** From the page before, with the same query. */
   readonly cursor?: string;
+  /** Ends the call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
@@ -244,20 +266,28 @@ export interface StoreLockOptions {
 
 /** A page of a list of sessions. */
 export interface SessionPage {
+  /** The sessions of the page, in the query's order. */
   readonly sessions: readonly SessionState[];
+  /** The `cursor` of the next page; null behind the last one. */
   readonly nextCursor: string | null;
 }
 
 /** A change of where a session is kept: renamed, archived or restored. */
 export type MoveAction =
-  | { readonly kind: "rename"; readonly key: string }
+  /** Keeps the session under another key. */
+  | {
+      readonly kind: "rename";
+      /** The new key, of the same agent. */
+      readonly key: string;
+    }
+  /** Frees the key; the session stays readable by its `archiveId`. */
   | { readonly kind: "archive" }
   /** Only with a ref that carries an archiveId; refused while another session holds the key. */
   | { readonly kind: "restore" };
 
 /** Options of `SessionStore.remove`. */
 export interface RemoveOptions {
-  /** @default false */
+  /** Deletes the session and every copy of its content, instead of archiving it. @default false */
   readonly purge?: boolean;
 }
 
@@ -274,5 +304,6 @@ export interface RedactOptions {
 
 /** Which records a redaction replaced. */
 export interface RedactResult {
+  /** The records that are tombstones now, by seq, in ascending order. */
   readonly seqs: readonly number[];
 }

@@ -29,10 +29,11 @@ export interface SpawnLimits {
 
 /** Options of `spawnSession`. */
 export interface SpawnSessionOptions {
-  /** @default the system's clock */
+  /** The time of the new entry. @default the system's clock */
   readonly clock?: Clock;
   /** Makes the ids of new sessions. @default the system's randomness */
   readonly random?: RandomSource;
+  /** How deep children may be spawned, and the number of them. @default `defaultSpawnLimits` */
   readonly limits?: SpawnLimits;
   /** Further fields of the child's entry; lineage and identity are not among them. */
   readonly entry?: Readonly<Record<string, unknown>>;

@@ -14,20 +14,39 @@ interface StandardSchemaProps<Input = unknown, Output = Input> {
   /** The library, such as `zod`. */
   readonly vendor: string;
   /** Exists for the compiler only. */
-  readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  readonly types?:
+    | {
+        /** What the schema takes. */
+        readonly input: Input;
+        /** What it gives. */
+        readonly output: Output;
+      }
+    | undefined;
+  /** Checks a value, and gives it in the schema's own form. */
   readonly validate: (
     value: unknown,
     options?: { readonly libraryOptions?: Record<string, unknown> | undefined },
   ) => StandardSchemaResult<Output> | Promise<StandardSchemaResult<Output>>;
 }
 
+/** The value, or why there is none. */
 type StandardSchemaResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly StandardSchemaIssue[] };
+  | {
+      /** The value in the schema's own form. */
+      readonly value: Output;
+      /** Always absent beside a value. */
+      readonly issues?: undefined;
+    }
+  | {
+      /** At least one reason. */
+      readonly issues: readonly StandardSchemaIssue[];
+    };
 
 /** Why a value does not fit. */
 export interface StandardSchemaIssue {
+  /** The reason, for people. */
   readonly message: string;
+  /** The path to the part that does not fit, from the outside. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 

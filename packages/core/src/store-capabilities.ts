@@ -28,13 +28,19 @@ export interface StoreCapabilities {
   readonly persistent: boolean;
   /** Who may write at once. */
   readonly writers: "one-handle" | "one-host" | "many-hosts";
+  /** Whether the store has full-text search. */
   readonly search: boolean;
+  /** Whether sessions can be followed. */
   readonly watch: boolean;
+  /** Whether forks share records. */
   readonly fork: boolean;
+  /** Whether the store can verify, repair and back up itself. */
   readonly maintenance: boolean;
   /** Absent from stores made before it was part of the contract: false. */
   readonly partials?: boolean;
+  /** What the store accepts at most. */
   readonly limits: StoreLimits;
+  /** How long keyed appends are remembered. */
   readonly idempotency: {
     /** The store remembers at least this number of keyed appends of a session … */
     readonly rememberedAppends: number;

@@ -7,15 +7,15 @@ import type { SessionRef } from "./session-ref.ts";
 export interface SearchQuery {
   /** Words that must all occur, `"words that stand together"`, `beginn*`. At most 1,000 characters. */
   readonly text: string;
-  /** @default "" */
+  /** The namespace that is searched. @default "" */
   readonly namespace?: string;
-  /** @default all agents */
+  /** Only sessions of this agent. @default all agents */
   readonly agentId?: string;
   /** One session, and its archived ones. @default all sessions */
   readonly key?: string;
   /** One session, by its id: of a key that has archived ones, this one only. @default all sessions */
   readonly sessionId?: string;
-  /** @default "any" */
+  /** Whether current sessions, archived ones or both are searched. @default "any" */
   readonly state?: "active" | "archived" | "any";
   /** Of the message, as the record spells it. */
   readonly role?: string;
@@ -25,21 +25,29 @@ export interface SearchQuery {
   readonly sinceMs?: number;
   /** Records before this time. */
   readonly untilMs?: number;
-  /** @default 20, at most 1,000 */
+  /** The most hits. @default 20, at most 1,000 */
   readonly limit?: number;
+  /** Ends the search, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 
 /** A record that matches a search. */
 export interface SearchHit {
+  /** The session of the record. */
   readonly ref: SessionRef;
+  /** The id of that session. */
   readonly sessionId: string;
+  /** The record's place in the session. */
   readonly seq: number;
+  /** The record's id. */
   readonly id: string;
+  /** The message's role; null for other records. */
   readonly role: string | null;
+  /** The record's time in milliseconds since 1970; null where it states none. */
   readonly tsMs: number | null;
   /** Higher is better; to be compared within one search only. */
   readonly score: number;
+  /** The text around the first matches, with `…` where it was cut. */
   readonly snippet: string;
   /** Start and end of each match in the snippet, in UTF-16 units. */
   readonly highlights: readonly (readonly [number, number])[];
@@ -73,6 +81,7 @@ export interface SearchFacet {
  * records in their place.
  */
 export interface WatchFacet {
+  /** Gives pages of records behind `afterSeq` as they are appended, until the signal aborts. */
   watch(
     ref: SessionRef,
     options: { readonly afterSeq: number; readonly signal: AbortSignal },
@@ -86,8 +95,11 @@ export interface WatchFacet {
  */
 export interface ForkFacet {
   /**
-   * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_ARCHIVED, KEY_AGENT_MISMATCH, INPUT_INVALID and
-   *   those of new ids
+   * Creates the session `target` with the records up to `atSeq`, by default all.
+   *
+   * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_ARCHIVED, KEY_AGENT_MISMATCH, INPUT_INVALID
+   * and
+   * those of new ids
    */
   fork(
     ref: SessionRef,
@@ -105,8 +117,11 @@ export interface ForkFacet {
 
 /** A session and those of its records that it has in common with another one. */
 export interface SharedRecords {
+  /** The other session. */
   readonly ref: SessionRef;
+  /** The id of the other session. */
   readonly sessionId: string;
+  /** The seqs of the shared records there. */
   readonly seqs: readonly number[];
 }
 
@@ -116,18 +131,25 @@ export interface SharedRecords {
  */
 export interface PartialReply {
   readonly v: 1;
+  /** The session of the turn. */
   readonly sessionId: string;
   /** The open turn it belongs to. */
   readonly turnId: string;
+  /** The number of the turn's lease. */
   readonly fence: number;
   /** Which call of the turn, from 1, and how often it was tried, from 0. */
   readonly step: number;
+  /** The attempt within the step, from 0. */
   readonly attempt: number;
   /** The newest record of the session when the call began. */
   readonly afterSeq: number;
+  /** The provider that is asked; null where the writer states none. */
   readonly provider: string | null;
+  /** The wire shape of the reply; null where the writer states none. */
   readonly api: string | null;
+  /** The provider's id of the model; null where the writer states none. */
   readonly model: string | null;
+  /** The text that was shown so far. */
   readonly text: string;
   /** The writer's clock, UTC milliseconds. */
   readonly updatedMs: number;
@@ -160,7 +182,9 @@ export interface PartialsFacet {
 
 /** A derived file, and how many sessions it was made from. */
 export interface RebuiltFile {
+  /** The file that was written. */
   readonly path: string;
+  /** The number of sessions in it. */
   readonly sessions: number;
 }
 

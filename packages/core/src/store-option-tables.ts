@@ -170,11 +170,17 @@ function argumentOf(method: StoreMethodName): string {
 
 /** The options that every factory of a store has. */
 interface CommonFactoryOptions {
+  /** The time that the store stamps. @default the system's clock */
   readonly clock?: Clock;
+  /** Source of record ids. @default by the clock and the randomness */
   readonly ids?: RecordIds;
+  /** Source of randomness. @default the system's */
   readonly random?: RandomSource;
+  /** Called with the events of this handle. What it throws is ignored. @default none */
   readonly onEvent?: SessionEventListener;
+  /** Encodes what is kept. A store that was written with a codec opens with the same one only. @default none */
   readonly codec?: PayloadCodec;
+  /** Limits that differ from the default. */
   readonly limits?: Partial<StoreLimits>;
 }
 

@@ -6,10 +6,15 @@ export type ReadPayload = "record" | "source" | "head";
 
 /** The facts of a stored record without its content. */
 export interface RecordHead {
+  /** The record's place in the session, from 1. */
   readonly seq: number;
+  /** The record's id. */
   readonly id: string;
+  /** The record that it follows; null at a root. */
   readonly parentId: string | null;
+  /** The record's type. */
   readonly type: string;
+  /** True for a side record. */
   readonly side: boolean;
   /** The writer's claim; null when the line states no time. */
   readonly tsMs: number | null;
@@ -25,11 +30,13 @@ export interface RecordHead {
    * the record, and from stores made before it was part of the contract.
    */
   readonly role?: string | null;
+  /** The tool that a result answers for; null, absent and left out as `role`. */
   readonly toolName?: string | null;
 }
 
 /** A record with its place in the session. */
 export interface StoredRecord extends RecordHead {
+  /** The record itself. */
   readonly record: SessionRecord;
 }
 

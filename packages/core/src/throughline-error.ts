@@ -24,11 +24,15 @@ const brand = Symbol.for("throughline.error");
  * so use `ThroughlineError.isInstance`, not `instanceof`.
  */
 export class ThroughlineError extends Error {
+  /** A key of `errorCodes`. Programs act on it. */
   readonly code: ErrorCode;
   /** The same call, unchanged, may succeed later. */
   readonly retryable: boolean;
+  /** What to do next, for people. */
   readonly remedy: string;
+  /** Of a failed write: whether it was applied. Null for an error that is about no write. */
   readonly outcome: WriteOutcome | null;
+  /** Facts for programs, as plain JSON: names, sizes and limits. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, options: ThroughlineErrorOptions = {}) {
@@ -42,6 +46,7 @@ export class ThroughlineError extends Error {
     this.details = options.details ?? {};
   }
 
+  /** Whether a value is an error of Throughline, from whichever copy of the package. */
   static isInstance(value: unknown): value is ThroughlineError {
     return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
   }

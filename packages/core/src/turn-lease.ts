@@ -8,10 +8,13 @@ import { ThroughlineError } from "./throughline-error.ts";
  * while a model runs; whoever comes back late, after the lease ran out and another turn began, is fenced off.
  */
 export interface OpenTurn {
+  /** The id of the turn, which its records carry. */
   readonly turnId: string;
   /** Who holds it, for people: host, process, name. */
   readonly owner: string;
+  /** When the lease ends unless it is renewed, in milliseconds since 1970. */
   readonly leaseUntilMs: number;
+  /** The number of the lease. */
   readonly fence: number;
 }
 
@@ -19,14 +22,32 @@ export interface OpenTurn {
 export type TurnRequest =
   /** `fence` is the session's fence plus one. Refused while another turn's lease runs. */
   | {
+      /** `within` leaves the turn open, `close` ends it. */
       readonly action: "open";
+      /** The id of the new turn. */
       readonly turnId: string;
+      /** Who holds the turn, for people. */
       readonly owner: string;
+      /** When the lease ends unless it is renewed, in milliseconds since 1970. */
       readonly leaseUntilMs: number;
+      /** The number of the lease: the session's fence plus one. */
       readonly fence: number;
     }
-  | { readonly action: "renew"; readonly leaseUntilMs: number; readonly fence: number }
-  | { readonly action: "within" | "close"; readonly fence: number };
+  /** Prolongs the lease of the open turn. */
+  | {
+      /** `within` leaves the turn open, `close` ends it. */
+      readonly action: "renew";
+      /** The new end of the lease, in milliseconds since 1970. */
+      readonly leaseUntilMs: number;
+      /** The number of the lease that the caller holds. */
+      readonly fence: number;
+    }
+  | {
+      /** `within` leaves the turn open, `close` ends it. */
+      readonly action: "within" | "close";
+      /** The number of the lease that the caller holds. */
+      readonly fence: number;
+    };
 
 export interface TurnState {
   readonly fence: number;

@@ -8,17 +8,21 @@ import { TurnQueue } from "./turn-queue.ts";
 export interface Watched<State> {
   /** Names the session among all that this handle follows. */
   readonly key: string;
+  /** What the last look found, in the store's own terms. */
   readonly state: State;
 }
 
 /** Where a session stands when a watch of it begins. */
 export interface WatchStart {
+  /** Names the session among all that this handle follows. */
   readonly key: string;
+  /** The newest record when the watch begins; 0 when empty. */
   readonly lastSeq: number;
 }
 
 /** How often a hub looks, and how. */
 export interface WatchHubOptions<State> {
+  /** Measures the pauses between two looks. */
   readonly clock: Clock;
   /** Between two looks while something happens, in milliseconds. */
   readonly pollMs: number;
