@@ -80,6 +80,7 @@ export interface AgentTool {
 
 /** What arrives while a model answers, in order. Deltas inform; what counts is the reply. */
 export type ChatDelta =
+  /** A piece of the answer, or of the model's thinking. */
   | {
       /** Whether the text is part of the answer or of the thinking. */
       readonly type: "text" | "thinking";
@@ -88,7 +89,6 @@ export type ChatDelta =
     }
   /** A call of a tool whose arguments are complete. */
   | {
-      /** Whether the text is part of the answer or of the thinking. */
       readonly type: "tool-call";
       /** The id of the call, as the model gave it. */
       readonly id: string;

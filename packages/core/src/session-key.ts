@@ -16,14 +16,12 @@ export type PeerKind = "direct" | "group" | "channel";
 type SessionKeyRest =
   /** The agent's main session. */
   | {
-      /** Whether a sub-agent or a scheduled job runs in the session. */
       readonly kind: "main";
       /** The name of the main session, usually `main`. */
       readonly mainKey: string;
     }
   /** A conversation with a person, a group or a channel. */
   | {
-      /** Whether a sub-agent or a scheduled job runs in the session. */
       readonly kind: "peer";
       /** The channel, such as `telegram`; null where the key names none. */
       readonly channel: string | null;
@@ -36,6 +34,7 @@ type SessionKeyRest =
       /** The channel's id of the person, group or channel. */
       readonly peerId: string;
     }
+  /** A session of a sub-agent or of a scheduled job. */
   | {
       /** Whether a sub-agent or a scheduled job runs in the session. */
       readonly kind: "subagent" | "cron";
@@ -44,7 +43,6 @@ type SessionKeyRest =
     }
   /** Any other text. */
   | {
-      /** Whether a sub-agent or a scheduled job runs in the session. */
       readonly kind: "other";
       /** Everything behind `agent:<id>:`. */
       readonly text: string;

@@ -5,6 +5,7 @@
 
 /** A schema whose library implements Standard Schema, such as zod, valibot and arktype. */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
+  /** The specification's part of a schema. */
   readonly "~standard": StandardSchemaProps<Input, Output>;
 }
 

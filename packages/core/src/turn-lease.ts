@@ -22,7 +22,6 @@ export interface OpenTurn {
 export type TurnRequest =
   /** `fence` is the session's fence plus one. Refused while another turn's lease runs. */
   | {
-      /** `within` leaves the turn open, `close` ends it. */
       readonly action: "open";
       /** The id of the new turn. */
       readonly turnId: string;
@@ -35,13 +34,13 @@ export type TurnRequest =
     }
   /** Prolongs the lease of the open turn. */
   | {
-      /** `within` leaves the turn open, `close` ends it. */
       readonly action: "renew";
       /** The new end of the lease, in milliseconds since 1970. */
       readonly leaseUntilMs: number;
       /** The number of the lease that the caller holds. */
       readonly fence: number;
     }
+  /** Belongs to the open turn, or ends it with this append. */
   | {
       /** `within` leaves the turn open, `close` ends it. */
       readonly action: "within" | "close";

@@ -12,7 +12,6 @@ export type TurnStreamEvent =
     }
   /** The model called a tool; the arguments are complete. */
   | {
-      /** Whether the text is part of the answer or of the thinking. */
       readonly name: "tool-call.delta";
       /** The id of the call, as the model gave it. */
       readonly callId: string;
@@ -24,7 +23,6 @@ export type TurnStreamEvent =
    * records.
    */
   | {
-      /** Whether the text is part of the answer or of the thinking. */
       readonly name: "stream.gap";
       /** The number of events that were dropped. */
       readonly events: number;
@@ -33,7 +31,6 @@ export type TurnStreamEvent =
     }
   /** The last event of a turn that did not fail. */
   | {
-      /** Whether the text is part of the answer or of the thinking. */
       readonly name: "turn.result";
       /** What `runTurn` would have returned. */
       readonly turn: Turn;
