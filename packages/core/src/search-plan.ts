@@ -4,7 +4,7 @@ import { assertStoreOptions } from "./store-option-tables.ts";
 
 /** Words that must stand one behind the other. */
 export interface SearchClause {
-  /** The words, folded as `searchWords` folds them. */
+  /** The words, in the form in which an index has them. */
   readonly words: readonly string[];
   /** True when words that begin with the last one count as well. */
   readonly isPrefix: boolean;
