@@ -7,10 +7,13 @@ import { shortenText } from "./shorten-text.ts";
 
 /** A question to a summarizer. */
 interface InFlightSummaryRequest {
+  /** The instructions for the summarizer. */
   readonly system: string;
   /** The question, with the conversation in it. */
   readonly prompt: string;
+  /** The most tokens of the summary. */
   readonly maxOutputTokens: number;
+  /** Ends the call; null where the caller gave none. */
   readonly signal: AbortSignal | null;
 }
 
@@ -22,7 +25,7 @@ export interface CompactInFlightOptions {
   readonly windowTokens?: number | null;
   /** How the acknowledgement is written: Anthropic's list of blocks, or a string, which everyone takes. @default "text" */
   readonly content?: "blocks" | "text";
-  /** @default none */
+  /** Called with `guard.summary-failed`. @default none */
   readonly onEvent?: (event: GuardEvent) => void;
 }
 

@@ -7,9 +7,13 @@ import { resultLimitsFor } from "./result-limits.ts";
 
 /** What the client's `messages.create` is called with. */
 export interface ApiCallRequest {
+  /** The provider's id of the model. */
   readonly model: string;
+  /** The most tokens that the model may write. */
   readonly max_tokens: number;
+  /** The system prompt. */
   readonly system: string;
+  /** The messages, in the shape of the Messages API. */
   readonly messages: readonly unknown[];
   /** Only there when tools were given. */
   readonly tools?: readonly unknown[];
@@ -19,11 +23,13 @@ export interface ApiCallRequest {
 export interface GuardApiCallOptions<Reply> {
   /** Asks the model, also for the summary; Anthropic's Messages API or one like it. */
   readonly create: (request: ApiCallRequest, signal: AbortSignal | null) => Promise<Reply>;
+  /** The provider's id of the model. */
   readonly modelId: string;
+  /** The system prompt. */
   readonly system: string;
   /** Changed in place when the call succeeded with less than was given. */
   readonly messages: unknown[];
-  /** @default none */
+  /** The tools, in the shape of the Messages API. @default none */
   readonly tools?: readonly unknown[];
   /** Calls after the first. @default 2 */
   readonly maxRetries?: number;
@@ -31,8 +37,9 @@ export interface GuardApiCallOptions<Reply> {
   readonly windowTokens?: number;
   /** Gives the text of a summary. @default the texts of the reply's `content` */
   readonly readText?: (reply: Reply) => string;
-  /** @default none */
+  /** Called with what the guard does. @default none */
   readonly onEvent?: (event: GuardEvent) => void;
+  /** Ends the call, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 

@@ -4,17 +4,22 @@ import type { OverflowClassification } from "./overflow.ts";
 
 /** What errors have told of one model at one provider. */
 export interface ModelLimits {
+  /** The context window. */
   readonly windowTokens?: number;
+  /** The most tokens that the model writes. */
   readonly maxOutputTokens?: number;
   /** The rate limit that a single request ran into. */
   readonly ceilingTokens?: number;
+  /** The most bytes of a request. */
   readonly requestBytes?: number;
+  /** The most characters of one part of a request. */
   readonly itemCharacters?: number;
 }
 
 /** Limits by provider and model. Plain JSON, for the caller to keep. */
 export interface LearnedLimits {
   readonly v: 1;
+  /** The limits by provider and model. */
   readonly models: Readonly<Record<string, ModelLimits>>;
 }
 

@@ -16,6 +16,7 @@ interface OllamaWindow {
   readonly loadedTokens: number | null;
   /** `num_ctx` of the model file and the length it was trained for, from `/api/show`. */
   readonly configuredTokens: number | null;
+  /** The length that the model was trained for; null when the server does not state it. */
   readonly trainedTokens: number | null;
 }
 

@@ -3,9 +3,11 @@ import { readUsage } from "@throughline/tokens";
 
 /** What the guard looks at in a reply. */
 export interface ReplyFacts {
+  /** Why the reply ended, in the provider's word; null when it does not state it. */
   readonly stopReason: string | null;
   /** Null when the reply does not state it. */
   readonly promptTokens: number | null;
+  /** Tokens that the model wrote; null when the reply does not state it. */
   readonly outputTokens: number | null;
   /** True when the model said nothing. */
   readonly isEmpty: boolean;

@@ -5,7 +5,9 @@ import { leastCharacters, type ShortenedText } from "./shorten-text.ts";
 
 /** How long tool results may be, in characters. */
 export interface ResultLimits {
+  /** The most characters of one result. */
   readonly eachCharacters: number;
+  /** The most characters of all results together. */
   readonly totalCharacters: number;
 }
 

@@ -35,16 +35,24 @@ const contextTable: OptionTable<BuildContextOptions> = {
 export interface Context {
   /** The record it ends with; null when it is empty. */
   readonly headId: string | null;
+  /** The messages of the branch, oldest first. */
   readonly messages: readonly NeutralMessage[];
   /** The number of messages, as pi and OpenClaw count them. */
   readonly recordsInContext: number;
   /** The model last set or last heard on the branch. */
-  readonly model: { readonly provider: string; readonly modelId: string } | null;
+  readonly model: {
+    /** The provider of the model. */
+    readonly provider: string;
+    /** The provider's id of the model. */
+    readonly modelId: string;
+  } | null;
   /** `off` when the branch sets none. */
   readonly thinkingLevel: string;
   /** The compaction or checkpoint whose summary comes first; null when there is none. */
   readonly summaryId: string | null;
+  /** Ranges of records that are not in the context, each with its reason. */
   readonly omitted: readonly OmittedRange[];
+  /** What was odd in the records, such as a missing parent. */
   readonly findings: readonly Finding[];
 }
 

@@ -40,7 +40,11 @@ export interface History<Message = unknown> {
    * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
    */
   context(): WindowedContext;
-  /** @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION */
+  /**
+   * The messages for the provider, with every repair that was made.
+   *
+   * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
+   */
   render(): Rendering<Message>;
   /**
    * The same without a list of its own: after 10,000 messages as cheap as after 10.
@@ -60,16 +64,23 @@ export interface History<Message = unknown> {
 interface SharedRendering<Message = unknown> extends Omit<Rendering<Message>, "messages"> {
   /** The system prompt, where it stands among the messages. */
   readonly first: readonly Message[];
+  /** Messages that stay as they are while the history grows. Others share this list; do not change it. */
   readonly settled: readonly Message[];
+  /** The number of messages of `settled` that belong to this rendering. */
   readonly settledCount: number;
+  /** The messages behind them, which a later rendering may change. */
   readonly tail: readonly Message[];
 }
 
 /** Counts of what a history has cost. */
 export interface HistoryWork {
+  /** Records that were taken in. */
   readonly recordsRead: number;
+  /** Messages whose content was read and checked. */
   readonly messagesCleaned: number;
+  /** Calls and results that were matched with each other. */
   readonly itemsPaired: number;
+  /** Turns that were put into the provider's shape. */
   readonly turnsMapped: number;
   /** Messages put into the lists that were handed out. */
   readonly messagesListed: number;

@@ -25,6 +25,7 @@ export const windowTable: OptionTable<HistoryWindow> = {
   truncate: optionKinds.objectOf(truncateTable),
 };
 
+/** A context with its cut and its shortened results. */
 export interface WindowedContext extends LimitedContext, TruncatedContext {}
 
 /**

@@ -13,7 +13,9 @@ import type { Violation } from "./violation.ts";
 
 /** A provider's way to take a history, with nothing in its types that only this provider has. */
 export interface HistoryTarget<Message = unknown> {
+  /** The name of the wire shape, such as `anthropic`. */
   readonly name: TargetName;
+  /** The rules and shapes that the target is made of. */
   readonly mapping: ProviderMapping<Message>;
   /** The messages, items or contents. */
   readonly render: (context: Context, options?: RenderOptions) => Rendering<Message>;

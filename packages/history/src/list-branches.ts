@@ -5,12 +5,15 @@ import { walkIndexes } from "./walk-branch.ts";
 export interface Branch {
   /** Its last record: give it to `buildContext` to read the branch, to `rewind` to go back to it. */
   readonly headId: string;
+  /** The seq of its last record. */
   readonly headSeq: number;
+  /** The time of its last record in milliseconds since 1970; null where the record states none. */
   readonly tsMs: number | null;
   /** The last record it shares with the current branch; null when it shares none. */
   readonly forkId: string | null;
   /** Main records after that one. */
   readonly ownRecords: number;
+  /** True for the branch that the head is on. */
   readonly isCurrent: boolean;
 }
 

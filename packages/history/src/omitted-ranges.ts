@@ -7,8 +7,11 @@ export type OmitReason = "summarized" | "reset" | "edited" | "excluded" | "inval
 
 /** Records that are left out for one reason, with nothing of the context between them. */
 export interface OmittedRange {
+  /** The seq of the first record of the range. */
   readonly fromSeq: number;
+  /** The seq of the last record of the range. */
   readonly toSeq: number;
+  /** Why the records are not in the context. */
   readonly reason: OmitReason;
 }
 

@@ -5,11 +5,17 @@ import { walkIndexes } from "./walk-branch.ts";
 
 /** What to append, and with which options, for the head to move. Nothing is removed: the branch left stays readable. */
 export interface RewindPlan {
+  /** The records to append; they state where the head goes. */
   readonly drafts: readonly RecordDraft[];
+  /** The options of that append. */
   readonly options: {
+    /** The record that becomes the head; null for before the first. */
     readonly rewindTo: string | null;
     /** Nobody may have written in between. */
-    readonly expect: { readonly head: string | null };
+    readonly expect: {
+      /** The head that the plan was made for. */
+      readonly head: string | null;
+    };
     /** The oldest record the context needs from now on. */
     readonly windowFromSeq: number;
   };
@@ -19,6 +25,7 @@ export interface RewindPlan {
 
 /** A plan with the text of the request it goes back to. */
 export interface TurnPlan extends RewindPlan {
+  /** The message of the user that the turn begins with. */
   readonly request: StoredRecord;
 }
 

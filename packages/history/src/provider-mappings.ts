@@ -10,12 +10,18 @@ import type { RenderOptions } from "./render-options.ts";
 
 /** The name of a way to take a history, and what its messages are. */
 export interface TargetMessages {
+  /** Anthropic's Messages API. */
   readonly anthropic: AnthropicMessage;
+  /** OpenAI's Chat Completions API, and servers that copy it. */
   readonly openai: OpenAiChatMessage;
   readonly "openai-responses": OpenAiResponsesItem;
+  /** Ollama's chat API. */
   readonly ollama: OllamaMessage;
+  /** Gemini's generateContent. */
   readonly gemini: GeminiContent;
+  /** Mistral's chat API. */
   readonly mistral: MistralMessage;
+  /** Amazon Bedrock's Converse. */
   readonly bedrock: BedrockMessage;
 }
 

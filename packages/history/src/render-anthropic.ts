@@ -20,36 +20,62 @@ export interface AnthropicRendering extends Rendering<AnthropicMessage> {
 
 /** A message of the Messages API. Assignable to the SDK's `MessageParam`, which wants lists that may be changed. */
 export type AnthropicMessage =
-  | { readonly role: "user" | "assistant"; readonly content: AnthropicBlock[] }
+  /** A message of the user, with results of tools, or a reply. */
+  | {
+      /** Who wrote the message. */
+      readonly role: "user" | "assistant";
+      /** The blocks of the message, of which there is at least one. */
+      readonly content: AnthropicBlock[];
+    }
   /** Only where it was asked for. */
-  | { readonly role: "system"; readonly content: AnthropicText[] };
+  | {
+      readonly role: "system";
+      /** The instructions. */
+      readonly content: AnthropicText[];
+    };
 
+/** A block of text. */
 interface AnthropicText {
   readonly type: "text";
+  /** The text, never empty. */
   readonly text: string;
 }
 
+/** An image, as bytes or as a link. */
 interface AnthropicImage {
   readonly type: "image";
+  /** Where the image is. */
   readonly source:
     | {
         readonly type: "base64";
+        /** The media type of the bytes. */
         readonly media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+        /** The bytes as base64. */
         readonly data: string;
       }
     | AnthropicLink;
 }
 
+/** A PDF, as bytes or as a link. */
 interface AnthropicDocument {
   readonly type: "document";
+  /** Where the document is. */
   readonly source:
-    | { readonly type: "base64"; readonly media_type: "application/pdf"; readonly data: string }
+    | {
+        readonly type: "base64";
+        readonly media_type: "application/pdf";
+        /** The bytes as base64. */
+        readonly data: string;
+      }
     | AnthropicLink;
+  /** The document's name. */
   readonly title?: string;
 }
 
+/** A link that the provider follows. */
 interface AnthropicLink {
   readonly type: "url";
+  /** The address, http or https. */
   readonly url: string;
 }
 
@@ -58,18 +84,38 @@ export type AnthropicBlock =
   | AnthropicText
   | AnthropicImage
   | AnthropicDocument
-  | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
-  | { readonly type: "redacted_thinking"; readonly data: string }
+  /** A block of the model's thinking. */
+  | {
+      readonly type: "thinking";
+      /** The text of the thinking. */
+      readonly thinking: string;
+      /** The provider's signature, as it was received. */
+      readonly signature: string;
+    }
+  /** Thinking that the provider encrypted. */
+  | {
+      readonly type: "redacted_thinking";
+      /** The encrypted thinking, as it was received. */
+      readonly data: string;
+    }
+  /** A tool call of the model. */
   | {
       readonly type: "tool_use";
+      /** The id of the call. */
       readonly id: string;
+      /** The name of the tool. */
       readonly name: string;
+      /** The arguments of the call. */
       readonly input: Readonly<Record<string, unknown>>;
     }
+  /** The result of a tool call. */
   | {
       readonly type: "tool_result";
+      /** The id of the call that it answers. */
       readonly tool_use_id: string;
+      /** What the model reads. Absent: an empty result. */
       readonly content?: AnthropicResultBlock[];
+      /** True when the call failed. */
       readonly is_error?: true;
     }
   | AnthropicOtherBlock;
@@ -80,22 +126,39 @@ export type AnthropicResultBlock =
   | AnthropicImage
   | AnthropicDocument
   | AnthropicSearchResult
-  | { readonly type: "tool_reference"; readonly tool_name: string };
+  /** A tool that a search for tools found. */
+  | {
+      readonly type: "tool_reference";
+      /** The name of the tool. */
+      readonly tool_name: string;
+    };
 
+/** A passage that the model may cite. */
 interface AnthropicSearchResult {
   readonly type: "search_result";
+  /** Where the passage is from. */
   readonly source: string;
+  /** The title of the source. */
   readonly title: string;
+  /** The text of the passage. */
   readonly content: AnthropicText[];
 }
 
 /** A block of the provider's own, as it was stored. Those behind a beta header (`carryBlocks`) have no type here. */
 type AnthropicOtherBlock =
   | AnthropicSearchResult
-  | { readonly type: "container_upload"; readonly file_id: string }
+  /** A file of the container in which the provider runs code. */
+  | {
+      readonly type: "container_upload";
+      /** The provider's id of the file. */
+      readonly file_id: string;
+    }
+  /** A call of a tool that the provider runs itself. */
   | {
       readonly type: "server_tool_use";
+      /** The id of the call. */
       readonly id: string;
+      /** The provider's tool. */
       readonly name:
         | "web_search"
         | "web_fetch"
@@ -104,9 +167,12 @@ type AnthropicOtherBlock =
         | "text_editor_code_execution"
         | "tool_search_tool_regex"
         | "tool_search_tool_bm25";
+      /** The arguments of the call. */
       readonly input: unknown;
     }
+  /** The result of such a call. */
   | {
+      /** The kind of result, by the tool. */
       readonly type:
         | "web_search_tool_result"
         | "web_fetch_tool_result"
@@ -114,8 +180,10 @@ type AnthropicOtherBlock =
         | "bash_code_execution_tool_result"
         | "text_editor_code_execution_tool_result"
         | "tool_search_tool_result";
+      /** The id of the call that it answers. */
       readonly tool_use_id: string;
       // Each has its own shape, which nobody here looks into.
+      /** The result, as it was received. */
       // oxlint-disable-next-line typescript/no-explicit-any
       readonly content: any;
     };

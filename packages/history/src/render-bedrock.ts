@@ -9,34 +9,80 @@ import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from ".
 
 /** A message of Amazon Bedrock's Converse, as its JSON has it: bytes are base64. The SDK wants them decoded. */
 export interface BedrockMessage {
+  /** Who wrote the message. */
   readonly role: "user" | "assistant";
+  /** The blocks of the message. */
   readonly content: readonly BedrockBlock[];
 }
 
+/** The bytes of an image or a document. */
 interface BedrockSource {
+  /** The bytes as base64. */
   readonly bytes: string;
 }
 
+/** A content block of Converse. Each has one of these fields. */
 type BedrockBlock =
-  | { readonly text: string }
-  | { readonly image: { readonly format: string; readonly source: BedrockSource } }
-  | { readonly document: { readonly format: string; readonly name: string; readonly source: BedrockSource } }
   | {
-      readonly reasoningContent:
-        | { readonly reasoningText: { readonly text: string; readonly signature: string } }
-        | { readonly redactedContent: string };
+      /** A piece of text. */
+      readonly text: string;
     }
   | {
-      readonly toolUse: {
-        readonly toolUseId: string;
+      /** An image. */
+      readonly image: {
+        /** The format, such as `png`. */
+        readonly format: string;
+        /** The bytes of the image. */
+        readonly source: BedrockSource;
+      };
+    }
+  | {
+      /** A document. */
+      readonly document: {
+        /** The format, such as `pdf`. */
+        readonly format: string;
+        /** The document's name, in the characters that Bedrock allows. */
         readonly name: string;
+        /** The bytes of the document. */
+        readonly source: BedrockSource;
+      };
+    }
+  | {
+      /** A block of the model's thinking, signed or encrypted. */
+      readonly reasoningContent:
+        | {
+            /** Thinking in plain text. */
+            readonly reasoningText: {
+              /** The text of the thinking. */
+              readonly text: string;
+              /** The provider's signature, as it was received. */
+              readonly signature: string;
+            };
+          }
+        | {
+            /** Encrypted thinking as base64. */
+            readonly redactedContent: string;
+          };
+    }
+  | {
+      /** A tool call of the model. */
+      readonly toolUse: {
+        /** The id of the call. */
+        readonly toolUseId: string;
+        /** The name of the tool. */
+        readonly name: string;
+        /** The arguments of the call. */
         readonly input: Readonly<Record<string, unknown>>;
       };
     }
   | {
+      /** The result of a tool call. */
       readonly toolResult: {
+        /** The id of the call that it answers. */
         readonly toolUseId: string;
+        /** What the model reads. */
         readonly content: readonly BedrockBlock[];
+        /** `error` when the call failed. */
         readonly status?: "error";
       };
     };

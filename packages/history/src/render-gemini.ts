@@ -10,20 +10,60 @@ import type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserB
 
 /** A content of Gemini's generateContent. */
 export interface GeminiContent {
+  /** Who wrote the content; `user` also holds results of tools. */
   readonly role: "user" | "model";
+  /** The parts of the content. */
   readonly parts: GeminiPart[];
 }
 
+/** A part of a content, with its signature. */
 type GeminiPart = GeminiPartData & {
+  /** The provider's signature, as it was received. Absent where it gave none. */
   readonly thoughtSignature?: string;
 };
 
+/** What a part holds. Each has one of these fields, `thought` apart. */
 type GeminiPartData =
-  | { readonly text: string; readonly thought?: true }
-  | { readonly inlineData: { readonly mimeType: string; readonly data: string } }
-  | { readonly fileData: { readonly fileUri: string } }
-  | { readonly functionCall: { readonly name: string; readonly args: Readonly<Record<string, unknown>> } }
-  | { readonly functionResponse: { readonly name: string; readonly response: Readonly<Record<string, string>> } };
+  | {
+      /** A piece of text, or of thinking. */
+      readonly text: string;
+      /** True for thinking. */
+      readonly thought?: true;
+    }
+  | {
+      /** An image or a file, as bytes. */
+      readonly inlineData: {
+        /** The media type of the bytes. */
+        readonly mimeType: string;
+        /** The bytes as base64. */
+        readonly data: string;
+      };
+    }
+  | {
+      /** A file that the provider reads from its address. */
+      readonly fileData: {
+        /** The address of the file. */
+        readonly fileUri: string;
+      };
+    }
+  | {
+      /** A tool call of the model. */
+      readonly functionCall: {
+        /** The name of the tool. */
+        readonly name: string;
+        /** The arguments of the call. */
+        readonly args: Readonly<Record<string, unknown>>;
+      };
+    }
+  | {
+      /** The result of a tool call. */
+      readonly functionResponse: {
+        /** The name of the tool; results are matched by it and by their order. */
+        readonly name: string;
+        /** The result: `output`, or `error` when the call failed. */
+        readonly response: Readonly<Record<string, string>>;
+      };
+    };
 
 /** What the service takes in place of a signature that cannot be had any more. */
 const signatureStandIn = "skip_thought_signature_validator";

@@ -9,30 +9,78 @@ import type { AssistantTurn, ReplayTurn, ReplayUserBlock } from "./replay-turn.t
 
 /** A message of Mistral's chat API. */
 export type MistralMessage =
-  | { readonly role: "system"; readonly content: string }
-  | { readonly role: "user"; readonly content: string | readonly MistralChunk[] }
+  /** The system prompt. */
+  | {
+      readonly role: "system";
+      /** The instructions. */
+      readonly content: string;
+    }
+  /** A message of the user. */
+  | {
+      readonly role: "user";
+      /** Text, or chunks of text, images and documents. */
+      readonly content: string | readonly MistralChunk[];
+    }
+  /** A reply of the model. */
   | {
       readonly role: "assistant";
+      /** Text, or chunks of text and thinking. */
       readonly content: string | readonly MistralChunk[];
+      /** The tool calls of the reply. Absent without calls. */
       readonly tool_calls?: readonly MistralCall[];
     }
+  /** The result of a tool call. */
   | {
       readonly role: "tool";
+      /** The id of the call that it answers. */
       readonly tool_call_id: string;
+      /** The name of the tool. */
       readonly name: string;
+      /** What the model reads. */
       readonly content: string | readonly MistralChunk[];
     };
 
+/** A piece of a message. */
 type MistralChunk =
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "thinking"; readonly thinking: readonly { readonly type: "text"; readonly text: string }[] }
-  | { readonly type: "image_url"; readonly image_url: string }
-  | { readonly type: "document_url"; readonly document_url: string; readonly document_name?: string };
+  /** A piece of text. */
+  | {
+      readonly type: "text";
+      /** The text. */
+      readonly text: string;
+    }
+  /** A piece of the model's thinking. */
+  | {
+      readonly type: "thinking";
+      /** The thinking, as pieces of text. */
+      readonly thinking: readonly { readonly type: "text"; readonly text: string }[];
+    }
+  /** An image, as a data URL or a link. */
+  | {
+      readonly type: "image_url";
+      /** The data URL or the link. */
+      readonly image_url: string;
+    }
+  /** A document, as a data URL or a link. */
+  | {
+      readonly type: "document_url";
+      /** The data URL or the link. */
+      readonly document_url: string;
+      /** The document's name. */
+      readonly document_name?: string;
+    };
 
+/** A tool call of the model. */
 interface MistralCall {
+  /** The id of the call: nine letters and digits. */
   readonly id: string;
   readonly type: "function";
-  readonly function: { readonly name: string; readonly arguments: string };
+  /** What is called. */
+  readonly function: {
+    /** The name of the tool. */
+    readonly name: string;
+    /** The arguments as JSON text. */
+    readonly arguments: string;
+  };
 }
 
 export const mistralMapping: ProviderMapping<MistralMessage> = {

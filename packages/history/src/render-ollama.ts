@@ -9,13 +9,23 @@ import type { ReplayTurn } from "./replay-turn.ts";
 
 /** A message of Ollama's chat API. Assignable to the SDK's `Message`. */
 export interface OllamaMessage {
+  /** Who wrote the message. */
   readonly role: "system" | "user" | "assistant" | "tool";
+  /** The text of the message, empty for a reply that only calls tools. */
   readonly content: string;
+  /** The model's thinking. */
   readonly thinking?: string;
   /** Base64 without a prefix. */
   readonly images?: string[];
+  /** The tool calls of a reply. They have no ids. */
   readonly tool_calls?: {
-    readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
+    /** What is called. */
+    readonly function: {
+      /** The name of the tool. */
+      readonly name: string;
+      /** The arguments of the call. */
+      readonly arguments: Readonly<Record<string, unknown>>;
+    };
   }[];
   /** Results are distinguished by the tool's name and their order. */
   readonly tool_name?: string;

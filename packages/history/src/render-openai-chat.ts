@@ -8,25 +8,79 @@ import type { AssistantTurn, ReplaySource, ReplayTurn, ReplayUserBlock } from ".
 
 /** A message of the Chat Completions API. Assignable to the SDK's `ChatCompletionMessageParam`. */
 export type OpenAiChatMessage =
-  | { readonly role: "system" | "developer"; readonly content: string }
-  | { readonly role: "user"; readonly content: string | OpenAiChatPart[] }
+  /** The system prompt. */
+  | {
+      /** `developer` for models that take no system message. */
+      readonly role: "system" | "developer";
+      /** The instructions. */
+      readonly content: string;
+    }
+  /** A message of the user. */
+  | {
+      readonly role: "user";
+      /** Text, or parts of text, images and files. */
+      readonly content: string | OpenAiChatPart[];
+    }
+  /** A reply of the model. */
   | {
       readonly role: "assistant";
+      /** The text of the reply; null where it only calls tools. */
       readonly content: string | null;
+      /** Thinking, for servers that want it back. */
       readonly reasoning_content?: string;
+      /** The tool calls of the reply. Absent without calls. */
       readonly tool_calls?: OpenAiChatCall[];
     }
-  | { readonly role: "tool"; readonly tool_call_id: string; readonly content: string };
+  /** The result of a tool call. */
+  | {
+      readonly role: "tool";
+      /** The id of the call that it answers. */
+      readonly tool_call_id: string;
+      /** What the model reads. */
+      readonly content: string;
+    };
 
+/** A part of a user message. */
 type OpenAiChatPart =
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "image_url"; readonly image_url: { readonly url: string } }
-  | { readonly type: "file"; readonly file: { readonly filename: string; readonly file_data: string } };
+  /** A piece of text. */
+  | {
+      readonly type: "text";
+      /** The text. */
+      readonly text: string;
+    }
+  /** An image, as a data URL or a link. */
+  | {
+      readonly type: "image_url";
+      /** Where the image is. */
+      readonly image_url: {
+        /** The data URL or the link. */
+        readonly url: string;
+      };
+    }
+  /** A file, as bytes. */
+  | {
+      readonly type: "file";
+      /** The file. */
+      readonly file: {
+        /** The file's name. */
+        readonly filename: string;
+        /** A data URL with the bytes. */
+        readonly file_data: string;
+      };
+    };
 
+/** A tool call of the model. */
 interface OpenAiChatCall {
+  /** The id of the call, which its result names. */
   readonly id: string;
   readonly type: "function";
-  readonly function: { readonly name: string; readonly arguments: string };
+  /** What is called. */
+  readonly function: {
+    /** The name of the tool. */
+    readonly name: string;
+    /** The arguments as JSON text. */
+    readonly arguments: string;
+  };
 }
 
 /** Options of `renderOpenAiChat`. */

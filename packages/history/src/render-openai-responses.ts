@@ -11,31 +11,83 @@ import type { AssistantTurn, ReplayResult, ReplayTurn, ReplayUserBlock } from ".
 
 /** An input item of the Responses API. Assignable to the SDK's `ResponseInputItem`. */
 export type OpenAiResponsesItem =
+  /** A message of the user, or instructions. */
   | {
       readonly type: "message";
+      /** Who wrote the message. */
       readonly role: "user" | "system" | "developer";
+      /** The parts of the message. */
       readonly content: OpenAiResponsesPart[];
     }
   /** A reply goes as plain text: the form with parts wants the id of an item, and items go without. */
-  | { readonly type: "message"; readonly role: "assistant"; readonly content: string }
-  | { readonly type: "function_call"; readonly call_id: string; readonly name: string; readonly arguments: string }
+  | {
+      readonly type: "message";
+      readonly role: "assistant";
+      /** The text of the reply. */
+      readonly content: string;
+    }
+  /** A tool call of the model. */
+  | {
+      readonly type: "function_call";
+      /** The id of the call, which its result names. */
+      readonly call_id: string;
+      /** The name of the tool. */
+      readonly name: string;
+      /** The arguments as JSON text. */
+      readonly arguments: string;
+    }
+  /** The result of a tool call. */
   | {
       readonly type: "function_call_output";
+      /** The id of the call that it answers. */
       readonly call_id: string;
+      /** What the model reads: text, or parts of text, images and files. */
       readonly output: string | OpenAiResponsesPart[];
     }
+  /** The model's thinking, encrypted. */
   | {
       readonly type: "reasoning";
+      /** The provider's id of the item. */
       readonly id: string;
-      readonly summary: { readonly type: "summary_text"; readonly text: string }[];
+      /** The summary of the thinking, as it was received. */
+      readonly summary: {
+        readonly type: "summary_text";
+        /** One piece of the summary. */
+        readonly text: string;
+      }[];
+      /** The encrypted thinking, as it was received. */
       readonly encrypted_content: string;
     };
 
+/** A part of a message or of a result. */
 type OpenAiResponsesPart =
-  | { readonly type: "input_text"; readonly text: string }
-  | { readonly type: "input_image"; readonly image_url: string; readonly detail: "auto" }
-  | { readonly type: "input_file"; readonly filename: string; readonly file_data: string }
-  | { readonly type: "input_file"; readonly file_url: string };
+  /** A piece of text. */
+  | {
+      readonly type: "input_text";
+      /** The text. */
+      readonly text: string;
+    }
+  /** An image, as a data URL or a link. */
+  | {
+      readonly type: "input_image";
+      /** The data URL or the link. */
+      readonly image_url: string;
+      readonly detail: "auto";
+    }
+  /** A file, as bytes or as a link. */
+  | {
+      readonly type: "input_file";
+      /** The file's name. */
+      readonly filename: string;
+      /** A data URL with the bytes. */
+      readonly file_data: string;
+    }
+  /** A file, as bytes or as a link. */
+  | {
+      readonly type: "input_file";
+      /** The link to the file. */
+      readonly file_url: string;
+    };
 
 /**
  * Reasoning goes back with its encrypted content, so that nothing has to be stored at the provider. Items go without ids

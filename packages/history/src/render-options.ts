@@ -8,7 +8,12 @@ export interface RenderOptions {
   /** The system prompt to send along. @default null */
   readonly system?: string | null;
   /** The model that gets the messages; signed thinking of other models is left out. @default the context's model */
-  readonly target?: { readonly provider: string; readonly modelId: string } | null;
+  readonly target?: {
+    /** The provider that gets the messages. */
+    readonly provider: string;
+    /** The provider's id of the model. */
+    readonly modelId: string;
+  } | null;
   /** First line of the message that carries a summary. @default "[Previous conversation summary]" */
   readonly summaryPrefix?: string;
   /** What becomes of a result whose call is not in the history. @default "drop" */

@@ -60,10 +60,13 @@ export type RepairRule =
 
 /** One change, told by the record it was made to. Long texts are shortened: the record holds the whole. */
 export interface Repair {
+  /** The rule by which it was made. */
   readonly rule: RepairRule;
   /** The record that it concerns; for an added message, the record that made it necessary. */
   readonly recordId: string;
+  /** What the record says; null where something was added. */
   readonly before: string | null;
+  /** What was made of it; null where something was removed. */
   readonly after: string | null;
 }
 

@@ -24,6 +24,7 @@ export interface Rendering<Message> {
 
 /** How one provider takes a history: its rules, and its shapes for a turn. */
 export interface ProviderMapping<Message> {
+  /** What the provider accepts. */
   readonly rules: ProviderRules;
   /** The messages of one turn. Depends on the turn alone, so that what did not change is not made again. */
   readonly turn: (turn: ReplayTurn) => readonly Message[];

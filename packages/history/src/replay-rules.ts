@@ -5,15 +5,19 @@ import type { NeutralThinking } from "./neutral-message.ts";
 export interface ProviderRules {
   /** Names of the provider's formats as records have them: what was signed under another one is not understood. */
   readonly apis: ReadonlySet<string>;
+  /** What the provider takes as the id of a call. */
   readonly callIds: IdRule;
+  /** What the provider takes as the name of a tool. */
   readonly toolNames: IdRule;
   /** Media types of images and files the provider takes as base64. */
   readonly imageTypes: ReadonlySet<string>;
+  /** Media types of files that the provider takes as base64. */
   readonly fileTypes: ReadonlySet<string>;
   /** The most characters of base64 in one image; null for no limit of its own. */
   readonly maxImageLength: number | null;
   /** Whether an image, or a file, may be a link that the provider follows. */
   readonly imageLinks: boolean;
+  /** Whether a file may be a link that the provider follows. */
   readonly fileLinks: boolean;
   /** Whether results stand in the order of their calls, because nothing else distinguishes them. */
   readonly resultsInCallOrder: boolean;
@@ -21,6 +25,7 @@ export interface ProviderRules {
   readonly resultImages: "inside" | "inside-unless-error" | "after";
   /** Whether messages of one role in a row become one. */
   readonly mergesUsers: boolean;
+  /** Whether replies in a row become one. */
   readonly mergesReplies: boolean;
   /** Whether the list must begin with a user message. */
   readonly beginsWithUser: boolean;
@@ -46,8 +51,11 @@ export interface ProviderRules {
 
 /** Block types that go as they are, by where they stand. */
 export interface CarriedBlocks {
+  /** Block types in a message of the user. */
   readonly user: ReadonlySet<string>;
+  /** Block types in a tool result. */
   readonly result: ReadonlySet<string>;
+  /** Block types in a reply. */
   readonly reply: ReadonlySet<string>;
 }
 
@@ -76,6 +84,7 @@ export const usualRules: Omit<ProviderRules, "apis" | "callIds" | "toolNames" | 
   carriedBlocks: carriesNothing,
 };
 
+/** What becomes of an assistant message at the end: it stays, it is removed, or a short user message follows it. */
 export type TrailingAssistant = "keep" | "remove" | "continue";
 
 /** A provider's rules and what the caller asks for. */
@@ -90,6 +99,7 @@ export interface ReplayRules extends Omit<ProviderRules, "trailingAssistant" | "
   readonly callSignature: string | null;
 }
 
+/** What a provider takes as an id or a name, and how others are made to fit. */
 export interface IdRule extends Omit<NameLimit, "allowed"> {
   /** Every id has exactly the maximal length, and letters and digits only. @default false */
   readonly isExact?: boolean;

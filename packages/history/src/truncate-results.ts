@@ -4,14 +4,17 @@ import type { NeutralBlock, NeutralMessage, NeutralToolResult } from "./neutral-
 
 /** How a tool's result was shortened. Kept by whoever sends it, and given back for every later call. */
 export interface Truncation {
+  /** The record of the result. */
   readonly recordId: string;
   /** UTF-16 code units that stay at the beginning and at the end. */
   readonly headChars: number;
+  /** UTF-16 code units that stay at the end. */
   readonly tailChars: number;
   /** The last seq there was when this was decided: up to it all was written with the whole result. null when it never was sent whole. */
   readonly sentToSeq: number | null;
 }
 
+/** How tool results are shortened. */
 export interface TruncateOptions {
   /** Results longer than this are shortened to it, in UTF-16 code units. @default no limit */
   readonly maxChars?: number;

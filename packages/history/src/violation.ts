@@ -1,8 +1,10 @@
 /** A provider's rule that a list of messages breaks, with the text the provider answers. */
 export interface Violation {
+  /** The name of the rule. */
   readonly rule: string;
   /** Dotted, as in `messages.3.content.0`. */
   readonly path: string;
+  /** What the provider answers to it. */
   readonly text: string;
 }
 

@@ -4,6 +4,7 @@ import { createFinding, type Finding, type StoredRecord } from "@throughline/cor
 interface BranchWalk {
   /** Root first. */
   readonly path: readonly StoredRecord[];
+  /** What was odd on the way, such as a cycle or a missing parent. */
   readonly findings: readonly Finding[];
 }
 
