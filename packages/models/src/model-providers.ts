@@ -1,5 +1,6 @@
 /** A provider that is known by name. */
 export interface ModelProvider {
+  /** The name by which the provider is chosen, such as `anthropic`. */
   readonly name: string;
   /** The npm package that speaks its API; null where none is needed. */
   readonly package: string | null;

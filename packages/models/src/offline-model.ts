@@ -14,7 +14,7 @@ export const offlineModelId = "offline-rules";
 export interface OfflineModelOptions extends Omit<LimitOptions, "assumedWindowTokens" | "thinkingLevel"> {
   /** Between two words of a streamed answer, in milliseconds. @default 0 */
   readonly wordDelayMs?: number;
-  /** @default the system's */
+  /** Measures the pauses between words. @default the system's */
   readonly clock?: Clock;
 }
 

@@ -4,7 +4,9 @@ import { offlineModelId } from "./offline-model.ts";
 
 /** A model and its provider. */
 export interface NamedModel {
+  /** The provider's name, such as `anthropic`. */
   readonly provider: string;
+  /** The provider's id of the model. */
   readonly modelId: string;
 }
 

@@ -17,14 +17,15 @@ export interface HttpStoreOptions {
   readonly url: string;
   /** A token of the server. @default none, which every server refuses */
   readonly token?: string;
-  /** @default the runtime's own */
+  /** Sends the requests; another one for a proxy or an authority of your own. @default the runtime's own */
   readonly fetch?: typeof globalThis.fetch;
   /** How long one operation may take with all its attempts, in milliseconds. @default 30,000 */
   readonly timeoutMs?: number;
   /** How often an operation is repeated after a broken connection or a busy server. @default 3 */
   readonly retries?: number;
+  /** Receives findings, changes of sessions, and records. What it throws is ignored. @default no listener */
   readonly onEvent?: core.SessionEventListener;
-  /** @default the system's clock */
+  /** Measures deadlines and waits. @default the system's clock */
   readonly clock?: core.Clock;
   /** Spreads waits. @default the system's randomness */
   readonly random?: core.RandomSource;

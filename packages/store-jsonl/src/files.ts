@@ -5,8 +5,11 @@ import { platform } from "node:process";
 export interface FileFacts {
   /** Device and inode: the same text means the same file, whatever its name is by now. */
   readonly identity: string;
+  /** The size, in bytes. */
   readonly sizeBytes: number;
+  /** The time of the last change, in nanoseconds since 1970. */
   readonly modifiedNs: bigint;
+  /** What it is; `other` stands for links, devices and sockets. */
   readonly kind: "file" | "folder" | "other";
   /** How many names it has: a second one may lie anywhere on the same file system. */
   readonly names: number;
@@ -28,10 +31,13 @@ export type OpenMode = "append" | "create" | "read" | "rewrite";
  * and let any of them fail. No call follows a symbolic link in the last part of its path.
  */
 export interface Files {
+  /** Opens a file and gives its handle. */
   open(path: string, mode: OpenMode): number;
+  /** Closes a handle. */
   close(handle: number): void;
   /** Null when there is nothing of this name. */
   facts(path: string): FileFacts | null;
+  /** The facts of an open file. */
   factsOf(handle: number): FileFacts;
   /** How many bytes were read; 0 at the end. */
   read(handle: number, into: Uint8Array, position: number): number;
@@ -39,10 +45,13 @@ export interface Files {
   write(handle: number, bytes: Uint8Array): number;
   /** As `write`, at a place in a file that is open to `rewrite`. */
   writeAt(handle: number, bytes: Uint8Array, position: number): number;
+  /** Cuts an open file to this size, in bytes. */
   truncate(handle: number, sizeBytes: number): void;
   /** Resolves when the file's data are on the disk. */
   flush(handle: number): Promise<void>;
+  /** As `flush`, and returns when the data are on the disk. */
   flushNow(handle: number): void;
+  /** Returns when the names in the folder are on the disk. */
   flushFolder(path: string): void;
   /** Makes the folder with mode 0700 unless it exists. */
   makeFolder(path: string): void;
@@ -50,14 +59,19 @@ export interface Files {
   makePrivate(path: string): void;
   /** What the kernel calls an open file by now, with no link in it; null where it does not tell. */
   whereIs(handle: number): string | null;
+  /** The names in a folder, in no order. */
   names(path: string): readonly string[];
+  /** Gives a file another name, and replaces a file of that name. */
   rename(from: string, to: string): void;
+  /** Removes a file. */
   remove(path: string): void;
   /** Removes a folder when there is nothing in it. */
   removeFolder(path: string): void;
   /** Whose file system a folder is on. "unknown" where the kernel names one that may be either. */
   fileSystem(path: string): FileSystemKind;
+  /** Whether this process may write there. */
   isWritable(path: string): boolean;
+  /** The path without links. */
   realPath(path: string): string;
   /**
    * Reports the names that change in a folder until the function it gives is called; it keeps no process alive. Null where

@@ -21,17 +21,17 @@ export interface JsonlStoreOptions {
   readonly create?: boolean;
   /** Around payloads and entries; a store under a codec writes no sessions.json. @default none */
   readonly codec?: core.PayloadCodec;
-  /** @default the system's clock */
+  /** The time that the store stamps. @default the system's clock */
   readonly clock?: core.Clock;
-  /** @default ids of this process */
+  /** Source of record ids. @default ids of this process */
   readonly ids?: core.RecordIds;
-  /** @default the system's randomness */
+  /** Source of the names of writers and of temporary files. @default the system's randomness */
   readonly random?: core.RandomSource;
   /** Receives findings, created and removed sessions, and records. What it throws is ignored. @default no listener */
   readonly onEvent?: core.SessionEventListener;
   /** Whether OpenClaw's sessions.json is written. @default true up to 10,000 active sessions of an agent, false above */
   readonly sessionsJson?: boolean;
-  /** @default core's `defaultStoreLimits` */
+  /** Limits that differ from the default. @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
   /** How long a write waits for other processes, in milliseconds from 0 on; then it is STORE_LOCKED. @default 10,000 */
   readonly lockTimeoutMs?: number;

@@ -8,21 +8,29 @@ import { resultCode, sqlite, sqliteCodes } from "./sqlite-library.ts";
 
 /** One lock, ready to be taken. */
 export interface LockFile {
+  /** The file that is locked. */
   readonly path: string;
   /** Which file it is: a lock on a file that was replaced under its name excludes nobody. Null where no file is locked. */
   readonly identity: string | null;
   /** False when another connection holds it. */
   tryLock(): boolean;
+  /** Frees the lock. */
   unlock(): void;
+  /** Frees the lock, and what it holds open. */
   close(): void;
 }
 
 /** How the writers of a folder exclude one another. */
 export interface LockPort {
+  /** The name for messages. */
   readonly name: string;
   /** Whether this is a lock of the kernel, which ends with its process, however that ends. */
   readonly isKernels: boolean;
-  /** @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO */
+  /**
+   * Makes the lock file at `path`, and takes no lock yet.
+   *
+   * @throws {ThroughlineError} PATH_UNSAFE, STORE_READ_ONLY, STORE_UNSUPPORTED, STORE_IO
+   */
   open(files: Files, path: string): LockFile;
 }
 

@@ -3,6 +3,7 @@ import { fileError } from "./file-work.ts";
 
 /** What is used of `proper-lockfile`. */
 export interface ProperLockfile {
+  /** Locks the path, and gives the function that unlocks it. */
   lockSync(path: string, options: Readonly<Record<string, unknown>>): () => void;
 }
 

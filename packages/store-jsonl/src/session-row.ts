@@ -10,14 +10,18 @@ import type { StoreEnvelope } from "./store-envelope.ts";
 
 /** What is known of a session beside its records. */
 export interface SessionRow {
+  /** The session's id. */
   readonly sessionId: string;
+  /** The session's key. */
   readonly key: string;
   readonly revision: number;
   readonly entry: KeptEntry;
   readonly createdAtMs: number;
   /** When it came here, of a session that began elsewhere. */
   readonly broughtAtMs?: number;
+  /** Its last activity, in milliseconds since 1970. */
   readonly updatedAtMs: number;
+  /** True for a session that no longer holds its key. */
   readonly isArchived: boolean;
   /** The transcript's name in the sessions folder. */
   readonly fileName: string;

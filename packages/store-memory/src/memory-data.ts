@@ -3,20 +3,32 @@ import type { KeptPayload, RecordRow } from "@throughline/core/store";
 
 /** Changed only in synchronous sections: that is the store's whole exclusion. */
 export interface MemorySession {
+  /** The session's address, head and revision. */
   frame: SessionFrame;
+  /** The entry as it is kept, coded under a codec. */
   entry: KeptPayload;
   /** The record with seq n at n - 1. */
   readonly rows: RecordRow[];
+  /** The seq of each record, by its id. */
   readonly seqById: Map<string, number>;
+  /** The keyed appends that are remembered. */
   readonly remembered: RememberedAppends;
   /** The open reply. */
-  partial: { readonly fence: number; readonly turnId: string; readonly kept: KeptPayload } | null;
+  partial: {
+    /** The number of the turn's lease. */
+    readonly fence: number;
+    /** The turn that the reply belongs to. */
+    readonly turnId: string;
+    /** The reply as it is kept, coded under a codec. */
+    readonly kept: KeptPayload;
+  } | null;
 }
 
 /** What memory stores keep their sessions in. Stores over the same data hold the same sessions. */
 export interface MemoryData {
   /** By `sessionRefText` of the session's ref; an archived one has its session id as `archiveId`. */
   readonly sessions: Map<string, MemorySession>;
+  /** The session ids that are in use. */
   readonly ids: IdClaims;
   /** Agents whose lock is held, by namespace and id. */
   readonly locked: Set<string>;

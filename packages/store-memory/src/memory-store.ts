@@ -41,14 +41,15 @@ import { createMemoryData, emptySession, placeSession, type MemoryData, type Mem
 
 /** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
-  /** @default the system's clock */
+  /** The time that the store stamps. @default the system's clock */
   readonly clock?: core.Clock;
-  /** @default ids of this process */
+  /** Source of record ids. @default ids of this process */
   readonly ids?: core.RecordIds;
+  /** Receives findings, changes of sessions, and records. What it throws is ignored. @default no listener */
   readonly onEvent?: core.SessionEventListener;
-  /** @default payloads are kept as they are */
+  /** Encodes payloads and entries in memory. @default payloads are kept as they are */
   readonly codec?: core.PayloadCodec;
-  /** @default core's `defaultStoreLimits` */
+  /** Limits that differ from the default. @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
   /** Given: the sessions outlive the handle, and stores over the same data share them. @default data of its own */
   readonly data?: MemoryData;

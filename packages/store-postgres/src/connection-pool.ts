@@ -9,6 +9,7 @@ import { flushed, ownNamesOnly } from "./statement-settings.ts";
 
 /** A connection that is lent out: as much of the driver's client as the store uses. */
 export interface PostgresConnection {
+  /** Runs one statement, prepared under `name` where one is given. */
   query(query: { readonly text: string; readonly values: unknown[]; readonly name?: string }): Promise<{
     readonly rows: readonly unknown[];
   }>;
@@ -16,16 +17,22 @@ export interface PostgresConnection {
   release(error?: Error | boolean): void;
   /** Where there is one, the end of a connection that nobody waits for is heard, and does not end the process. */
   on?(event: "error", listener: () => void): unknown;
+  /** Removes a listener that `on` added. */
   off?(event: "error", listener: () => void): unknown;
 }
 
 /** As much of the driver's pool as the store uses: a pool shared with the rest of a program fits, and one that fails on purpose. */
 export interface PostgresPool {
+  /** How many callers wait for a connection. */
   readonly waitingCount: number;
   /** How many are there and lent to nobody; a pool that does not tell is waited for with a timer. */
   readonly idleCount?: number;
   /** Of one connection nobody can listen on it and leave it to others. */
-  readonly options?: { readonly max?: number };
+  readonly options?: {
+    /** The most connections of the pool. */
+    readonly max?: number;
+  };
+  /** Lends a connection, which `release` gives back. */
   connect(): Promise<PostgresConnection>;
 }
 
@@ -54,6 +61,7 @@ export interface RunOptions {
 interface SendOptions {
   readonly deadlineMs: number;
   readonly isNamed?: boolean;
+  /** Ends the statement. */
   readonly signal?: AbortSignal | undefined;
 }
 

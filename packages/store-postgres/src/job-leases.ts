@@ -5,6 +5,7 @@ import type { JobLease, StoreContext } from "./store-context.ts";
 
 /** Who holds a lease, and for how long. */
 interface LeaseOptions {
+  /** Who takes the lease; unique among all that may. */
   readonly owner: string;
   /** From 1 on, by the database's clock. */
   readonly leaseMs: number;
@@ -27,7 +28,11 @@ export interface JobLeases {
    * @throws {ThroughlineError} INPUT_INVALID
    */
   acquire(name: string, options: LeaseOptions): Promise<JobLease | null>;
-  /** @throws {ThroughlineError} LEASE_LOST once another holds it, or it was released */
+  /**
+   * Prolongs the lease by `leaseMs` from now.
+   *
+   * @throws {ThroughlineError} LEASE_LOST once another holds it, or it was released
+   */
   renew(lease: JobLease, leaseMs: number): Promise<JobLease>;
   /** Ends the lease, unless another holds it by now; the fence stays used. */
   release(lease: JobLease): Promise<void>;

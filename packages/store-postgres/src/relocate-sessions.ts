@@ -36,6 +36,7 @@ export interface RelocatedFamily {
    * that key or id already.
    */
   readonly outcome: "moved" | "busy" | "taken";
+  /** The sessions of the family, with their ids. */
   readonly sessions: readonly { readonly ref: SessionRef; readonly sessionId: string }[];
   /** How many records were copied in this run. */
   readonly records: number;
@@ -45,6 +46,7 @@ export interface RelocatedFamily {
 export interface RelocateOptions {
   /** Only the sessions of this namespace. @default all */
   readonly namespace?: string;
+  /** Ends the run between two families, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 

@@ -6,10 +6,13 @@ import type { RowCoder } from "./record-columns.ts";
 
 /** A lease as the one who holds it knows it. */
 export interface JobLease {
+  /** The name of the job. */
   readonly name: string;
+  /** Who holds the lease. */
   readonly owner: string;
   /** Grows with every new holder. */
   readonly fence: number;
+  /** When it ends by the database's clock, in milliseconds since 1970. */
   readonly untilMs: number;
 }
 

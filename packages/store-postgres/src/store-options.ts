@@ -58,14 +58,15 @@ export interface PostgresStoreOptions {
    * is refused with STORE_UNSUPPORTED. @default false
    */
   readonly rowSecurity?: boolean;
+  /** Receives findings, changes of sessions, and records. What it throws is ignored. @default no listener */
   readonly onEvent?: core.SessionEventListener;
-  /** @default core's `defaultStoreLimits` */
+  /** Limits that differ from the default. @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
   /** For waits; times in records are the database's. @default the system's clock */
   readonly clock?: core.Clock;
-  /** @default ids of this process */
+  /** Source of record ids. @default ids of this process */
   readonly ids?: core.RecordIds;
-  /** @default the system's randomness */
+  /** Used wherever the store draws at random. @default the system's randomness */
   readonly random?: core.RandomSource;
 }
 

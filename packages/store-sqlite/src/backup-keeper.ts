@@ -9,7 +9,7 @@ import { automaticBackups, removeDatabase, removeFile, unfinishedBackups } from 
 export interface BackupPolicy {
   /** The newest copy is not allowed to be older than this while somebody writes, in milliseconds. */
   readonly everyMs: number;
-  /** @default 3 */
+  /** The number of copies that stay; older ones are removed. @default 3 */
   readonly keep?: number;
 }
 

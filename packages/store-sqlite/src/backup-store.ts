@@ -104,6 +104,7 @@ export interface RestoreOptions {
   readonly path: string;
   /** Ends the name of what was there, which is kept. */
   readonly keptAs: string;
+  /** Opens the databases. @default better-sqlite3 */
   readonly driver?: SqliteDriver;
 }
 

@@ -15,18 +15,19 @@ export interface SqliteStoreOptions {
   readonly create?: boolean;
   /** Around payloads and entries. Its name is kept in the store: another codec is refused. @default none */
   readonly codec?: core.PayloadCodec;
-  /** @default the system's clock */
+  /** The time that the store stamps. @default the system's clock */
   readonly clock?: core.Clock;
-  /** @default ids of this process */
+  /** Source of record ids. @default ids of this process */
   readonly ids?: core.RecordIds;
-  /** @default the system's randomness */
+  /** Used wherever the store draws at random. @default the system's randomness */
   readonly random?: core.RandomSource;
+  /** Receives findings, changes of sessions, and records. What it throws is ignored. @default no listener */
   readonly onEvent?: core.SessionEventListener;
   /** What a write gets that does not ask. @default "disk" */
   readonly defaultDurability?: core.Durability;
   /** How long an operation waits for other processes, in milliseconds. @default 10,000 */
   readonly lockTimeoutMs?: number;
-  /** @default core's `defaultStoreLimits` */
+  /** Limits that differ from the default. @default core's `defaultStoreLimits` */
   readonly limits?: Partial<core.StoreLimits>;
   /**
    * Whether a file that can no longer be read makes room for the newest backup beside it (`<name>.….backup`); it is kept,

@@ -23,7 +23,9 @@ export const emptyCalibration: Calibration = { v: 1, ratios: {} };
 
 /** A size that was counted and has since been measured. */
 export interface Observation {
+  /** The counter that made the count. */
   readonly counter: TokenCounter;
+  /** What was counted. */
   readonly counted: TokenCount;
   /** For new messages, the prompt of the call that first held them less the occupancy before it. */
   readonly observedTokens: number;
@@ -31,13 +33,23 @@ export interface Observation {
 
 /** The factor to multiply a count with, and how far its true value may lie off. */
 export interface CalibratedFactor {
+  /** The factor itself. */
   readonly factor: number;
+  /** The lower end of the band. */
   readonly low: number;
+  /** The upper end of the band. */
   readonly high: number;
   /** Observations it rests on; 0 is the prior alone. */
   readonly observations: number;
   /** What a message costs beside its text, and how far that may lie off. */
-  readonly overhead: { readonly tokens: number; readonly low: number; readonly high: number };
+  readonly overhead: {
+    /** Tokens of a message beside its text. */
+    readonly tokens: number;
+    /** The lower end of the band. */
+    readonly low: number;
+    /** The upper end of the band. */
+    readonly high: number;
+  };
 }
 
 /** In smaller steps the overhead of a message, which is not the vocabulary's, is too large a part. */

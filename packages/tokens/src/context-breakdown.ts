@@ -5,10 +5,15 @@ import type { Countable } from "./message-parts.ts";
 
 /** What the tokens of a context are made of. The parts add up to the total exactly. */
 export interface ContextBreakdown {
+  /** The system prompt. */
   readonly systemTokens: number;
+  /** The definitions of the tools. */
   readonly toolsTokens: number;
+  /** The summary of a compaction. */
   readonly summaryTokens: number;
+  /** Messages, results of tools apart. */
   readonly messageTokens: number;
+  /** Results of tools. */
   readonly toolResultTokens: number;
 }
 

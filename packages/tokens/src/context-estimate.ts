@@ -14,16 +14,21 @@ export type EstimateSource = "actual" | "actual+delta" | "tokenizer" | "heuristi
  * simulator's counts: `tools/token-accuracy.ts` and `tools/gauge-curve.ts` print the share.
  */
 export interface ContextEstimate {
+  /** The estimate itself. */
   readonly tokens: number;
+  /** The lower end of the band. */
   readonly lowTokens: number;
+  /** The upper end of the band. */
   readonly highTokens: number;
+  /** Whether a provider measured the size, or how it was counted. */
   readonly source: EstimateSource;
 }
 
 /** What is about to be sent. */
 export interface EstimatedRequest {
+  /** The messages, in any provider's shape or as neutral messages. */
   readonly messages: readonly Countable[];
-  /** @default none */
+  /** The system prompt. @default none */
   readonly system?: string | null;
   /** Definitions in any provider's shape. @default none */
   readonly tools?: readonly unknown[];
@@ -31,7 +36,9 @@ export interface EstimatedRequest {
 
 /** What an estimate of a context is made with. */
 export interface EstimateOptions {
+  /** Counts for the model that gets the request. */
   readonly counter: TokenCounter;
+  /** The ratio of real tokens to counted ones, learned so far. */
   readonly calibration: Calibration;
   /**
    * A size a provider measured for the first messages of the request, with the same system prompt and tools; null to

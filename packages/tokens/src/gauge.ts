@@ -3,9 +3,13 @@ import type { ContextEstimate, EstimateSource } from "./context-estimate.ts";
 
 /** How full a window is. */
 export interface Gauge {
+  /** The estimate of the prompt. */
   readonly tokens: number;
+  /** Whether a provider measured the size, or how it was counted. */
   readonly source: EstimateSource;
+  /** The lower end of the estimate's band. */
   readonly lowTokens: number;
+  /** The upper end of the estimate's band. */
   readonly highTokens: number;
   /** Null if unknown; then there is no percentage and no threshold is crossed. */
   readonly windowTokens: number | null;

@@ -2,6 +2,7 @@
 export interface ModelName {
   /** `anthropic`, `openai`, `google`, `ollama`, …; null when it is not known. */
   readonly provider: string | null;
+  /** The provider's id of the model. */
   readonly modelId: string;
 }
 

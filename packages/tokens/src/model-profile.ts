@@ -4,15 +4,33 @@ import { canonicalModelId, type ModelName } from "./model-name.ts";
 /** How a provider turns an image into tokens. */
 export type ImageRule =
   /** Pixels divided by 750 after scaling down to the longest edge and the most tokens. */
-  | { readonly kind: "pixels"; readonly longEdgePx: number; readonly mostTokens: number }
+  | {
+      readonly kind: "pixels";
+      /** The longest edge to which images are scaled down, in pixels. */
+      readonly longEdgePx: number;
+      /** The most tokens of one image. */
+      readonly mostTokens: number;
+    }
   /** A base and a price for each tile of 512 pixels. */
-  | { readonly kind: "tiles"; readonly baseTokens: number; readonly tileTokens: number }
+  | {
+      readonly kind: "tiles";
+      /** Tokens of an image beside its tiles. */
+      readonly baseTokens: number;
+      /** Tokens of one tile. */
+      readonly tileTokens: number;
+    }
   /** 258 tokens for each tile of 768 pixels. */
   | { readonly kind: "gemini" }
-  | { readonly kind: "flat"; readonly tokens: number };
+  /** The same for every image. */
+  | {
+      readonly kind: "flat";
+      /** Tokens of one image. */
+      readonly tokens: number;
+    };
 
 /** How the tokens of a model are estimated before anything has been observed. */
 export interface ModelProfile {
+  /** The vocabulary that texts are counted with. */
   readonly vocabulary: VocabularyName;
   /** Tokens of the model for one token of the vocabulary. */
   readonly factor: number;
@@ -20,6 +38,7 @@ export interface ModelProfile {
   readonly spread: number;
   /** Tokens a provider adds once when any tool is given. */
   readonly toolsTokens: number;
+  /** How images are counted. */
   readonly image: ImageRule;
   /** Where factor and vocabulary come from. */
   readonly source: string;

@@ -10,7 +10,9 @@ export type StaleReason = "compaction" | "edit" | "redaction" | "model-change";
  * Of one call only: sums over calls say what was spent, not what the window holds.
  */
 export interface Occupancy {
+  /** Tokens of the prompt and the reply. */
   readonly tokens: number;
+  /** The model whose provider said so. */
   readonly model: ModelName;
   /** Null while it holds. A stale one is shown, if at all, as what it is, and decides nothing. */
   readonly staleBecause: StaleReason | null;
@@ -20,6 +22,7 @@ export interface Occupancy {
 export interface CountedReply {
   /** In the shape of any provider. */
   readonly usage: unknown;
+  /** The model that replied. */
   readonly model: ModelName;
   /** `aborted` and `error` tell that the usage is not to be trusted. */
   readonly stopReason: string | null;
@@ -44,6 +47,7 @@ export function freshTokens(occupancy: Occupancy | null, model: ModelName): numb
 
 /** A measured size and how much of a list of messages it covers. */
 export interface Actual {
+  /** The measured size, with system prompt and tools. */
   readonly tokens: number;
   /** How many messages from the start are in `tokens`. */
   readonly coversMessages: number;

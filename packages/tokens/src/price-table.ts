@@ -1,18 +1,29 @@
 /** US dollars for a million tokens. Null: the provider names no price, and a call that would need it has no known cost. */
 export interface ModelPrice {
+  /** Tokens of the prompt that no cache served. */
   readonly input: number;
+  /** Tokens that the model wrote. */
   readonly output: number;
+  /** Tokens of the prompt that a cache served. */
   readonly cacheRead: number | null;
+  /** Tokens written to a cache for the provider's usual time. */
   readonly cacheWrite: number | null;
+  /** Tokens written to a cache for one hour. */
   readonly cacheWrite1h: number | null;
   /** The price of the whole call once its prompt, cached or not, is longer than this. */
-  readonly longPrompt?: { readonly aboveTokens: number; readonly price: ModelPrice };
+  readonly longPrompt?: {
+    /** The longest prompt at the usual price, in tokens. */
+    readonly aboveTokens: number;
+    /** The price of calls with a longer prompt. */
+    readonly price: ModelPrice;
+  };
 }
 
 /** Prices by model; a model that is not in it has no known price. */
 export interface PriceTable {
   /** The day the prices were looked up, as `YYYY-MM-DD`. Prices change; this table does not by itself. */
   readonly asOf: string;
+  /** Where the prices were looked up. */
   readonly source: string;
   /** By model id in any spelling; of several spellings of one model the last counts. */
   readonly models: Readonly<Record<string, ModelPrice>>;

@@ -4,10 +4,15 @@ import { defaultPrices, type ModelPrice, type PriceTable } from "./price-table.t
 
 /** US dollars of one call or of many. */
 interface Cost {
+  /** The part of the prompt that no cache served. */
   readonly inputUsd: number;
+  /** What the model wrote. */
   readonly outputUsd: number;
+  /** The part of the prompt that a cache served. */
   readonly cacheReadUsd: number;
+  /** What was written to a cache. */
   readonly cacheWriteUsd: number;
+  /** All of these together. */
   readonly totalUsd: number;
 }
 
@@ -62,10 +67,15 @@ function usdOf(tokens: number, priceUsd: number | null): number | null {
  * window is: that is `Occupancy`.
  */
 export interface Spend {
+  /** The number of calls that were counted. */
   readonly calls: number;
+  /** Tokens of prompts that no cache served. */
   readonly input: number;
+  /** Tokens that models wrote. */
   readonly output: number;
+  /** Tokens of prompts that a cache served. */
   readonly cacheRead: number;
+  /** Tokens written to a cache. */
   readonly cacheWrite: number;
   /** Part of `cacheWrite`. */
   readonly cacheWrite1h: number;

@@ -40,8 +40,11 @@ export function uncalibratedBand({ profile: { factor, spread }, method }: Pick<T
 
 /** Counts for one model. Synchronous: its vocabulary is loaded. */
 export interface TokenCounter {
+  /** The model that is counted for. */
   readonly model: ModelName;
+  /** How the model's tokens are estimated. */
   readonly profile: ModelProfile;
+  /** Whether a vocabulary counts, or a rule by characters. */
   readonly method: CountMethod;
   /** Tokenizer and version: counts and calibrations under another are not comparable. */
   readonly version: string;

@@ -25,8 +25,9 @@ export interface TokenEstimatorOptions {
   readonly cacheEntries?: number;
 }
 
+/** How texts are counted. */
 interface CounterOptions {
-  /** @default the vocabulary of the model's profile */
+  /** The vocabulary that counts, or a rule by characters. @default the vocabulary of the model's profile */
   readonly method?: CountMethod;
 }
 
