@@ -14,6 +14,7 @@ export interface TargetMessages {
   readonly anthropic: AnthropicMessage;
   /** OpenAI's Chat Completions API, and servers that copy it. */
   readonly openai: OpenAiChatMessage;
+  /** OpenAI's Responses API. */
   readonly "openai-responses": OpenAiResponsesItem;
   /** Ollama's chat API. */
   readonly ollama: OllamaMessage;

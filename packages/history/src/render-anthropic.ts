@@ -46,6 +46,7 @@ interface AnthropicImage {
   readonly type: "image";
   /** Where the image is. */
   readonly source:
+    /** The bytes of the image. */
     | {
         readonly type: "base64";
         /** The media type of the bytes. */
@@ -61,6 +62,7 @@ interface AnthropicDocument {
   readonly type: "document";
   /** Where the document is. */
   readonly source:
+    /** The bytes of the document. */
     | {
         readonly type: "base64";
         readonly media_type: "application/pdf";

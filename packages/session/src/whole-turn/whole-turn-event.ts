@@ -31,6 +31,7 @@ type FlushEvent =
       /** The turn in which the agent is asked. */
       readonly turnId: string;
     }
+  /** The agent answered, and the observation states what it wrote. */
   | ({
       readonly name: "flush.ended";
       /** The session whose agent is asked. */
