@@ -21,7 +21,7 @@ export interface HttpRequest {
   readonly path: string;
   /** Members that are undefined are left out. */
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** Headers beside those of the client, which win where both name one. @default none */
+  /** Headers beside those of the client; where both name one, this one is sent. @default none */
   readonly headers?: Readonly<Record<string, string>>;
   /** Goes as JSON. */
   readonly body?: unknown;

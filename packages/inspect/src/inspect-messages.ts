@@ -32,6 +32,7 @@ const messagesTable: OptionTable<InspectMessagesOptions> = {
 /**
  * What a provider would refuse about messages that somebody else put together, such as a captured request: each broken
  * rule in the provider's words.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export function inspectMessages(messages: readonly unknown[], options: InspectMessagesOptions): readonly Finding[] {
   assertKnownOptions<InspectMessagesOptions>("inspectMessages", options, messagesTable);

@@ -19,6 +19,7 @@ const storeTable: OptionTable<InspectStoreOptions> = { query: optionKinds.object
 /**
  * Reads every session of a store and reports what is odd: findings of the store's own check, if it has one, and of the
  * records. A session that cannot be read is a finding; the others are still read.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option, ABORTED, and what listing sessions throws
  */
 export async function* inspectStore(
   store: SessionStore,

@@ -36,7 +36,10 @@ const transcriptTable: OptionTable<InspectTranscriptOptions> = {
   signal: optionKinds.signal,
 };
 
-/** Reads a transcript of any version and says what is odd about it: its lines, its tree, and what a model would get. */
+/**
+ * Reads a transcript of any version and says what is odd about it: its lines, its tree, and what a model would get.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option, and what the chunks throw
+ */
 export async function inspectTranscript(
   chunks: AsyncIterable<Uint8Array>,
   options: InspectTranscriptOptions = {},

@@ -39,6 +39,7 @@ export const splitterTable: OptionTable<LineSplitterOptions> = {
 /**
  * Cuts bytes into lines at 0x0A and nowhere else. Splitters that also cut at U+2028, U+2029 or a lone carriage return
  * (Node's readline does) tear records apart that JSON allows.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export function createLineSplitter(options: LineSplitterOptions = {}): LineSplitter {
   assertKnownOptions<LineSplitterOptions>("createLineSplitter", options, splitterTable);

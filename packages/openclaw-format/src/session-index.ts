@@ -34,7 +34,10 @@ interface SessionIndex {
   readonly findings: readonly Finding[];
 }
 
-/** Reads an index for import, in OpenClaw's shape or either tutorial's. Never throws. */
+/**
+ * Reads an index for import, in OpenClaw's shape or either tutorial's.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option; never for the text
+ */
 export function readSessionIndex(text: string, options: IndexFileOptions = {}): SessionIndex {
   assertKnownOptions<IndexFileOptions>("readSessionIndex", options, indexFileTable);
   const path = options.path ?? null;

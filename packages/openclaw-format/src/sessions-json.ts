@@ -23,7 +23,10 @@ export interface IndexFileOptions {
 
 export const indexFileTable: OptionTable<IndexFileOptions> = { path: optionKinds.orNull(optionKinds.text) };
 
-/** Reads the text of a sessions.json. Never throws. */
+/**
+ * Reads the text of a sessions.json.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option; never for the text
+ */
 export function readSessionsJson(text: string, options: IndexFileOptions = {}): SessionsJson {
   assertKnownOptions<IndexFileOptions>("readSessionsJson", options, indexFileTable);
   const { value, finding } = parseIndex(text, options.path ?? null);

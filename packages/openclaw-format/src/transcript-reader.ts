@@ -103,6 +103,7 @@ export const readerTable: OptionTable<TranscriptReaderOptions> = {
  * A reader for transcripts of every version (absent, 1, 2, 3, 4) and for the flat records of the tutorials, also mixed
  * in one file. It judges each line by itself. The same lines give the same records, ids included, in every process;
  * what was read of the first lines never changes by lines that follow.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export function createTranscriptReader(options: TranscriptReaderOptions = {}): TranscriptReader {
   assertKnownOptions<TranscriptReaderOptions>("createTranscriptReader", options, readerTable);

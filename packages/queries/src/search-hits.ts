@@ -47,7 +47,10 @@ const hitTable: OptionTable<HitQuery> = {
   isScan: required(flag),
 };
 
-/** Searches records: the best hits by the store's index, or all of them by reading where it has none or a scan is asked for. */
+/**
+ * Searches records: the best hits by the store's index, or all of them by reading where it has none or a scan is asked for.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong field of the query; the hits throw what the store throws
+ */
 export function searchHits(store: SessionStore, query: HitQuery): FoundHits {
   assertKnownOptions<HitQuery>("searchHits", query, hitTable, "query");
   const { namespace, agentId, state, session, limit, isScan, onSession, ...filters } = query;

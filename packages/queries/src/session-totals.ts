@@ -20,7 +20,10 @@ export interface SessionTotals {
   readonly lastAtMs: number | null;
 }
 
-/** Counts the sessions of a query, archived ones too unless it says otherwise, by the store's index alone. */
+/**
+ * Counts the sessions of a query, archived ones too unless it says otherwise, by the store's index alone.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong query, and what the store throws
+ */
 export async function sessionTotals(store: SessionStore, query: ListQuery): Promise<SessionTotals> {
   assertStoreOptions("list", query);
   const agents = new Set<string>();

@@ -43,6 +43,7 @@ const describeTable: OptionTable<DescribeStoreConformanceOptions> = {
 /**
  * Declares one test a case. With `openWithCodec` every case runs a second time under a codec that leaves no
  * byte as it was.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option; Error for an unknown id in `skip`
  */
 export function describeStoreConformance(options: DescribeStoreConformanceOptions): void {
   assertKnownOptions<DescribeStoreConformanceOptions>("describeStoreConformance", options, describeTable);

@@ -31,7 +31,10 @@ const runTable: OptionTable<RunConformanceOptions> = {
   caseTimeoutMs: optionKinds.number({ min: 1 }),
 };
 
-/** Runs the cases one after the other, for programs. Never throws for a case: look at the results. */
+/**
+ * Runs the cases one after the other, for programs. A failed case throws nothing: look at the results.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option
+ */
 export async function runConformance(options: RunConformanceOptions): Promise<readonly ConformanceResult[]> {
   assertKnownOptions<RunConformanceOptions>("runConformance", options, runTable);
   const results: ConformanceResult[] = [];

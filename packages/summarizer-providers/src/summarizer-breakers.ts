@@ -67,7 +67,10 @@ const table: OptionTable<SummarizerBreakersOptions> = {
   clock: optionKinds.objectWith("nowMs"),
 };
 
-/** Counts failures of summarizers and leaves those out that keep failing. */
+/**
+ * Counts failures of summarizers and leaves those out that keep failing.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option
+ */
 export function createSummarizerBreakers(options: SummarizerBreakersOptions = {}): SummarizerBreakers {
   assertKnownOptions<SummarizerBreakersOptions>("createSummarizerBreakers", options, table);
   const { threshold = 3, resetMs = 1_800_000, clock = systemClock, onChange } = options;

@@ -57,6 +57,7 @@ const largeLineBytes = 1024 * 1024;
  * A line the store refuses stops everything: those before it are in and acknowledged, none after it is applied. A line
  * may be refused for its content: a given id may be in use, a large line too large. Such a line is appended alone,
  * after those before it and before those after it. The same holds for batches, keys and expected heads.
+ * @throws {ThroughlineError} INPUT_INVALID for an option or a line, with `details.line`; what the store and `acknowledge` throw
  */
 export async function appendLines(
   store: SessionStore,

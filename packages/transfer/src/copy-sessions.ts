@@ -62,6 +62,7 @@ const copyTable: OptionTable<CopyOptions> = {
  * session is there, its entry in the target says `copyIncomplete`. A session of the target that is another one under
  * the same key is refused, never mixed with. A session that cannot be read to its end is refused too, and the others
  * are copied. Its partial copy in the target is removed, so that a half never looks like the whole.
+ * @throws {ThroughlineError} INPUT_INVALID for an option, SESSION_NOT_FOUND for a ref, ABORTED, and what the stores throw
  */
 export async function* copySessions(
   from: SessionStore,

@@ -43,6 +43,7 @@ const killTable: OptionTable<KillProcessOptions> = {
 /**
  * Starts a script, waits for its first acknowledgement, and kills it with SIGKILL a random moment later. What it
  * acknowledged must then be in the store.
+ * @throws {ThroughlineError} INPUT_INVALID for a wrong option
  */
 export async function killProcess(options: KillProcessOptions): Promise<KilledProcess> {
   assertKnownOptions<KillProcessOptions>("killProcess", options, killTable);
