@@ -303,6 +303,12 @@ export const longSuites: readonly LongSuite[] = [
     { full: [], quick: [] },
   ),
   program(
+    "openai-surface",
+    "every method of the OpenAI SDK through the gateway and directly, against the mock server of its own tests",
+    "tools/openai-surface.ts",
+    { full: [], quick: [] },
+  ),
+  program(
     "mcp-clients",
     "the clients of both lines of the MCP SDK, oldest and newest, over both transports, get the same answers",
     "tools/mcp-clients.ts",

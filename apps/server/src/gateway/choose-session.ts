@@ -84,7 +84,7 @@ export function keyOf({ agentId, tokenId }: GatewayScope, part: string): string 
 /** Decides where a call belongs: by the first that answers of header, product, ids, body, messages. */
 export async function chooseSession(
   request: SessionRequest,
-  logs: SessionLogs,
+  logs: Pick<SessionLogs, "read">,
   lookup: SessionLookup,
   isAsked: IsAsked,
 ): Promise<ChosenSession> {
@@ -106,7 +106,10 @@ export async function chooseSession(
 }
 
 /** Requests that cannot be read lie in the session that a header names, else all in one. */
-async function unreadSession({ scope, headers, mayWrite }: SessionRequest, logs: SessionLogs): Promise<ChosenSession> {
+async function unreadSession(
+  { scope, headers, mayWrite }: SessionRequest,
+  logs: Pick<SessionLogs, "read">,
+): Promise<ChosenSession> {
   const id = namedSession(headers, null)?.id;
   const given = sessionOfHeader(headers["throughline-session"], scope, mayWrite);
   const ref = refOf(scope, given ?? keyOf(scope, id === undefined ? "unread" : keyPart(id)));
@@ -119,7 +122,7 @@ function refOf({ namespace, agentId }: GatewayScope, key: string): SessionRef {
 
 async function inNamed(
   request: SessionRequest,
-  logs: SessionLogs,
+  logs: Pick<SessionLogs, "read">,
   key: string,
   entry: Readonly<Record<string, unknown>>,
 ): Promise<ChosenSession> {
@@ -147,7 +150,7 @@ async function inNamed(
 
 async function byReply(
   { scope, split }: SessionRequest,
-  logs: SessionLogs,
+  logs: Pick<SessionLogs, "read">,
   lookup: SessionLookup,
 ): Promise<ChosenSession | null> {
   const id = followedReply(split);
@@ -166,7 +169,7 @@ async function byReply(
  */
 async function byMessages(
   { scope, split, requestSha256 }: SessionRequest,
-  logs: SessionLogs,
+  logs: Pick<SessionLogs, "read">,
   lookup: SessionLookup,
   isAsked: IsAsked,
 ): Promise<ChosenSession | null> {

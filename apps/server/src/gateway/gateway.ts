@@ -111,6 +111,12 @@ export async function createGateway(
     return kept;
   };
 
+  const keepEnded = (call: RecordedCall, ...came: readonly [Came, RebuiltCall | null]): Promise<boolean> => {
+    const kept = keep(storeCall(call, ...came));
+    recorder.addStoring(call.scope, call.open, kept);
+    return kept;
+  };
+
   const answer = async ({ upstream, request, response, authenticate }: GatewayRequest): Promise<void> => {
     const { path, target } = pathOf(upstream, request);
     const method = request.method ?? "";
@@ -251,8 +257,7 @@ export async function createGateway(
     const copy = new AnswerCopy();
     let kept: Promise<boolean> | null = null;
     const store = (end: RelayEnd): Promise<boolean> =>
-      (kept ??=
-        call === null ? Promise.resolve(true) : keep(storeCall(call, { outgoing, copy, end, firstByteMs }, rebuilt)));
+      (kept ??= call === null ? Promise.resolve(true) : keepEnded(call, { outgoing, copy, end, firstByteMs }, rebuilt));
     const end = await relayBody(peeked, response, {
       onChunk: (chunk) => {
         if (call !== null) copy.take(chunk);

@@ -14,10 +14,12 @@ import {
   type SplitRequest,
   unitIds,
 } from "@throughline/wire";
+import { CallsInStoring } from "./calls-in-storing.ts";
 import { callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt, rebuiltParts } from "./call-record.ts";
 import { type ChosenSession, chooseSession, type SessionRequest } from "./choose-session.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
-import { createSessionLookup, type SessionLookup } from "./session-lookup.ts";
+import { within } from "../within.ts";
+import { createSessionLookup, type GatewayScope, type SessionLookup } from "./session-lookup.ts";
 
 /** A call that has begun. */
 export interface OpenCall {
@@ -47,12 +49,17 @@ const mostTries = 8;
 /** How long a turn of somebody else's may keep a call from being stored. */
 const mostWaitMs = 600_000;
 
+/** How long the choice of a session waits for what is being stored there. */
+const mostSettleMs = 1000;
+
 /** Stores calls in their sessions, those of one session one after the other. */
 export class Recorder {
   readonly #store: SessionStore;
   readonly #clock: Clock;
   readonly #logs: SessionLogs;
   readonly #lookup: SessionLookup;
+  readonly #placing: SessionLookup;
+  readonly #storing: CallsInStoring;
   /** What waits for its turn, by session or scope. */
   readonly #queues = new KeyedQueues();
   /** Bodies whose calls run, with how often each was sent. */
@@ -62,7 +69,10 @@ export class Recorder {
     this.#store = store;
     this.#clock = clock;
     this.#logs = new SessionLogs(store);
-    this.#lookup = createSessionLookup(store);
+    this.#storing = new CallsInStoring(clock);
+    const lookup = createSessionLookup(store);
+    this.#lookup = this.#storing.waitedFor(lookup, false);
+    this.#placing = this.#storing.waitedFor(lookup, true);
   }
 
   get logs(): SessionLogs {
@@ -71,6 +81,11 @@ export class Recorder {
 
   get lookup(): SessionLookup {
     return this.#lookup;
+  }
+
+  /** A client has heard the end of a call that is going to be stored: what it asks next may follow it. */
+  addStoring(scope: GatewayScope, open: OpenCall | null, stored: Promise<unknown>): void {
+    this.#storing.add(scope, { stored, key: () => open?.place?.key ?? null });
   }
 
   forget(ref: SessionRef): void {
@@ -84,14 +99,13 @@ export class Recorder {
 
   /** Begins to store a call: its session, and the messages that are new. */
   open(request: SessionRequest, recordId: string): OpenCall {
-    const { scope } = request;
     let place: CallSession | null = null;
     const name = Promise.withResolvers<string>();
     const found = (session: CallSession): void => {
       place = session;
       name.resolve(session.key);
     };
-    const begun = this.#queues.run(JSON.stringify(scope), () => this.#begin(request, recordId, found));
+    const begun = this.#begin(request, recordId, found);
     const session = begun.then(({ chosen }) => chosen.ref.key);
     // Whoever waits for it hears of a failure; nobody has to.
     session.catch(name.reject);
@@ -106,19 +120,40 @@ export class Recorder {
     };
   }
 
+  /** Chooses the session of a call, one after the other in a scope, and stores there what is new of it. */
   async #begin(
     request: SessionRequest,
     recordId: string,
     found: (session: CallSession) => void = () => {},
   ): Promise<BegunCall> {
+    const choose = (): Promise<PlacedCall> => this.#place(request, recordId, found);
+    const { session, ...begun } = await this.#queues.run(JSON.stringify(request.scope), choose);
+    try {
+      await this.#queues.run(queueOf(begun.chosen.ref), async () => {
+        await this.#write(request, begun, session, () => []);
+        // A title may be asked for while the first call of the main agent runs.
+        if (begun.chosen.lane === "main") session.log.tools ??= request.split.partHash("tools");
+      });
+    } catch (error) {
+      this.#leave(begun.runningKey);
+      throw error;
+    }
+    return begun;
+  }
+
+  async #place(request: SessionRequest, recordId: string, found: (session: CallSession) => void): Promise<PlacedCall> {
     await letOthersRun(request.split);
-    const chosen = await chooseSession(request, this.#logs, this.#lookup, (key, sha256) => this.#isAsked(key, sha256));
+    const read = async (ref: SessionRef): Promise<KnownSession | null> => {
+      // What the client heard to its end may still be on its way into the log, and this request follows it.
+      await this.#storing.settled(request.scope, ref.key);
+      await within(this.#clock, this.#queues.run(queueOf(ref), nothing), mostSettleMs);
+      return this.#logs.read(ref);
+    };
+    const chosen = await chooseSession(request, { read }, this.#placing, (key, sha256) => this.#isAsked(key, sha256));
     await letOthersRun(request.split);
     const { ref, entry, isAnonymous } = chosen;
     const session = chosen.session ?? (await this.#create(ref, entry));
     found({ key: ref.key, sessionId: session.sessionId });
-    // An answer that waits for the name goes on first.
-    await nextTurn();
     if (chosen.session === null && isAnonymous) {
       const { first } = unitIds(request.split);
       if (first !== null) await this.#lookup.note(request.scope, "first-message", first, ref.key);
@@ -128,12 +163,15 @@ export class Recorder {
     const running = this.#running.get(runningKey);
     const before = running ?? (again === null || again.outcome === "answered" ? null : again);
     const named = { callId: before?.callId ?? recordId, attempt: before === null ? 0 : before.attempt + 1 };
-    const begun: BegunCall = { chosen, ...named, runningKey, match: chosen.match };
-    await this.#write(request, begun, session, () => []);
-    // A title may be asked for while the first call of the main agent runs.
-    if (chosen.lane === "main") session.log.tools ??= request.split.partHash("tools");
     this.#running.set(runningKey, { ...named, count: (running?.count ?? 0) + 1 });
-    return begun;
+    // An answer that waits for the name goes on first.
+    await nextTurn();
+    return { chosen, ...named, runningKey, match: chosen.match, session };
+  }
+
+  #leave(runningKey: string): void {
+    const running = this.#running.get(runningKey);
+    if (running !== undefined && --running.count <= 0) this.#running.delete(runningKey);
   }
 
   /** Whether another request than this one is being answered in a session. */
@@ -164,13 +202,12 @@ export class Recorder {
     } catch (error) {
       if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
       // The store may have come back meanwhile.
-      known = await this.#queues.run(JSON.stringify(request.scope), () => this.#begin(request, call.recordId));
+      known = await this.#begin(request, call.recordId);
     }
     const { chosen, callId, attempt, runningKey } = known;
     const { ref, lane, compactionOf } = chosen;
-    const running = this.#running.get(runningKey);
     try {
-      await this.#queues.run(JSON.stringify([request.scope.namespace, ref.key]), async () => {
+      await this.#queues.run(queueOf(ref), async () => {
         const session = await this.#existing(ref);
         let planned: ReplyPlan | null = null;
         await this.#write(request, known, session, (plan, { log }) => {
@@ -201,7 +238,7 @@ export class Recorder {
         await this.#noteReply(request, known, planned, reply);
       });
     } finally {
-      if (running !== undefined && --running.count <= 0) this.#running.delete(runningKey);
+      this.#leave(runningKey);
     }
   }
 
@@ -260,6 +297,13 @@ export class Recorder {
   }
 }
 
+async function nothing(): Promise<void> {}
+
+/** What waits for a session. */
+function queueOf({ namespace, key }: SessionRef): string {
+  return JSON.stringify([namespace, key]);
+}
+
 const mostRecords = 400;
 const mostBatchBytes = 4 * 1024 * 1024;
 
@@ -296,6 +340,11 @@ interface CallEnd {
   readonly call: EndedCall;
   readonly reply: ReadReply | null;
   readonly rebuilt: RebuiltAttempt | null;
+}
+
+/** A call whose session is chosen. */
+interface PlacedCall extends BegunCall {
+  readonly session: KnownSession;
 }
 
 interface BegunCall {
