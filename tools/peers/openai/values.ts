@@ -128,7 +128,7 @@ export class Values {
   }
 
   #promised(type: Type): Type {
-    const [inner] = /Promise$/.test(type.symbol?.name ?? "") ? this.#arguments(type) : [];
+    const [inner] = (type.symbol?.name.endsWith("Promise") ?? false) ? this.#arguments(type) : [];
     return inner === undefined ? type : this.#promised(inner);
   }
 
