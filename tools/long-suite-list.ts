@@ -131,6 +131,10 @@ export const longSuites: readonly LongSuite[] = [
     full: ["--seconds", 185, "--writers", 8, "--streams", 24],
     quick: ["--seconds", 12, "--kill-every", 4, "--restart-every", 8, "--writers", 2, "--streams", 4],
   }),
+  program("gateway-growth", "what a conversation through the gateway takes as it grows", "tools/gateway-growth.ts", {
+    full: [],
+    quick: ["--calls", 10],
+  }),
   program("gateway-kills", "a server killed in streams of its gateway, in each mode", "tools/gateway-kills.ts", {
     full: ["--rounds", 200],
     quick: ["--rounds", 2],

@@ -103,7 +103,7 @@ describe("long conversations", () => {
       (await gateway.serving.ask("GET", `/sessions/${session}/calls?tail=500`)).body["items"] as never;
     await expect.poll(async () => (await list(key)).length, { timeout: 60_000 }).toBe(long);
     const perCall = ((await storedBytes(key)) - 1.3 * content) / long;
-    expect(perCall).toBeLessThan(2250);
+    expect(perCall).toBeLessThan(2000);
     const keys = [
       key,
       ...Array.from({ length: short.conversations }, (_, index) => `agent:main:gateway:direct:${token}-short-${index}`),

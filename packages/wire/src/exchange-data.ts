@@ -2,14 +2,20 @@ import type { Patch } from "./template.ts";
 import type { FormText } from "./wire-node.ts";
 
 /**
- * A piece of a request: text, a part by its hash, messages from one to another in their newest forms, or one message in a
+ * A piece of a request: text, a part by its hash, messages that follow each other up to the last of them, or one message in a
  * form by its number. That form is its newest from then on. Between messages that follow each other stands the separator.
  */
-export type FrameEntry =
-  | string
-  | { readonly part: string }
-  | { readonly first: string; readonly last: string; readonly count: number }
-  | { readonly id: string; readonly form: number };
+export type FrameEntry = string | { readonly part: string } | FrameRun | { readonly id: string; readonly form: number };
+
+/** Messages that follow each other, each in its newest form. */
+export interface FrameRun {
+  readonly last: string;
+  readonly count: number;
+  /** The numbers of the forms of as many of the newest of them, where these are others. */
+  readonly forms?: readonly number[];
+  /** The first of them: earlier versions state it. */
+  readonly first?: string;
+}
 
 /** A summary that was sent in place of the beginning of a conversation. */
 export interface CompactedHistory {

@@ -138,7 +138,7 @@ class FrameWriter {
   readonly #nodes: readonly (WireNode | null)[];
   readonly frame: FrameEntry[] = [];
   readonly forms = new Map<string, FormText>();
-  #run: { first: string; last: string; count: number } | null = null;
+  #run: { last: WireNode; count: number; readonly forms: number[] } | null = null;
   #literal = "";
 
   constructor(split: SplitRequest, nodes: readonly (WireNode | null)[]) {
@@ -186,14 +186,15 @@ class FrameWriter {
     // What was redacted must not come back as the form of a later request.
     if (node.isRedacted) return this.#addRedacted(node);
     const form = node.findForm(text);
-    if (form !== null && form === node.current) {
-      if (this.#run === null) this.#run = { first: node.id, last: node.id, count: 1 };
-      else this.#run = { ...this.#run, last: node.id, count: this.#run.count + 1 };
-      return;
-    }
-    this.#endRun();
+    const isNewest = form === node.current;
+    const before = this.#run;
+    // Of a run, only the newest messages may be in other forms than their newest.
+    if (before === null || before.last !== node.parent || (isNewest && before.forms.length > 0)) this.#endRun();
+    const run = (this.#run ??= { last: node, count: 0, forms: [] });
+    run.last = node;
+    run.count += 1;
     if (form === null) this.forms.set(node.id, node.newForm(text));
-    this.frame.push({ id: node.id, form: form ?? node.forms.length + 1 });
+    if (!isNewest) run.forms.push(form ?? node.forms.length + 1);
   }
 
   #addRedacted({ id, current }: WireNode): void {
@@ -202,7 +203,11 @@ class FrameWriter {
   }
 
   #endRun(): void {
-    if (this.#run !== null) this.frame.push(this.#run);
+    if (this.#run === null) return;
+    const { last, count, forms } = this.#run;
+    const [form] = forms;
+    if (count === 1 && form !== undefined) this.frame.push({ id: last.id, form });
+    else this.frame.push({ last: last.id, count, ...(forms.length === 0 ? {} : { forms }) });
     this.#run = null;
   }
 

@@ -1,7 +1,7 @@
 import type { SessionRecord, StoredRecord } from "@throughline/core";
 import { throughlineKind } from "@throughline/core/internal";
 import { chainHash, rootHash } from "./message-hash.ts";
-import type { ExchangeData, FrameEntry, PromptData } from "./exchange-data.ts";
+import type { ExchangeData, FrameEntry, FrameRun, PromptData } from "./exchange-data.ts";
 import { PartTexts } from "./part-texts.ts";
 import type { RequestUnit, SplitRequest } from "./split-request.ts";
 import { unitDrafts, type UnitDraft } from "./unit-drafts.ts";
@@ -107,8 +107,7 @@ export class WireLog {
     this.#exchanges.add(id);
     if (this.#repeatsRedacted(data)) this.outdated.push(id);
     this.addForms(data);
-    for (const entry of data.frame)
-      if (typeof entry === "object" && "id" in entry) this.#nodes.get(entry.id)?.use(entry.form);
+    for (const [node, form] of this.#statedForms(data.frame)) node.use(form);
     const used = data.frame.filter((entry) => typeof entry === "object" && "part" in entry).map(({ part }) => part);
     this.tools = data.toolsHash ?? used.find((hash) => this.parts.nameOf(hash) === "tools") ?? null;
     this.#applyCompacted(data);
@@ -147,9 +146,23 @@ export class WireLog {
 
   /** Takes the forms that an exchange states. Its frame gives their numbers. */
   addForms({ forms = {}, frame }: Pick<ExchangeData, "forms" | "frame">): void {
-    const numbers = new Map<string, number>();
-    for (const entry of frame) if (typeof entry === "object" && "id" in entry) numbers.set(entry.id, entry.form);
+    const numbers = new Map(this.#statedForms(frame).map(([{ id }, form]) => [id, form]));
     for (const [id, form] of Object.entries(forms)) this.#nodes.get(id)?.addForm(form, numbers.get(id) ?? null);
+  }
+
+  /** The messages of a frame whose forms it numbers. */
+  #statedForms(frame: readonly FrameEntry[]): readonly (readonly [node: WireNode, form: number])[] {
+    return frame.flatMap((entry) => {
+      if (typeof entry === "string" || "part" in entry) return [];
+      const numbers = "id" in entry ? [entry.form] : (entry.forms ?? []);
+      let node = this.node("id" in entry ? entry.id : entry.last);
+      const stated: (readonly [WireNode, number])[] = [];
+      for (const form of numbers.toReversed()) {
+        if (node !== null) stated.push([node, form]);
+        node = node?.parent ?? null;
+      }
+      return stated;
+    });
   }
 
   node(id: string): WireNode | null {
@@ -219,8 +232,7 @@ export class WireLog {
       if (typeof entry === "string") text += entry;
       else if ("part" in entry) text += this.parts.text(entry.part);
       else {
-        const units =
-          "id" in entry ? [this.#formText(entry)] : this.#run(entry).map((node) => textOf(node, node.current));
+        const units = "id" in entry ? [this.#formText(entry)] : this.#runTexts(entry);
         text += (isAfterUnit ? separator : "") + units.join(separator);
       }
       isAfterUnit = typeof entry === "object" && !("part" in entry);
@@ -234,21 +246,14 @@ export class WireLog {
     return textOf(node, form);
   }
 
-  #run({
-    first,
-    last,
-    count,
-  }: {
-    readonly first: string;
-    readonly last: string;
-    readonly count: number;
-  }): readonly WireNode[] {
+  #runTexts({ last, count, first, forms = [] }: FrameRun): readonly string[] {
     const nodes: WireNode[] = [];
-    let node = this.#nodes.get(last) ?? null;
+    let node = this.node(last);
     for (; node !== null && nodes.length < count; node = node.parent) nodes.push(node);
-    if (nodes.length !== count || nodes.at(-1)?.id !== first)
-      throw new RangeError(`The log has no messages from ${first} to ${last}.`);
-    return nodes.reverse();
+    if (nodes.length !== count || (first !== undefined && nodes.at(-1)?.id !== first))
+      throw new RangeError(`The log has no ${count} messages up to ${last}.`);
+    nodes.reverse();
+    return nodes.map((one, index) => textOf(one, forms[index - count + forms.length] ?? one.current));
   }
 }
 

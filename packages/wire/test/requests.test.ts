@@ -5,6 +5,7 @@ import { throughlineDraft } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import {
   bodyText,
+  type ExchangeData,
   planCall,
   planFrame,
   planReply,
@@ -27,6 +28,12 @@ class Recording {
   readonly #seqs: number[] = [];
   readonly #bodies: string[] = [];
   storedBytes = 0;
+  readonly #isEarlier: boolean;
+
+  /** @param isEarlier frames are written as earlier versions wrote them */
+  constructor(isEarlier = false) {
+    this.#isEarlier = isEarlier;
+  }
 
   async take(api: WireApi, body: string, reply: string | null = null, type = "application/json"): Promise<void> {
     if (this.#seqs.length === 0) await openSession(this.store, ref, {});
@@ -38,12 +45,15 @@ class Recording {
     const draft = reply === null ? null : readReply(api, type, reply, "m").draft;
     const planned = draft === null ? null : planReply(this.log, api, plan.tip, draft);
     const said = planned?.draft ?? null;
+    const { frame, ...framed } = planFrame(this.log, split, plan).data;
+    const parentOf = new Map(plan.nodes.map(({ id, parent }) => [id, parent?.id ?? null]));
     const facts = {
       callId: "c",
       attempt: 0,
       outcome: "answered",
       requestSha256: sha256(body),
-      ...planFrame(this.log, split, plan).data,
+      ...framed,
+      frame: this.#isEarlier ? asWrittenBefore(frame, parentOf) : frame,
     };
     const drafts = [...plan.drafts, ...(said === null ? [] : [said]), throughlineDraft("exchange", facts)];
     const { stored = [] } = await this.store.append(ref, drafts, { return: "stored" });
@@ -66,6 +76,24 @@ class Recording {
     }
     return same;
   }
+}
+
+/** A frame as earlier versions wrote it: a run states its first message, and each other form is an entry of its own. */
+function asWrittenBefore(
+  frame: ExchangeData["frame"],
+  parentOf: ReadonlyMap<string, string | null>,
+): ExchangeData["frame"] {
+  return frame.flatMap((entry): ExchangeData["frame"] => {
+    if (typeof entry !== "object" || !("last" in entry)) return [entry];
+    const ids: string[] = [];
+    for (let id: string | null = entry.last; id !== null && ids.length < entry.count; id = parentOf.get(id) ?? null)
+      ids.unshift(id);
+    const { forms = [] } = entry;
+    const newest = ids.slice(0, ids.length - forms.length);
+    const [first] = newest;
+    const run = first === undefined ? [] : [{ first, last: newest.at(-1) ?? first, count: newest.length }];
+    return [...run, ...ids.slice(newest.length).map((id, index) => ({ id, form: forms[index] ?? 0 }))];
+  });
 }
 
 const tools = Array.from({ length: 20 }, (_, index) => ({ name: `t${index}`, description: "d".repeat(200) }));
@@ -111,35 +139,38 @@ function reply(number: number): { readonly content: readonly Block[]; readonly t
 }
 
 describe("requests of a conversation", () => {
-  it("are given back byte for byte, and grow with what is new", async () => {
-    const recording = new Recording();
-    const messages: Said[] = [];
-    let contentBytes = 0;
-    const calls = 120;
-    for (let number = 0; number < calls; number++) {
-      const result = { type: "tool_result", tool_use_id: `toolu_${number - 1}`, content: "r".repeat(1000 + number) };
-      messages.push({
-        role: "user",
-        content: [number === 0 ? { type: "text", text: "Please begin. ".repeat(20) } : result],
-      });
-      const body = JSON.stringify({
-        model: "m",
-        max_tokens: 1,
-        system,
-        messages: marked(messages),
-        tools,
-        stream: true,
-      });
-      const { content, text } = reply(number);
-      await recording.take("anthropic-messages", body, text);
-      contentBytes += JSON.stringify(messages.at(-1)).length + JSON.stringify(content).length;
-      messages.push({ role: "assistant", content });
-    }
-    expect(await recording.rebuilt()).toEqual(Array.from({ length: calls }, () => true));
-    // Each request adds one message: the reply before it is known.
-    expect(recording.known.map((known, index) => index * 2 - known)).toEqual(recording.known.map(() => 0));
-    expect((recording.storedBytes - 1.3 * contentBytes) / calls).toBeLessThan(2000);
-  });
+  it.each([false, true])(
+    "are given back byte for byte, and grow with what is new, also in frames of an earlier version (%s)",
+    async (isEarlier) => {
+      const recording = new Recording(isEarlier);
+      const messages: Said[] = [];
+      let contentBytes = 0;
+      const calls = 120;
+      for (let number = 0; number < calls; number++) {
+        const result = { type: "tool_result", tool_use_id: `toolu_${number - 1}`, content: "r".repeat(1000 + number) };
+        messages.push({
+          role: "user",
+          content: [number === 0 ? { type: "text", text: "Please begin. ".repeat(20) } : result],
+        });
+        const body = JSON.stringify({
+          model: "m",
+          max_tokens: 1,
+          system,
+          messages: marked(messages),
+          tools,
+          stream: true,
+        });
+        const { content, text } = reply(number);
+        await recording.take("anthropic-messages", body, text);
+        contentBytes += JSON.stringify(messages.at(-1)).length + JSON.stringify(content).length;
+        messages.push({ role: "assistant", content });
+      }
+      expect(await recording.rebuilt()).toEqual(Array.from({ length: calls }, () => true));
+      // Each request adds one message: the reply before it is known.
+      expect(recording.known.map((known, index) => index * 2 - known)).toEqual(recording.known.map(() => 0));
+      expect((recording.storedBytes - 1.3 * contentBytes) / calls).toBeLessThan(2000);
+    },
+  );
 
   it("are branches where the history was edited, and are all given back", async () => {
     const recording = new Recording();

@@ -9,6 +9,14 @@ export const apiTargets: Readonly<Record<WireApi, readonly [provider: string, ta
   ollama: ["ollama", "ollama"],
 };
 
+/** Where calls of an API go, if nothing else is said. */
+export const usualPaths: Readonly<Record<WireApi, string>> = {
+  "anthropic-messages": "/v1/messages",
+  "openai-completions": "/v1/chat/completions",
+  "openai-responses": "/v1/responses",
+  ollama: "/api/chat",
+};
+
 /** How histories are made for an API. */
 export function historyTargetOf(api: WireApi): HistoryTarget {
   const [, name] = apiTargets[api];

@@ -14,7 +14,7 @@ import {
   type WireApi,
   type WireLog,
 } from "@throughline/wire";
-import { apiTargets } from "./api-targets.ts";
+import { apiTargets, usualPaths } from "./api-targets.ts";
 import type { GatewayMode } from "./gateway-options.ts";
 import type { GuardAction } from "./rebuild-request.ts";
 import { throughlineDraft } from "@throughline/core/internal";
@@ -119,7 +119,7 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
   const further = copies.filter((id) => !Object.hasOwn(frame.forms ?? {}, id));
   // The client sends what was redacted here; what is said of it must not bring it back.
   const isQuoted = !hasRedacted;
-  const { mode, method, requestHeaders, ...stated } = facts;
+  const { mode, method, path, requestHeaders, ...stated } = facts;
   const exchange = throughlineDraft("exchange", {
     // Each call has one of these: what is usual is left out.
     ...(callId === recordId ? {} : { callId }),
@@ -127,6 +127,7 @@ export function callRecords(call: EndedCall, place: CallPlace, parts: CallParts)
     ...(lane === "main" ? {} : { lane }),
     ...(mode === "record" ? {} : { mode }),
     ...(method === "POST" ? {} : { method }),
+    ...(path === usualPaths[call.api] ? {} : { path }),
     ...(JSON.stringify(requestHeaders) === log.headers ? {} : { requestHeaders }),
     ...stated,
     ...(rebuilt === undefined ? {} : { rebuiltFrom: rebuilt.of }),

@@ -220,7 +220,8 @@ export class Recorder {
           const answered = {
             ...unanswered,
             replyId: planned?.node.id ?? null,
-            responseId: message?.responseId ?? null,
+            // The record of the reply has it, if this call has brought it.
+            responseId: planned?.draft == null ? (message?.responseId ?? null) : null,
             reply: message,
           };
           const said = planned?.draft ?? null;
