@@ -1,10 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { join, posix, relative } from "node:path";
 import { Application, Comment, CommentTag, Converter, LogLevel, ReflectionKind } from "typedoc";
 import type { DeclarationReflection, ProjectReflection, TypeDocOptions } from "typedoc";
 import type { PluginOptions } from "typedoc-plugin-markdown";
 import { findFiles } from "../find-files.ts";
+import { readMarkdown } from "../markdown.ts";
 import { readPublicExports } from "../public-exports.ts";
 import { writeDeclarations, type Declarations } from "./declarations.ts";
 
@@ -71,11 +72,25 @@ export async function createReference(root: string): Promise<Reference> {
     const pages = findFiles(out, ".", [".md"])
       .filter((path) => path !== "README.md")
       .map((path) => [path, pageText(readFileSync(join(out, path), "utf8"))] as const);
-    return { project, pages: new Map(pages), warnings };
+    return { project, pages: withKnownAnchors(new Map(pages)), warnings };
   } finally {
     rmSync(out, { recursive: true, force: true });
     rmSync(declarations.folder, { recursive: true, force: true });
   }
+}
+
+/** Corrects the links to headings that differ in case only: the plugin numbers them in another order than GitHub. */
+function withKnownAnchors(pages: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const anchors = new Map([...pages].map(([path, text]) => [path, readMarkdown(text).anchors]));
+  const corrected = [...pages].map(([path, text]) => {
+    const linked = text.replaceAll(/\]\(([^()\s#]*)#([^()\s]+)\)/g, (link, target: string, anchor: string) => {
+      const known = anchors.get(target === "" ? path : posix.join(posix.dirname(path), target));
+      const plain = anchor.replace(/-\d+$/, "");
+      return known === undefined || known.has(anchor) || !known.has(plain) ? link : `](${target}#${plain})`;
+    });
+    return [path, linked] as const;
+  });
+  return new Map(corrected);
 }
 
 /** Names the modules as they are imported, and sorts out what users cannot import by name. */

@@ -93,8 +93,10 @@ export type NothingReason =
   /** A checkpoint was to be the summary, and none can be. */
   | "no-checkpoint";
 
+/** No compaction is made, and nothing is wrong. */
 export interface NothingToCompact {
   readonly kind: "nothing";
+  /** Why none is made. */
   readonly reason: NothingReason;
   /** Of the context, a summary at its beginning apart, */
   readonly messages: number;

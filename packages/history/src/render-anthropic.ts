@@ -48,6 +48,7 @@ interface AnthropicImage {
   readonly source:
     /** The bytes of the image. */
     | {
+        /** The source holds the bytes themselves. */
         readonly type: "base64";
         /** The media type of the bytes. */
         readonly media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp";
@@ -64,7 +65,9 @@ interface AnthropicDocument {
   readonly source:
     /** The bytes of the document. */
     | {
+        /** The source holds the bytes themselves. */
         readonly type: "base64";
+        /** PDF is the only type that the API takes here. */
         readonly media_type: "application/pdf";
         /** The bytes as base64. */
         readonly data: string;

@@ -1,9 +1,11 @@
 import { join, PolicyReader, type Fields } from "./policy-problem.ts";
 
+/** `idle`: after some minutes without activity. `daily`: at an hour of the day. `never`: only by hand. */
 type ResetMode = "never" | "idle" | "daily";
 
 /** When one session resets. With `daily`, idle minutes may be given too: the earlier time counts. */
 export interface ResetRule {
+  /** What resets the session. */
   readonly mode: ResetMode;
   /** Hour of the day, 0 to 23. */
   readonly atHour: number;
