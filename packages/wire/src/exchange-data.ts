@@ -2,8 +2,7 @@ import type { Patch } from "./template.ts";
 import type { FormText } from "./wire-node.ts";
 
 /**
- * A piece of a request: text, a part by its hash, messages that follow each other up to the last of them, or one message in a
- * form by its number. That form is its newest from then on. Between messages that follow each other stands the separator.
+ * A piece of a request: text, a part by its hash, a run of messages, or one message in a form by its number. That form is its newest from then on. Between messages that follow each other stands the separator.
  */
 export type FrameEntry = string | { readonly part: string } | FrameRun | { readonly id: string; readonly form: number };
 

@@ -9,7 +9,7 @@ export const apiTargets: Readonly<Record<WireApi, readonly [provider: string, ta
   ollama: ["ollama", "ollama"],
 };
 
-/** Where calls of an API go, if nothing else is said. */
+/** The path that calls of an API usually have. */
 export const usualPaths: Readonly<Record<WireApi, string>> = {
   "anthropic-messages": "/v1/messages",
   "openai-completions": "/v1/chat/completions",
