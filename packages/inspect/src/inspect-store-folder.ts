@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createFinding, ThroughlineError } from "@throughline/core";
-import { shellWord } from "@throughline/core/internal";
+import { abortedBefore, shellWord } from "@throughline/core/internal";
 import type { Finding } from "@throughline/core";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { findTranscriptFiles, foldersIn, readChunks } from "./node/transcript-files.ts";
@@ -16,7 +16,7 @@ export async function* inspectStoreFolder(root: string, signal?: AbortSignal): A
   const namespaces = foldersIn(join(root, "namespaces")).map((name) => join(root, "namespaces", name));
   for (const folder of [root, ...namespaces].flatMap(sessionFolders)) {
     for (const { path, kind } of findTranscriptFiles(folder)) {
-      signal?.throwIfAborted();
+      if (signal?.aborted) throw abortedBefore("all files were looked at", signal);
       const finding = kind === "transcript" ? await strangeFile(path) : null;
       if (finding !== null) yield finding;
     }

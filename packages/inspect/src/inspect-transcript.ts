@@ -1,4 +1,4 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { abortedBefore, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { createFinding } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
@@ -103,7 +103,7 @@ export async function* splitLines(
   const splitter = createLineSplitter();
   let line = 0;
   for await (const chunk of chunks) {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw abortedBefore("the whole transcript was read", signal);
     for (const split of splitter.push(chunk)) yield { ...split, line: (line += 1) };
   }
   const rest = splitter.end();

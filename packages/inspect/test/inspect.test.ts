@@ -54,6 +54,11 @@ async function repair(text: string): Promise<string> {
 }
 
 describe("inspectTranscript", () => {
+  it("ends with ABORTED when its signal is aborted", async () => {
+    const signal = AbortSignal.abort();
+    await expect(inspectTranscript(bytesOf(`${header}\n`), { signal })).rejects.toMatchObject({ code: "ABORTED" });
+  });
+
   it("finds nothing in a transcript that is in order", async () => {
     expect(
       await inspect([header, user("a", null), call("b", "a", "c1"), result("c", "b", "c1"), user("d", "c")]),

@@ -1,6 +1,7 @@
 import { endSession, hasErrorCode, mainSessionKey } from "@throughline/core";
 import type { Clock, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import {
+  abortedBefore,
   archivedAtMs,
   assertKnownOptions,
   optionKinds,
@@ -128,7 +129,7 @@ async function apply(
   step: RetentionStep,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<AppliedStep["state"]> {
-  signal.throwIfAborted();
+  if (signal.aborted) throw abortedBefore("all steps were taken", signal);
   try {
     const now = await store.load(session.ref, { signal });
     const isSame = now?.sessionId === session.sessionId && now.updatedAtMs === session.updatedAtMs;

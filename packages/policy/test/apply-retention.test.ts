@@ -82,6 +82,6 @@ describe("applying a plan of retention", () => {
       clock,
       signal: AbortSignal.abort(new Error("stop")),
     });
-    await expect(applying.next()).rejects.toThrow("stop");
+    await expect(applying.next()).rejects.toMatchObject({ code: "ABORTED" });
   });
 });

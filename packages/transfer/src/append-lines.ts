@@ -1,4 +1,4 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { abortedBefore, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { AppendOptions, AppendResult, Durability, SessionRef, SessionStore } from "@throughline/core";
 import { DraftQueue } from "./draft-queue.ts";
@@ -115,7 +115,8 @@ class AppendPipeline {
   async submit(group: readonly DraftLine[]): Promise<void> {
     const isAlone = this.#mustGoAlone(group);
     while (this.#underWay.length > 0 && (isAlone || this.#isFull())) await this.#acknowledgeFirst();
-    this.#options.signal.throwIfAborted();
+    const { signal } = this.#options;
+    if (signal.aborted) throw abortedBefore("all lines were appended", signal);
     this.#appendCount += 1;
     const sizeBytes = group.reduce((sum, line) => sum + line.sizeBytes, 0);
     const drafts = group.map(({ draft }) => draft);

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { findRecordProblem, prepareDrafts } from "@throughline/core/internal";
+import { abortedBefore, findRecordProblem, prepareDrafts } from "@throughline/core/internal";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { RecordDraft } from "@throughline/core";
 import { systemClock, systemRecordIds } from "@throughline/core/node";
@@ -63,7 +63,7 @@ async function* abortable(input: Readable, signal: AbortSignal): AsyncGenerator<
     signal.removeEventListener("abort", stop);
     input.destroy();
   }
-  signal.throwIfAborted();
+  if (signal.aborted) throw abortedBefore("all lines were read", signal);
 }
 
 function readDraft(split: SplitLine, line: number): DraftLine | null {

@@ -111,7 +111,7 @@ describe("readDrafts", () => {
     const abort = new AbortController();
     const next = readDrafts(input, abort.signal).next();
     abort.abort(new Error("enough"));
-    await expect(next).rejects.toThrow("enough");
+    await expect(next).rejects.toMatchObject({ code: "ABORTED", cause: { message: "enough" } });
     expect(input.destroyed).toBe(true);
   });
 });
