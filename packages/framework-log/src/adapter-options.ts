@@ -4,14 +4,15 @@ import { systemClock, systemRandom } from "@throughline/core/node";
 
 /** Options that every adapter has which keeps many sessions. */
 export interface AdapterOptions {
+  /** The store of the sessions; stays the caller's to close. */
   readonly store: SessionStore;
-  /** @default "main" */
+  /** The agent of the sessions. @default "main" */
   readonly agentId?: string;
-  /** @default "" */
+  /** The namespace of the sessions. @default "" */
   readonly namespace?: string;
-  /** @default the system's */
+  /** The time that records state. @default the system's */
   readonly clock?: Clock;
-  /** @default the system's */
+  /** Source of session and record ids. @default the system's */
   readonly random?: RandomSource;
 }
 

@@ -30,15 +30,17 @@ import { systemClock, systemRandom } from "@throughline/core/node";
 
 /** Options of `createFrameworkLog`. */
 export interface FrameworkLogOptions {
+  /** The store of the session; stays the caller's to close. */
   readonly store: SessionStore;
+  /** Where the store has the session, or will have it. */
   readonly ref: SessionRef;
   /** Fields of the entry when the session has to be created. @default none */
   readonly entry?: Readonly<Record<string, unknown>>;
   /** Which records a view has: those that a context needs, or all of the session. @default "window" */
   readonly reads?: "window" | "all";
-  /** @default the system's */
+  /** The time that records state. @default the system's */
   readonly clock?: Clock;
-  /** @default the system's */
+  /** Source of session and record ids. @default the system's */
   readonly random?: RandomSource;
 }
 
@@ -48,8 +50,11 @@ export interface LogView {
   readonly state: SessionState | null;
   /** In order of seq: the records that a context needs, or all of them, with their sources. */
   readonly records: readonly SourcedRecord[];
+  /** The last record of the branch; null before the first. */
   readonly headId: string | null;
+  /** The seq of the newest record; 0 when empty. */
   readonly lastSeq: number;
+  /** The id of the session behind the key. */
   readonly sessionId: string;
 }
 
@@ -57,11 +62,13 @@ export interface LogView {
 export interface LogPlace extends Pick<LogView, "records" | "headId" | "lastSeq"> {
   /** The time now as records state it. */
   readonly timestamp: string;
+  /** A new record id. */
   readonly nextId: () => string;
 }
 
 /** What is to be appended. */
 export interface LogChange {
+  /** The records to append, oldest first. */
   readonly drafts: readonly AppendDraft[];
   /** Moves the head to an earlier record after the drafts. */
   readonly rewindTo?: string | null;
@@ -79,7 +86,9 @@ export interface TurnOptions {
 
 /** A session behind a framework: read as it grows, and appended to at its head. */
 export interface FrameworkLog {
+  /** Where the store has the session. */
   readonly ref: SessionRef;
+  /** A new record id. */
   nextId(): string;
   /** Where new records stand behind a view. */
   place(view: LogView): LogPlace;

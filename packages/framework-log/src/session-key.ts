@@ -4,12 +4,13 @@ import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/
 
 /** Whose session a framework's id names. */
 export interface FrameworkSession {
+  /** The agent of the session. */
   readonly agentId: string;
   /** As keys name it: `openai-agents`. */
   readonly framework: string;
   /** The framework's id of the session, any text; a list where it has several, of which the first ones are what lists ask for. */
   readonly id: string | readonly string[];
-  /** @default "" */
+  /** The namespace of the session. @default "" */
   readonly namespace?: string;
 }
 

@@ -11,6 +11,7 @@ export interface OtlpOptions {
   readonly includeContent?: boolean;
   /** The `service.name` of the resource. @default "throughline" */
   readonly serviceName?: string;
+  /** Ends the reading, which then throws ABORTED. */
   readonly signal?: AbortSignal;
 }
 

@@ -6,13 +6,17 @@ import { SpanBuilder } from "./span-builder.ts";
 
 /** What is used of a span of `@opentelemetry/api`. */
 export interface OpenSpan {
+  /** Adds attributes to the span. */
   setAttributes(attributes: Record<string, string | number | string[]>): unknown;
+  /** Sets the status: code 2 and a message for an error. */
   setStatus(status: { readonly code: number; readonly message?: string }): unknown;
+  /** Ends the span, at a time in milliseconds since 1970. */
   end(endTime?: number): void;
 }
 
 /** What is used of a tracer of `@opentelemetry/api`: a tracer of any version 1 fits. */
 export interface SpanTracer<Span extends OpenSpan = OpenSpan, Context = never> {
+  /** Begins a span whose parent is the span of the context. */
   startSpan(
     name: string,
     options: {
@@ -27,6 +31,7 @@ export interface SpanTracer<Span extends OpenSpan = OpenSpan, Context = never> {
 
 /** What is used of a logger of `@opentelemetry/api-logs`. */
 export interface EventLogger<Context = never> {
+  /** Writes one event; `timestamp` is in milliseconds since 1970. */
   emit(event: {
     readonly eventName: string;
     readonly timestamp: number;
@@ -37,7 +42,9 @@ export interface EventLogger<Context = never> {
 
 /** Options of `writeSpans`. */
 export interface WriteSpansOptions<Span extends OpenSpan, Context> {
+  /** The store of the session. */
   readonly store: SessionStore;
+  /** The session whose turns become spans. */
   readonly ref: SessionRef;
   /** Of `trace.getTracer(name)`. */
   readonly tracer: SpanTracer<Span, Context>;
