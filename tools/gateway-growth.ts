@@ -43,7 +43,8 @@ const address = provider.address();
 const baseUrl = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 const store = createMemoryStore();
 const gateway = { upstreams: { anthropic: { api: "anthropic" as const, baseUrl } } };
-const server = await createServer({ port: 0, openStore: () => store, gateway });
+const limits = { requestsPerMinute: 1_000_000, requestBurst: 1_000_000 };
+const server = await createServer({ port: 0, openStore: () => store, gateway, limits });
 const rights = { namespace: "", agents: "*", scopes: ["read", "gateway:anthropic"], expiresAtMs: null } as const;
 const { text: token } = await server.tokens.create(rights, null);
 
@@ -129,6 +130,7 @@ for (const [callId, sha256] of sent) {
   const path = `/api/v1/sessions/${ref.key}/calls/${callId}/request?payload=bytes`;
   const answer = await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
   const bytes = Buffer.from(await answer.arrayBuffer());
+  if (answer.status !== 200) throw new Error(`${answer.status} ${bytes.toString()}`);
   if (createHash("sha256").update(bytes).digest("hex") === sha256) given += 1;
 }
 process.stdout.write(`${given} of ${calls} requests given back byte for byte\n`);

@@ -43,8 +43,8 @@ async function serve(): Promise<ReadonlyMap<string, string>> {
   return new Map(said.map(([, name = "", , url = ""]) => [name, url]));
 }
 
-async function tokenOf(scopes: string): Promise<string> {
-  const { stdout, code } = await runHere(directory.path, ["token", "create", "agent", "--scopes", scopes]);
+async function tokenOf(scopes: string, ...more: readonly string[]): Promise<string> {
+  const { stdout, code } = await runHere(directory.path, ["token", "create", "agent", "--scopes", scopes, ...more]);
   expect(code).toBe(0);
   return stdout.trim();
 }
@@ -148,6 +148,30 @@ describe("serve with gateway.upstreams", () => {
     },
     120_000,
   );
+
+  it("keeps the history for a token of the mode stateful, and for no other", async () => {
+    const apiKeyEnv = "EXAMPLE_KEY";
+    configure({ anthropic: { api: "anthropic", baseUrl: simulator.url, credentials: "server", apiKeyEnv } });
+    const scopes = "gateway:anthropic,write";
+    const tokens = [await tokenOf(scopes, "--mode", "stateful"), await tokenOf(scopes)];
+    const baseURL = (await serve()).get("anthropic") ?? "";
+    const sizes: unknown[] = [];
+    for (const [at, apiKey] of tokens.entries()) {
+      const client = new Anthropic({ apiKey, baseURL, maxRetries: 0 });
+      for (const content of ["I am Ada.", "Who am I?"])
+        await client.messages.create(
+          { model: "claude-opus-5", max_tokens: 99, messages: [{ role: "user", content }] },
+          { headers: { "throughline-session": `mode-${at}` } },
+        );
+      const { messages } = simulator.requests.at(-1)?.body as { readonly messages: readonly unknown[] };
+      sizes.push(messages.length);
+    }
+    expect(sizes).toEqual([3, 1]);
+    const listed = await json("token", "list");
+    expect(listed.map(({ mode }) => mode)).toContain("stateful");
+    const { code, stderr } = await runHere(directory.path, ["token", "create", "x", "--mode", "sometimes"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("record, guard or stateful")]);
+  });
 
   it("makes tokens for upstreams, and refuses scopes that are none", async () => {
     const [token] = await json("token", "create", "agent", "--scopes", "gateway:anthropic,read,gateway:manage");
