@@ -13,6 +13,7 @@ export class PartTexts {
   readonly #whole = new Map<string, string>();
   readonly #names = new Map<string, string>();
 
+  /** Takes the data of the log's next `throughline.prompt`. A patch of a base that the log lacks adds no text. */
   apply(data: PromptData): void {
     const { name, hash } = data;
     this.#names.set(hash, name);
@@ -25,15 +26,17 @@ export class PartTexts {
     if (base !== undefined) this.#texts.set(hash, applyPatch(data.patch, base));
   }
 
+  /** The name of the part with this hash: `system`, or that of its member in the request; null for an unknown hash. */
   nameOf(hash: string): string | null {
     return this.#names.get(hash) ?? null;
   }
 
+  /** Whether the log has the text of the part with this hash. */
   has(hash: string): boolean {
     return this.#texts.has(hash);
   }
 
-  /** @throws {RangeError} */
+  /** The text of the part with this hash. @throws {RangeError} when the log does not have it */
   text(hash: string): string {
     const text = this.#texts.get(hash);
     if (text === undefined) throw new RangeError(`The log has no part ${hash}.`);

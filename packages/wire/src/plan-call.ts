@@ -23,6 +23,7 @@ export interface CallPlan {
 
 /** How a request is rebuilt. */
 export interface FramePlan {
+  /** The fields that the exchange states so that the request can be rebuilt. */
   readonly data: Pick<ExchangeData, "knownSeq" | "frame" | "forms" | "separator" | "encoding">;
   /** Messages of which the forms hold text. */
   readonly copies: readonly string[];
@@ -56,6 +57,7 @@ export function planCall(log: WireLog, split: SplitRequest, match: ChainMatch): 
 
 /** A message that the log has, as it was written where a request was made of it. */
 export interface KnownText {
+  /** The message in the log. */
   readonly node: WireNode;
   /** Null: it cannot be given any more. */
   readonly text: string | null;

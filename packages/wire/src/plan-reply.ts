@@ -8,6 +8,7 @@ import { WireNode } from "./wire-node.ts";
 export interface ReplyPlan {
   /** Null where the log has a reply of the same words at this place. */
   readonly draft: RecordDraft | null;
+  /** The message that the reply is: the one in the log, or a new one that is not added to the log yet. */
   readonly node: WireNode;
 }
 

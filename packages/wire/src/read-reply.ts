@@ -16,6 +16,7 @@ export interface ReadReply {
   readonly isEnded: boolean;
   /** The provider's error inside of a stream, as it came. */
   readonly error: string | null;
+  /** The events of the stream that are of no known type, as they came; empty for a whole reply. */
   readonly unknown: readonly string[];
 }
 

@@ -6,6 +6,7 @@ import { apiReadings, type WireApi } from "./wire-api.ts";
 
 /** The messages of a request as values, without those of the system that stand before them. */
 export interface RequestMessages {
+  /** The messages in order, parsed. A unit of the Responses API may hold several. */
   readonly values: readonly unknown[];
   /** For each value the index of the unit that it stands in. */
   readonly unitOf: readonly number[];
@@ -54,7 +55,10 @@ function textOf(pieces: readonly RequestPiece[]): string {
   return pieces.map((piece) => ("literal" in piece ? piece.literal : "part" in piece ? piece.part.text : "")).join("");
 }
 
-/** The text of an object with another value for a member, which is added where the object has no such member. */
+/**
+ * The text of an object with another value for a member, which is added where the object has no such member.
+ * @throws {RangeError} when the text is not a JSON object
+ */
 export function withMember(text: string, name: string, value: unknown): string {
   const written = JSON.stringify(value);
   const members = membersOf(text);
@@ -66,7 +70,10 @@ export function withMember(text: string, name: string, value: unknown): string {
   return `${text.slice(0, end)}${members.length === 0 ? "" : ","}${JSON.stringify(name)}:${written}${text.slice(end)}`;
 }
 
-/** The text of an object without the members that a test takes, each as often as it is there. */
+/**
+ * The text of an object without the members that a test takes, each as often as it is there.
+ * @throws {RangeError} when the text is not a JSON object
+ */
 export function withoutMembers(text: string, isDropped: (name: string) => boolean): string {
   const members = membersOf(text);
   if (members === null) throw new RangeError("The text is not a JSON object.");

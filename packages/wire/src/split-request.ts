@@ -4,6 +4,7 @@ import { apiReadings, isReply, type WireApi } from "./wire-api.ts";
 
 /** A message of a request: its text, and the values that it is read from. */
 export interface RequestUnit {
+  /** The part of the body that holds the message, as it was sent. */
   readonly text: string;
   /** One message; several items where a reply of the Responses API lies in several. */
   readonly values: () => readonly unknown[];
@@ -11,21 +12,40 @@ export interface RequestUnit {
 
 /** A long value that stays the same from call to call: the system prompt, the tools. */
 export interface RequestPart {
+  /** The member of the request that holds it, such as `tools`; `system` for a system message in the list. */
   readonly name: string;
+  /** The JSON of the value as it was sent. */
   readonly text: string;
+  /** The first 16 hexadecimal digits of the SHA-256 of its text. */
   readonly hash: string;
 }
 
 /** The text of a request, in order: what is written out, a part, or a unit by its index. */
-export type RequestPiece = { readonly literal: string } | { readonly part: RequestPart } | { readonly unit: number };
+export type RequestPiece =
+  | {
+      /** Text that is written out. */
+      readonly literal: string;
+    }
+  | {
+      /** A long value that other requests share. */
+      readonly part: RequestPart;
+    }
+  | {
+      /** The index of a message in `units`. */
+      readonly unit: number;
+    };
 
 /** The body of a request, cut at its messages. */
 export interface SplitRequest {
+  /** The API that it was read as, given by the caller. */
   readonly api: WireApi;
+  /** The whole body; empty for one that was not read. */
   readonly text: string;
   /** Messages of the system at the beginning of the list, as they came. */
   readonly systemParts: readonly string[];
+  /** The body in pieces; joined, they are its text. Empty for a body that was not read. */
   readonly pieces: readonly RequestPiece[];
+  /** The messages behind the system's own, in order; a piece names one by its index. */
   readonly units: readonly RequestUnit[];
   /** What stands between two units, unless the pieces say otherwise. */
   readonly separator: string;

@@ -11,8 +11,11 @@ const messageId = /^m([0-9a-f]{32})(~d[1-9][0-9]{0,5})?$/;
 
 /** A call that was recorded. */
 export interface RecordedCall {
+  /** The id that the exchange states; where it states none, the id of its record without `x-`. */
   readonly callId: string;
+  /** How often the same body was sent before; 0 for the first time. */
   readonly attempt: number;
+  /** How it ended, as `ExchangeData.outcome`. */
   readonly outcome: string;
 }
 
@@ -31,6 +34,7 @@ export interface ChainMatch {
  * of its log alone, in their order.
  */
 export class WireLog {
+  /** The system prompts and tools that its requests were made of. */
   readonly parts: PartTexts = new PartTexts();
   /** Up to where the log is known. */
   lastSeq = 0;
@@ -57,6 +61,7 @@ export class WireLog {
   /** Exchanges that may repeat messages which are redacted: whoever wrote them did not know of it yet. */
   readonly outdated: string[] = [];
 
+  /** True while the log has no message. */
   get isEmpty(): boolean {
     return this.#roots.length === 0;
   }
@@ -165,6 +170,7 @@ export class WireLog {
     });
   }
 
+  /** The message whose first record has this id; null when the log has none. */
   node(id: string): WireNode | null {
     return this.#nodes.get(id) ?? null;
   }

@@ -6,13 +6,25 @@ import { applyPatch, applyTemplate, type Patch, patchOf, type Template, template
  * put in place of its middle. Form 0, which nobody states, is the JSON of a message that is kept as one record. Of a large
  * message it is the text that its parts hold, and every other form is a patch of that.
  */
-export type FormText = { readonly pieces: Template } | { readonly patch: Patch };
+export type FormText =
+  | {
+      /** Text that is written out, and ranges of the records' own text. */
+      readonly pieces: Template;
+    }
+  | {
+      /** What is put in place of the middle of form 1, or of a large message's text. */
+      readonly patch: Patch;
+    };
 
 /** A message of a conversation: one record or several, in all the forms it was sent in. */
 export class WireNode {
+  /** The id of its first record: `m` and its hash. */
   readonly id: string;
+  /** 32 hexadecimal digits of its content and its parent's hash. Thinking, cache marks and null fields do not count. */
   readonly hash: string;
+  /** The message before it; null for the first of a conversation. */
   readonly parent: WireNode | null;
+  /** The messages that follow it, in order of the log; several where the conversation branches. */
   readonly children: WireNode[] = [];
   /** Of the records, in their order: what they hold. A record that was redacted has null. */
   readonly contents: unknown[];
@@ -39,6 +51,7 @@ export class WireNode {
     return nodes.reverse();
   }
 
+  /** Whether a record of it is an assistant's message. */
   get isReply(): boolean {
     return this.contents.some((content) => roleOf(content) === "assistant");
   }
@@ -100,6 +113,7 @@ export class WireNode {
     return textOfParts(this.contents) ?? this.textOf(1);
   }
 
+  /** Makes a form, by its number, the current one. */
   use(form: number): void {
     if (this.current !== form) this.#currentText = undefined;
     this.current = form;
