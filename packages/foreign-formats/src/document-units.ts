@@ -5,10 +5,13 @@ export type DocumentPart = "head" | "element" | "tail";
 export interface DocumentUnit {
   /** The first bytes only of a unit that is too long. An element has what stands between it and the one before. */
   readonly bytes: Uint8Array;
+  /** Where the unit begins in the document, in bytes from 0. */
   readonly byteOffset: number;
+  /** The length of the whole unit, also where `bytes` holds only its beginning. */
   readonly sizeBytes: number;
   /** False where the document ends before the unit does. */
   readonly isTerminated: boolean;
+  /** Which part of the document the unit holds. A splitter of texts gives `element` for all. */
   readonly part: DocumentPart;
 }
 
@@ -23,7 +26,9 @@ export interface DocumentSplitter {
 /** Where the list is that a document is cut into: names of fields, from the outside in. None: the document is the list. */
 export type ListPlace = readonly string[];
 
+/** Options of `createDocumentSplitter`. */
 interface DocumentSplitterOptions {
+  /** Places where the list may be. The first one that the document reaches is cut. */
   readonly lists: readonly ListPlace[];
   /** How many bytes of a longer unit are kept. */
   readonly maxUnitBytes: number;

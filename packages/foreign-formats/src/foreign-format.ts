@@ -9,6 +9,7 @@ import type { TextCutter } from "./text-units.ts";
 
 /** How a program keeps its sessions, and what that means as records. */
 export interface ForeignFormat {
+  /** The name that `import --from` takes. */
   readonly name: ForeignFormatName;
   /** The program, as messages name it. */
   readonly program: string;
@@ -18,6 +19,7 @@ export interface ForeignFormat {
   readonly places: readonly FormatPlace[];
   /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
   detect(sample: FormatSample): FormatMatch | null;
+  /** Creates the reader of one session. It starts empty and is not used for another session. */
   createReader(options: ForeignReaderOptions): ForeignReader;
   /** A database that the program keeps its sessions in; its rows are units as lines are. Absent: it keeps none. */
   readonly database?: FormatDatabase;
@@ -62,6 +64,7 @@ export interface FormatCompanion {
 export interface FormatPlace {
   /** Environment variables that name the folder, the first one that is set counts; then a path below the user's home. */
   readonly variables: readonly string[];
+  /** The path below the user's home that counts when none of the variables is set, such as `.codex`. */
   readonly home: string;
   /** Paths of sessions below the folder. Each part is a name, or an expression that names match. */
   readonly files: readonly (readonly (string | RegExp)[])[];
@@ -81,6 +84,7 @@ export interface FormatSample {
 export interface ForeignReaderOptions {
   /** Named in findings, and part of what some programs say of a session. */
   readonly path?: string | null;
+  /** The key of the session that is read into, named in findings. @default null */
   readonly key?: string | null;
   /** Longer units are kept and not read. @default 16 MiB */
   readonly maxUnitBytes?: number;
@@ -90,6 +94,7 @@ export interface ForeignReaderOptions {
 export interface UnitPlace {
   /** The unit's number in its file, from 1. */
   readonly line: number;
+  /** Where the unit begins in its file, in bytes from 0. */
   readonly byteOffset: number;
   /** The whole unit's length, when it was cut off. @default the length of the source */
   readonly sizeBytes?: number;
@@ -109,9 +114,11 @@ export interface ForeignUnit {
 
 /** Reads the units of one session in order. What follows never changes what was read. Memory grows by ids only. */
 export interface ForeignReader {
+  /** Reads the next unit. A unit that cannot be read becomes a record with its source, and `unparsed` says why. */
   push(unit: RecordSource, place: UnitPlace): ForeignUnit;
   /** Call after the last unit: some findings are known only then. */
   finish(): readonly Finding[];
+  /** What was odd in the units so far, with their places. `finish` returns the complete list. */
   readonly findings: readonly Finding[];
   /** The record that the program would continue from. */
   readonly headId: string | null;

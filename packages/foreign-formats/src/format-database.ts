@@ -2,6 +2,7 @@
 export interface RowQueries {
   /** The names of a table's columns; empty when there is no such table. */
   columns(table: string): ReadonlySet<string>;
+  /** All rows of a query at once, for results that are small; `values` take the places of its `?`. */
   all(sql: string, ...values: readonly (string | number)[]): readonly DatabaseFields[];
   /** Row by row: a table may be larger than memory. */
   iterate(sql: string, ...values: readonly (string | number)[]): Iterable<DatabaseFields>;
@@ -20,6 +21,7 @@ export interface FormatDatabase {
 
 /** A session in a database. */
 export interface DatabaseSession {
+  /** The id that the program's database gives the session. */
   readonly sessionId: string;
   /** Fields of the entry. */
   readonly entry: Readonly<Record<string, unknown>>;

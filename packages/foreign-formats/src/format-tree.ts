@@ -2,6 +2,7 @@
 export interface FormatTree {
   /** Where a session lies, by the path of its own file; null for any other file. */
   placeOf(path: string): TreePlace | null;
+  /** Reads the session at a place that `placeOf` gave. */
   session(files: TreeFiles, place: TreePlace): Promise<TreeSession>;
 }
 
@@ -11,6 +12,7 @@ export interface TreePlace {
   readonly path: string;
   /** The folder of all sessions of the program. */
   readonly root: string;
+  /** The program's id of the session, taken from the path. */
   readonly sessionId: string;
 }
 

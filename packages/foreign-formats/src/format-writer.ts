@@ -16,6 +16,7 @@ export interface FormatLoss {
 export interface WrittenSession {
   /** In order of seq: all of them, or the end of them that holds the context. */
   readonly records: readonly StoredRecord[];
+  /** The record at the end of the branch to write; null when the session has no main record. */
   readonly headId: string | null;
   /** Up to this seq everything stands in the file already, as it came in. @default 0 */
   readonly writtenSeq?: number;
@@ -25,8 +26,9 @@ export interface WrittenSession {
   readonly sessionId: string;
   /** The folder it works in; empty where none is known. */
   readonly cwd: string;
-  /** What a person called it, and what it was called by its content; null for none. */
+  /** What a person called it; null for none. */
   readonly label: string | null;
+  /** What it was called by its content; null for none. */
   readonly title: string | null;
   /** When it began, UTC milliseconds. */
   readonly createdAtMs: number;
@@ -65,7 +67,12 @@ export interface FormatWriter {
    * Where the program notes which project a folder belongs to. Below `folders`, each project has a folder, and the `file` in it
    * holds the project's path. Absent: the project's path says the folder.
    */
-  readonly projectNotes?: { readonly folders: readonly string[]; readonly file: string };
+  readonly projectNotes?: {
+    /** A path below the folder of `FormatPlace`, by its parts: `[".gemini", "tmp"]`. */
+    readonly folders: readonly string[];
+    /** The name of the file in a project's folder: `.project_root`. */
+    readonly file: string;
+  };
   /** The command that resumes the session in the program; null where it has none. */
   readonly resume: ((sessionId: string) => readonly string[]) | null;
 }

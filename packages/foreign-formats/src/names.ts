@@ -20,6 +20,7 @@ export const foreignFormatNames = [
 
 /** Those of them that are read only. */
 const readFormatNames = ["langgraph", "copilot-cli", "cline", "cursor", "goose", "aider"] as const;
+/** A format that cannot be written. */
 type ReadFormatName = (typeof readFormatNames)[number];
 
 /** A format that is read. */

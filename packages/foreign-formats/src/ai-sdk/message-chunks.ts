@@ -1,7 +1,10 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 
 /** A piece of a streamed message: `UIMessageChunk` of the SDK. */
-export type MessageChunk = Fields & { readonly type: string };
+export type MessageChunk = Fields & {
+  /** The SDK's name of the chunk: `start`, `text-delta`, `tool-input-available`, … */
+  readonly type: string;
+};
 
 /** The chunks that build a message, each time for what was added to it. */
 export class MessageChunks {
@@ -11,6 +14,7 @@ export class MessageChunks {
   #open: { readonly type: string; readonly id: string } | null = null;
   #isInStep = false;
 
+  /** The chunks for what the message has more than in the last call; none for a message with another id. */
   *take(message: Fields): Generator<MessageChunk> {
     if (message["id"] !== this.#id) {
       if (this.#id !== null) return;
@@ -22,6 +26,7 @@ export class MessageChunks {
     for (const [at, part] of parts.entries()) yield* this.#part(part, at);
   }
 
+  /** The chunks that close the open part, the step and the message; none before the first `take`. */
   *end(): Generator<MessageChunk> {
     if (this.#id === null) return;
     yield* this.#close();

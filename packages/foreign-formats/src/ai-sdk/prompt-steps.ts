@@ -194,11 +194,18 @@ function textEdits(
 
 /** What is known of a reply beside its content. */
 export interface ReplyFacts {
+  /** The provider as the SDK's model names it, up to the first dot: `openai`, `anthropic`. */
   readonly provider: string;
+  /** The model that answered by the response; else the id of the model that was asked. */
   readonly model: string;
   /** As records have it: `stop`, `toolUse`, … */
   readonly stopReason: string;
+  /** The provider's id of the response; absent when it gave none. */
   readonly responseId?: string;
+  /**
+   * Tokens: `input` without cached ones, `output`, `cacheRead`, `cacheWrite`, `totalTokens`; absent when the provider
+   * counted none.
+   */
   readonly usage?: Fields;
 }
 

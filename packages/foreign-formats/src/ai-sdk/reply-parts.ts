@@ -5,11 +5,14 @@ import type { ReplyFacts } from "./prompt-steps.ts";
 export class ReplyParts {
   readonly #content: Fields[] = [];
   readonly #open = new Map<unknown, { type: string; text: string; metadata: unknown }>();
+  /** The part that ended the stream, with `finishReason` and `usage`; null until it came. */
   finish: Fields | null = null;
+  /** What the provider says of its response, such as `id` and `modelId`; empty until it says something. */
   response: Fields = {};
   /** Whether the stream has reported an error. */
   hasFailed = false;
 
+  /** Takes the next part of the stream. Parts of an unknown type are ignored. */
   take(part: Fields): void {
     const { type, id, delta, providerMetadata } = part;
     switch (type) {

@@ -9,6 +9,7 @@ import type { LinedSession, LoggedLine } from "./logged-lines.ts";
 
 /** Lines as drafts, in order. What one append takes at most is the caller's to cut. */
 export interface MirroredLines {
+  /** What to append, in order; empty when every line was known. */
   readonly drafts: readonly AppendDraft[];
   /** The record that the program continues from, behind all drafts. */
   readonly headId: string | null;

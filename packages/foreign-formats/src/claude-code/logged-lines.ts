@@ -10,13 +10,15 @@ import { ClaudeCodeLines } from "./write-claude-code.ts";
 export interface LinedSession extends LiveSession {
   /** The folder it works in; empty where none is known. */
   readonly cwd: string;
-  /** What a person called it, and what it was called by its content; null for none. */
+  /** What a person called it; null for none. */
   readonly label: string | null;
+  /** What it was called by its content; null for none. */
   readonly title: string | null;
 }
 
 /** A line of a log. */
 export interface LoggedLine {
+  /** The line as a JSON object. */
   readonly value: Fields;
   /** Null for a line that was made up. */
   readonly first: SourcedRecord | null;

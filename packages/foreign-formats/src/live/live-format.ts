@@ -10,6 +10,7 @@ import type { LossLog } from "../write-losses.ts";
 export interface LivePlace {
   /** The head before them. */
   readonly headId: string | null;
+  /** The seq of the last record in the log; 0 for an empty log. */
   readonly lastSeq: number;
   /** ISO 8601. */
   readonly timestamp: string;
@@ -21,7 +22,9 @@ export interface LivePlace {
 
 /** The drafts of one item: the first has the item as its source. */
 export interface LiveDrafts {
+  /** The item as JSON gives it back, a copy of what was handed over. */
   readonly item: Fields;
+  /** At least one: an item that no model sees becomes a side record. */
   readonly drafts: readonly [AppendDraft, ...AppendDraft[]];
   /** Of the first record. */
   readonly recordId: string;
@@ -33,12 +36,15 @@ export interface LiveDrafts {
 export interface LiveSession {
   /** In order of seq: all records, or the end of them that holds the context. */
   readonly records: readonly SourcedRecord[];
+  /** The record at the end of the active branch; null for a session without a main record. */
   readonly headId: string | null;
+  /** The session's id. Rendered items state it, or derive their ids from it. */
   readonly sessionId: string;
 }
 
 /** An item of a program, with the records it was made of. */
 export interface LiveItem {
+  /** The item as the program has it, a JSON object that is the caller's to change. */
   readonly value: Fields;
   /** Of the first it has a record of its own; empty for what was made up. */
   readonly recordIds: readonly string[];
@@ -54,7 +60,8 @@ export interface LiveFormat {
   readonly name: string;
   /**
    * The drafts of items, in order. Each item is the source of its first record.
-   * @throws {ThroughlineError} INPUT_INVALID for an item that is no JSON object
+   * @throws {ThroughlineError} INPUT_INVALID for an item that is no JSON object; RECORD_INVALID for one that is nested too
+   *   deep. Nothing is drafted then.
    */
   drafts(items: readonly unknown[], place: LivePlace): readonly LiveDrafts[];
   /**
@@ -66,7 +73,9 @@ export interface LiveFormat {
 
 /** A change of a branch. */
 export interface LiveChange {
+  /** What to append, in order; empty when nothing changes. */
   readonly drafts: readonly AppendDraft[];
+  /** The record that becomes the head; null for the beginning. Absent: the drafts set the head. */
   readonly rewindTo?: string | null;
   /** The head after it. */
   readonly headId: string | null;

@@ -10,7 +10,7 @@ const compactionType = "openai-agents.compaction";
 
 const table: OptionTable<LiveItemsOptions> = { onLoss: optionKinds.callback, repaired: optionKinds.flag };
 
-/** The items of a session as the OpenAI Agents SDK is to see them. */
+/** The items of a session as the OpenAI Agents SDK is to see them. @throws {ThroughlineError} INPUT_INVALID for an option */
 export function readAgentItems(session: LiveSession, options: LiveItemsOptions = {}): readonly LiveItem[] {
   assertKnownOptions<LiveItemsOptions>("readAgentItems", options, table);
   const items = openAiAgentsItems.items(session, options);
