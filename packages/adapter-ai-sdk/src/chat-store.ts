@@ -30,8 +30,11 @@ import { withSdkErrors } from "./sdk-errors.ts";
 
 /** A message of a chat, as `UIMessage` of every version of the SDK. */
 export interface StoredMessage {
+  /** The SDK's id of the message, unique in its chat. */
   readonly id: string;
+  /** Who speaks. */
   readonly role: "system" | "user" | "assistant";
+  /** Text, reasoning, files, tool calls and their results in order, as the SDK has them. */
   readonly parts: readonly object[];
 }
 
@@ -45,6 +48,7 @@ export interface ChatStoreOptions extends AdapterOptions {
 
 /** Options of `saveChat`. */
 export interface SaveChatOptions {
+  /** The chat to save. A chat that does not exist is created. */
   readonly chatId: string;
   /** All messages of the chat as the program has them. */
   readonly messages: readonly StoredMessage[];
@@ -54,27 +58,46 @@ export interface SaveChatOptions {
 
 /** A chat in a list. */
 export interface ListedChat {
+  /** The id that `loadChat` takes. */
   readonly id: string;
+  /** The label of the session, else its title; null when it has neither. */
   readonly title: string | null;
+  /** When the session last changed, UTC milliseconds. */
   readonly updatedAtMs: number;
+  /** The stream that the last `saveChat` with `activeStreamId` stated; null when none answers. */
   readonly activeStreamId: string | null;
 }
 
-/** Chats of the AI SDK over sessions. */
+/**
+ * Chats of the AI SDK over sessions. What the store throws comes from every method as the cause of the SDK's `AISDKError`; its
+ * message ends with the code.
+ */
 export interface ChatStore {
-  /** Creates an empty chat and gives its id. */
+  /**
+   * Creates an empty chat and gives its id.
+   * @param options `id`: a random UUID unless given; `title`: none unless given
+   * @throws {ThroughlineError} INPUT_INVALID for an option
+   */
   createChat(options?: { readonly id?: string; readonly title?: string }): Promise<string>;
   /**
    * The messages of a chat, as they were saved; none for a chat that does not exist. A session of another program is read as
    * messages.
    * @param options `forModel`: every call has a result, so that a provider accepts what `convertToModelMessages` makes of it
+   * @throws {ThroughlineError} INPUT_INVALID for an argument
    */
   loadChat<Message = StoredMessage>(id: string, options?: { readonly forModel?: boolean }): Promise<Message[]>;
   /**
    * Stores what is new or changed. What this store has given out or saved, and is not among the messages any more, is taken back:
    * the log keeps it. What others saved meanwhile stays.
+   * @throws {ThroughlineError} INPUT_INVALID for an option
    */
   saveChat(options: SaveChatOptions): Promise<void>;
+  /**
+   * The chats of the agent by page, the one that changed last first. Pass `nextCursor` as `cursor` for the next page; null:
+   * there is none.
+   * @param options `limit`: how many at most, from 1 to 1,000; 50 unless given
+   * @throws {ThroughlineError} INPUT_INVALID for an option
+   */
   listChats(options?: { readonly limit?: number; readonly cursor?: string }): Promise<{
     readonly chats: readonly ListedChat[];
     readonly nextCursor: string | null;
@@ -84,6 +107,7 @@ export interface ChatStore {
   /**
    * The answer that is being saved now as a stream of `UIMessageChunk`, from its beginning; null when none is. It ends with
    * the `saveChat` that sets `activeStreamId` to null.
+   * @throws {ThroughlineError} INPUT_INVALID for an option
    */
   resumeChat(id: string, options?: { readonly signal?: AbortSignal }): Promise<ReadableStream<MessageChunk> | null>;
   /** The session behind a chat. */

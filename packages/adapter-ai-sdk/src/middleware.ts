@@ -15,7 +15,9 @@ import { withSdkErrors } from "./sdk-errors.ts";
 
 /** Options of `throughlineMiddleware`. */
 export interface ThroughlineMiddlewareOptions {
+  /** The store of the session; stays the caller's to close. */
   readonly store: SessionStore;
+  /** The session that every call is recorded in; the first call creates it. */
   readonly ref: SessionRef;
   /**
    * `record`: what the program sends to a model is stored, and so is the reply. `guard`: the model is sent the history of the
@@ -30,9 +32,9 @@ export interface ThroughlineMiddlewareOptions {
   readonly leaseMs?: number;
   /** Who holds the session while a model answers, for people. @default "ai-sdk" */
   readonly owner?: string;
-  /** @default the system's */
+  /** The time that records state and leases count by. @default the system's */
   readonly clock?: Clock;
-  /** @default the system's */
+  /** Source of session and record ids. @default the system's */
   readonly random?: RandomSource;
 }
 
@@ -51,16 +53,22 @@ const table: OptionTable<ThroughlineMiddlewareOptions> = {
 
 /** A call as `wrapLanguageModel` hands it over, of provider specification 3 or 4. */
 interface WrappedCall {
+  /** The call's options, with its `prompt`. */
   readonly params: object;
+  /** The model that is wrapped. */
   readonly model: object;
 }
 
 /** What `wrapLanguageModel` takes as `middleware`, of versions 6 and 7 of the SDK. */
 export interface ThroughlineMiddleware {
-  // Each version of the SDK asks for its own word here and reads none of them.
+  /** `v4`. Each version of the SDK asks for its own word here and reads none of them. */
   readonly specificationVersion: never;
-  // The SDK's result is of the types of its version, which this package is not bound to.
+  /**
+   * A call without a stream, as one turn. The SDK's result is of the types of its version, which this package is not bound to.
+   * @throws the SDK's AISDKError, with ours as its cause, such as SESSION_BUSY; what the model throws
+   */
   readonly wrapGenerate: (call: WrappedCall) => Promise<never>;
+  /** A streamed call, as one turn. It gives tool calls on when the reply is stored. @throws as `wrapGenerate` */
   readonly wrapStream: (call: WrappedCall) => Promise<never>;
 }
 
