@@ -36,9 +36,9 @@ import { asItem, checkTransaction, endsWith, operationRecordId, transactionTexts
 
 /** Whose session a run is about. */
 export interface SessionScope {
-  /** @default the option */
+  /** The agent of the session. @default the option `agentId` */
   readonly agentId?: string;
-  /** @default the option */
+  /** The namespace of the session. @default the option `namespace` */
   readonly namespace?: string;
 }
 
@@ -72,9 +72,13 @@ const table: OptionTable<AgentsSessionOptions> = {
   purge: flag,
 };
 
+/** The context of a run, as the runner hands it over; undefined outside of a run. */
 type Context = RunContext<unknown> | undefined;
 
-/** A session of the OpenAI Agents SDK over a log: what `run(agent, input, { session })` takes. Created by `createAgentsSession`. */
+/**
+ * A session of the OpenAI Agents SDK over a log: what `run(agent, input, { session })` takes. Created by `createAgentsSession`.
+ * What the store throws comes from every method as the cause of the SDK's `UserError`; its message ends with the code.
+ */
 export class AgentsSession {
   readonly acceptsRunContext = true as const;
   /** The run that records into it; null when none does. */
@@ -110,10 +114,16 @@ export class AgentsSession {
     return log;
   }
 
+  /** The SDK's id of the session: `sessionId`, else the key of `ref`, else the UUID that was made. */
   getSessionId(): Promise<string> {
     return Promise.resolve(this.#sessionId);
   }
 
+  /**
+   * The items of the history, oldest first, as copies.
+   * @param limit how many of the newest items; none for 0 or less, all unless given
+   * @throws the SDK's UserError, with the ThroughlineError as its cause
+   */
   getItems(limit?: number, context?: Context): Promise<AgentInputItem[]> {
     return withSdkErrors(async () => {
       if (limit !== undefined && limit <= 0) return [];
@@ -124,12 +134,17 @@ export class AgentsSession {
     });
   }
 
+  /**
+   * Appends items, except those that `recordRun` has stored already.
+   * @throws the SDK's UserError for an item that is not a JSON object, and with the ThroughlineError of a failed append
+   */
   async addItems(items: AgentInputItem[], context?: Context): Promise<void> {
     const added = await this.#storable(items);
     const missing = this.recorder === null ? added : this.recorder.unrecorded(added);
     if (missing.length > 0) await this.#append(context, (view, log) => additions(view, log, missing));
   }
 
+  /** Takes back the newest item and returns it; undefined for an empty history. The log keeps the record. */
   async popItem(context?: Context): Promise<AgentInputItem | undefined> {
     let popped: AgentInputItem | undefined;
     await this.#append(context, (view, log) => {
@@ -141,6 +156,7 @@ export class AgentsSession {
     return popped;
   }
 
+  /** Empties the history. The log keeps the records, unless the option `purge` erases the session. */
   clearSession(context?: Context): Promise<void> {
     if (this.#options.purge !== true)
       return this.#append(context, ({ state, lastSeq }, log) =>
@@ -154,6 +170,7 @@ export class AgentsSession {
     });
   }
 
+  /** Replaces function calls, each found by its `callId`, in one append each. An unknown `callId` changes nothing. */
   async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
     for (const { callId, replacement } of mutations) {
       const [item = {}] = await this.#storable([replacement]);
@@ -164,6 +181,12 @@ export class AgentsSession {
     }
   }
 
+  /**
+   * Appends items, or replaces the end of the history, in one append. Repeating it with the same `operationId`
+   * changes nothing.
+   * @throws the SDK's UserError for an invalid transaction, another one under that id, and an end that differs from
+   *   `expectedSuffix`
+   */
   async applyHistoryTransaction(args: SessionHistoryTransactionArgs, context?: Context): Promise<void> {
     const { operationId, hash, expectedSuffix, items } = await checkTransaction(args);
     let refusal: string | null = null;
@@ -203,6 +226,7 @@ export class AgentsSession {
     if (refusal !== null && refusal !== "") throw await userError(refusal);
   }
 
+  /** Makes these items the whole history. The log keeps the records from before. */
   replaceHistoryWithCompaction(items: AgentInputItem[], context?: Context): Promise<void> {
     return this.#append(context, (view, log) =>
       compactAgentItems(

@@ -11,6 +11,7 @@ import {
 
 /** What a recorder needs of the session that it writes to. */
 interface RecordedSession {
+  /** Appends items to the session, in order. */
   addItems(items: AgentInputItem[]): Promise<void>;
 }
 
