@@ -27,26 +27,29 @@ import { openSdkTurn, type SdkTurn } from "./sdk-turn.ts";
 
 /** Options of `createSdkConversation`. */
 export interface SdkConversationOptions {
+  /** The store of the session; stays the caller's to close. */
   readonly store: SessionStore;
+  /** The session that is recorded; the first `send` creates it. */
   readonly ref: SessionRef;
-  /** @default the SDK's own, loaded when it is first needed */
+  /** The function that runs the agent. @default the SDK's own, loaded when it is first needed */
   readonly query?: AgentQuery;
   /** Handed to `query` with every run; `resume` and `abortController` are set here. @default {} */
   readonly queryOptions?: Readonly<Record<string, unknown>>;
   /** How much of our history a session gets that replaces a lost one, in characters. @default 100_000 */
   readonly historyCharacters?: number;
-  /** How long a run may give no sign of life before another may begin. @default 60_000 */
+  /** How long a run may give no sign of life before another may begin, in milliseconds. @default 60_000 */
   readonly leaseMs?: number;
-  /** @default "claude-agent-sdk" */
+  /** Who holds the session while a run is under way, for people. @default "claude-agent-sdk" */
   readonly owner?: string;
-  /** @default the system's */
+  /** The time that records state and leases count by. @default the system's */
   readonly clock?: Clock;
-  /** @default the system's */
+  /** Source of session, turn and record ids. @default the system's */
   readonly random?: RandomSource;
 }
 
 /** Options of one run. */
 export interface SendOptions {
+  /** Ends the run with `ABORTED`; what had arrived is kept. @default none */
   readonly signal?: AbortSignal;
   /** Every message of the SDK, as it came. */
   readonly onMessage?: (message: unknown) => void;
@@ -54,9 +57,11 @@ export interface SendOptions {
 
 /** How a run ended. */
 export interface SdkRun {
+  /** The answer of the SDK's result, or its errors by line; empty when the run ended without a result. */
   readonly text: string;
   /** The SDK's word: `success`, `error_max_turns`, … */
   readonly subtype: string;
+  /** Whether the SDK's result reports an error. Its `subtype` names it. */
   readonly isError: boolean;
   /** Of the SDK's session, to be resumed by the next run; null when it never said one. */
   readonly sdkSessionId: string | null;
@@ -69,8 +74,9 @@ export interface SdkConversation {
   /**
    * One run: resumes the SDK's session when there is one, keeps everything said in ours, and stores the id that comes
    * back, which may be another one.
-   * @throws {ThroughlineError} SESSION_BUSY, TURN_FENCED, ABORTED, MODEL_SDK_MISSING, MODEL_FAILED with the SDK's error as
-   *   cause, and what the store says
+   * @throws {ThroughlineError} INPUT_INVALID for an empty prompt, an unknown option, and a session that
+   *   `createClaudeSessionStore` records; SESSION_BUSY, TURN_FENCED, ABORTED, MODEL_SDK_MISSING; MODEL_FAILED with the SDK's
+   *   error as cause; what the store throws
    */
   send(prompt: string, options?: SendOptions): Promise<SdkRun>;
 }
@@ -89,7 +95,10 @@ const table: OptionTable<SdkConversationOptions> = {
 
 const sendTable: OptionTable<SendOptions> = { signal: optionKinds.signal, onMessage: optionKinds.callback };
 
-/** A session of ours and the SDK's own session behind it. The session is created by its first message. */
+/**
+ * A session of ours and the SDK's own session behind it. The session is created by its first message.
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown, missing or of another type
+ */
 export function createSdkConversation(options: SdkConversationOptions): SdkConversation {
   assertKnownOptions<SdkConversationOptions>("createSdkConversation", options, table);
   const { store, ref, random = systemRandom, clock = systemClock } = options;

@@ -37,10 +37,10 @@ export interface ClaudeSessionStore extends Required<ClaudeStore> {
   /**
    * Appends what a dropped batch has lost, from the SDK's own file of the session. What is there stays as it is.
    * @param options `dir`: the folder of the project. @default every project is searched
-   * @throws {ThroughlineError} MODEL_SDK_MISSING, and what the SDK says of the file
+   * @throws {ThroughlineError} INPUT_INVALID, MODEL_SDK_MISSING, and what the SDK says of the file
    */
   repairMirror(sessionId: string, options?: { readonly dir?: string }): Promise<void>;
-  /** The session behind a key. */
+  /** The session behind a key. @throws {ThroughlineError} INPUT_INVALID for a key that lacks a field */
   sessionOf(key: SessionKey): SessionRef;
 }
 
