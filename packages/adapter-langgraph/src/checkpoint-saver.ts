@@ -29,24 +29,25 @@ import { dump, load, typed, type DumpedValue } from "./values.ts";
 
 /** Options of `createCheckpointSaver`. */
 export interface CheckpointSaverOptions {
+  /** The store of the sessions; stays the caller's to close. */
   readonly store: SessionStore;
-  /** @default "main" */
+  /** The agent of the sessions. @default "main" */
   readonly agentId?: string;
-  /** @default "" */
+  /** The namespace of the sessions. @default "" */
   readonly namespace?: string;
   /** The session of a thread, whoever began it. @default one that the thread's id names */
   readonly refOf?: (threadId: string) => SessionRef;
   /** The channel whose messages are the conversation that other programs see. @default "messages" */
   readonly messagesChannel?: string;
-  /** @default LangGraph's `JsonPlusSerializer` */
+  /** Turns values of channels and metadata into bytes and back. @default LangGraph's `JsonPlusSerializer` */
   readonly serde?: SerializerProtocol;
   /** Called for what another program wrote and has no place among messages. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"];
   /** Whether `deleteThread` erases the session for good. @default false: it is archived */
   readonly purge?: boolean;
-  /** @default the system's */
+  /** The time that records state. @default the system's */
   readonly clock?: Clock;
-  /** @default the system's */
+  /** Source of session and record ids. @default the system's */
   readonly random?: RandomSource;
 }
 
@@ -75,6 +76,11 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     this.#messagesChannel = options.messagesChannel ?? "messages";
   }
 
+  /**
+   * The checkpoint that a config names, or the newest of its thread; undefined when there is none. A session that another
+   * program wrote gives one checkpoint, which holds its messages.
+   * @throws {ThroughlineError} INPUT_INVALID for a field of `configurable` that is not a string, and what the store throws
+   */
   override async getTuple(config: RunConfig): Promise<CheckpointTuple | undefined> {
     const { threadId, ns } = placeIn(config);
     if (threadId === null) return undefined;
@@ -88,6 +94,11 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     return isForeign ? await this.#foreignTuple(thread, view) : undefined;
   }
 
+  /**
+   * Checkpoints, the newest first: those of a thread, or of all threads when the config names none.
+   * @param options `before` a checkpoint, `filter` by equal metadata, and at most `limit`; all unless given
+   * @throws {ThroughlineError} INPUT_INVALID, and what the store throws
+   */
   override async *list(config: RunConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
     const { threadId, checkpointId } = placeIn(config);
     const ns = config.configurable?.["checkpoint_ns"] as string | undefined;
@@ -118,6 +129,11 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     }
   }
 
+  /**
+   * Stores a checkpoint with the channels that changed, and returns the config that names it.
+   * @throws {ThroughlineError} INPUT_INVALID for a config without `thread_id` and a value that the serializer refuses;
+   *   SESSION_NOT_FOUND when the thread was deleted meanwhile; what the store throws
+   */
   override async put(
     config: RunConfig,
     checkpoint: Checkpoint,
@@ -146,6 +162,11 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     return { configurable: { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
   }
 
+  /**
+   * Stores the writes of a task to channels, behind the checkpoint that the config names. Writes that are stored already stay.
+   * @throws {ThroughlineError} INPUT_INVALID for a config without `thread_id` or `checkpoint_id` and a value that the
+   *   serializer refuses; SESSION_NOT_FOUND when the thread was deleted meanwhile; what the store throws
+   */
   override async putWrites(config: RunConfig, writes: PendingWrite[], taskId: string, taskPath = ""): Promise<void> {
     const { threadId, ns, checkpointId } = placeIn(config, "put writes", true);
     const thread = this.#threads.thread(threadId);
@@ -176,11 +197,15 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
     });
   }
 
+  /** Archives the session of a thread, or erases it with the option `purge`. A missing one is no error. */
   override async deleteThread(threadId: string): Promise<void> {
     await this.#threads.remove(threadId);
   }
 
-  /** The writes to channels behind the nearest ancestors that have a value of them, and these values. */
+  /**
+   * The writes to channels behind the nearest ancestors that have a value of them, and these values.
+   * @throws {ThroughlineError} INPUT_INVALID for a field of `configurable` that is not a string, and what the store throws
+   */
   override async getDeltaChannelHistory({
     config,
     channels,
