@@ -2,8 +2,11 @@ import type { Fields } from "@throughline/core/internal";
 
 /** What an ADK session is known by. */
 export interface AdkSessionKey {
+  /** The app that the ADK's `Runner` was created for. */
   readonly appName: string;
+  /** The user, as the program names it. */
   readonly userId: string;
+  /** The ADK's id of the session, unique within its app and user. */
   readonly sessionId: string;
 }
 

@@ -63,7 +63,7 @@ export interface AdkSessionServiceOptions extends AdapterOptions {
 
 /** What the service has beside the ADK's methods. */
 export interface AdkSessionExtras {
-  /** The session behind a key. */
+  /** The session behind a key. @throws {ThroughlineError} INPUT_INVALID for a key that lacks a field */
   sessionOf(key: AdkSessionKey): SessionRef;
 }
 
@@ -79,7 +79,7 @@ const table: OptionTable<AdkSessionServiceOptions> = {
 /**
  * A session service for the ADK's `Runner`.
  * @param base the ADK's own `BaseSessionService`
- * @throws {ThroughlineError} INPUT_INVALID
+ * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown or of another type, and a base that is no class
  * @example new Runner({ appName, agent, sessionService: createAdkSessionService(BaseSessionService, { store }) })
  */
 export function createAdkSessionService<Base extends abstract new () => object>(
