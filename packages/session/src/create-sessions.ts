@@ -11,8 +11,20 @@ import type { Sessions } from "./sessions.ts";
  * @throws {ThroughlineError} INPUT_INVALID for an option that is unknown, of another type or out of range, and for an
  * unknown time zone; CAPABILITY_UNSUPPORTED for a model with an unknown API
  * @example
- * const sessions = createSessions({ store, model: { chat: createAnthropicModel({ apiKey }), modelId: "claude-opus-5" }
- * }); const session = await sessions.open("home"); const turn = await session.runTurn("Hello");
+ * ```ts
+ * import { offline } from "@throughline/models/offline";
+ * import { createSessions } from "@throughline/session";
+ * import { createSqliteStore } from "@throughline/store-sqlite";
+ *
+ * const store = createSqliteStore({ path: "sessions.db" });
+ * const sessions = createSessions({ store, model: offline() });
+ * const session = await sessions.open("home");
+ * const turn = await session.runTurn("Hello");
+ * console.log(turn.text);
+ *
+ * await sessions.close();
+ * await store.close();
+ * ```
  */
 export function createSessions(options: SessionsOptions): Sessions {
   assertKnownOptions<SessionsOptions>("createSessions", options, sessionsTable);
