@@ -163,8 +163,8 @@ describe("serve with gateway.upstreams", () => {
           { model: "claude-opus-5", max_tokens: 99, messages: [{ role: "user", content }] },
           { headers: { "throughline-session": `mode-${at}` } },
         );
-      const { messages } = simulator.requests.at(-1)?.body as { readonly messages: readonly unknown[] };
-      sizes.push(messages.length);
+      const sent = simulator.requests.at(-1)?.body as { readonly messages: readonly unknown[] } | undefined;
+      sizes.push(sent?.messages.length);
     }
     expect(sizes).toEqual([3, 1]);
     const listed = await json("token", "list");
