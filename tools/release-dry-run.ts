@@ -29,6 +29,16 @@ const strictOptions = {
   skipLibCheck: false,
 } as const;
 
+/** Of 15 runs. */
+function medianMs(action: () => unknown): number {
+  const times = Array.from({ length: 15 }, () => {
+    const startMs = performance.now();
+    action();
+    return performance.now() - startMs;
+  });
+  return times.toSorted((one, other) => one - other)[7] ?? 0;
+}
+
 function sizeOf(folder: string): { readonly bytes: number; readonly packages: number } {
   let bytes = 0;
   let packages = 0;
@@ -111,6 +121,21 @@ try {
   const home = { THROUGHLINE_HOME: join(place, "home") };
   const said = run("npx", ["--no-install", "throughline", "chat", "--once", "hello", "--model", "offline"], cli, home);
   const listed = run("npx", ["--no-install", "throughline", "sessions", "--json"], cli, home);
+  // Somebody who has nothing of ours, in an empty folder and with an empty cache.
+  const empty = join(place, "empty");
+  mkdirSync(empty);
+  const first = { ...env, npm_config_cache: join(place, "cache"), THROUGHLINE_HOME: join(place, "first-home") };
+  const npxMs = performance.now();
+  const answer = run("npx", ["-y", "@throughline/cli", "chat", "--once", "hello", "--model", "offline"], empty, first);
+  if (!answer.includes("Hello")) throw new Error(`npx said: ${answer}`);
+  rows.push(["npx -y @throughline/cli chat, first answer", `${((performance.now() - npxMs) / 1000).toFixed(1)} s`]);
+  const entry = join(cli, "node_modules/@throughline/cli/bin/throughline.js");
+  for (const [what, args] of [
+    ["start of node", ["-e", "0"]],
+    ["start of throughline --version", [entry, "--version"]],
+    ["start of throughline sessions", [entry, "sessions"]],
+  ] as const)
+    rows.push([what, `${medianMs(() => run(process.execPath, args, cli, home)).toFixed(0)} ms`]);
   const problems: string[] = [];
   for (const node of programs) {
     const startMs = performance.now();

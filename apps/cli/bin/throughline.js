@@ -12,7 +12,11 @@ if (version[0] < 22 || (version[0] === 22 && version[1] < 18)) {
   import("./start.js").catch(function (error) {
     // What is thrown here was thrown while the program's own files were loaded.
     const message = "The program cannot be loaded: " + String(error && error.message).split("\n")[0];
-    const remedy = "Install it again: npm install --global @throughline/cli, or npm install where it is a dependency.";
+    const manifest = process
+      .getBuiltinModule("node:fs")
+      .readFileSync(new URL("../package.json", import.meta.url), "utf8");
+    const name = JSON.parse(manifest).name;
+    const remedy = "Install it again: npm install --global " + name + ", or npm install where it is a dependency.";
     const failure = { kind: "error", code: "INSTALLATION_DAMAGED", message: message, remedy: remedy };
     const rest = { retryable: false, outcome: "not-applied", details: { name: error && error.name } };
     process.stderr.write(

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { mostFileBytes, readBoundedFile } from "@throughline/config/internal";
-import { shellWord } from "@throughline/core/internal";
+import { commandPackage, shellWord } from "@throughline/core/internal";
 
 /** How this process was started, as far as it decides what has to be typed to start it again. */
 export interface StartedBy {
@@ -20,7 +20,7 @@ export function ownCommandName({ environment, nodeArguments, program }: StartedB
   // `npm start` of a checkout; the script of that name in a package of others starts something else.
   if (environment["npm_lifecycle_event"] === "start" && environment["npm_package_name"] === "throughline-workspace")
     return "npm start --";
-  if (environment["npm_command"] === "exec") return isPnpm ? "pnpm exec throughline" : "npx @throughline/cli";
+  if (environment["npm_command"] === "exec") return isPnpm ? "pnpm exec throughline" : `npx ${commandPackage}`;
   if (isOnPath(environment["PATH"] ?? "", program)) return "throughline";
   return ["node", ...nodeArguments, program].map(shellWord).join(" ");
 }
@@ -31,7 +31,7 @@ function isOnPath(path: string, program: string): boolean {
     try {
       const file = join(folder, "throughline");
       const text = readBoundedFile(file, { what: "program", mostBytes: mostFileBytes });
-      return realpathSync(file) === realpathSync(program) || text.includes("@throughline/cli");
+      return realpathSync(file) === realpathSync(program) || text.includes(commandPackage);
     } catch {
       // Not in this folder: the next one.
     }

@@ -108,7 +108,9 @@ describe("show", () => {
 
   it("prints text for people and records for programs", async () => {
     const shown = await run("show", "long");
-    expect(shown.stdout).toMatch(/#3 user {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00\nsecond\n\n#4 compaction .*\nthey spoke\n/);
+    expect(shown.stdout).toMatch(
+      /#3 user {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00\nsecond\n\n#4 compaction .*\nthey spoke\n/,
+    );
     const raw = (await run("show", "Long", "--raw", "--tail", "1")).stdout;
     expect(JSON.parse(raw)).toMatchObject({ type: "message", id: "m5", parentId: "m4" });
   });

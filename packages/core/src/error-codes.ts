@@ -1,3 +1,4 @@
+import { reinstallCommand } from "./command-package.ts";
 import { serviceErrorCodes } from "./service-error-codes.ts";
 
 /**
@@ -206,8 +207,7 @@ const table = {
   INSTALLATION_DAMAGED: {
     summary: "A part of what was installed is missing or cannot be loaded.",
     retryable: false,
-    remedy:
-      "Install it again: delete node_modules and run npm install. A global command: npm install --global @throughline/cli.",
+    remedy: `Install it again: delete node_modules and run npm install. A global command: ${reinstallCommand}.`,
   },
   SESSION_CLOSED: {
     summary: "The session, or the turn, was closed in this program.",
