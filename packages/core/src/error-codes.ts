@@ -1,4 +1,3 @@
-import { reinstallCommand } from "./command-package.ts";
 import { serviceErrorCodes } from "./service-error-codes.ts";
 
 /**
@@ -207,7 +206,8 @@ const table = {
   INSTALLATION_DAMAGED: {
     summary: "A part of what was installed is missing or cannot be loaded.",
     retryable: false,
-    remedy: `Install it again: delete node_modules and run npm install. A global command: ${reinstallCommand}.`,
+    remedy:
+      "Install it again: delete node_modules and run npm install. A global command is installed again as it was installed.",
   },
   SESSION_CLOSED: {
     summary: "The session, or the turn, was closed in this program.",
