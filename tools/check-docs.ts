@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join, posix } from "node:path";
 import process from "node:process";
+import { freePort } from "./free-port.ts";
 import { createProviderSimulator } from "../packages/provider-simulator/src/index.ts";
 import type { PostgresServer } from "../packages/store-postgres/test/postgres-server.ts";
 import { findFiles, repositoryRoot } from "./find-files.ts";
@@ -158,17 +158,6 @@ async function startDatabase(): Promise<PostgresServer> {
   return server;
 }
 
-function findFreePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const probe = createServer();
-  probe.on("error", reject);
-  probe.listen(0, "127.0.0.1", () => {
-    const address = probe.address();
-    probe.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
-  });
-  return promise;
-}
-
 type ExamplesReport = Pick<DocsReport, "fencesRun" | "fencesSkipped" | "outputsCompared" | "violations">;
 
 /** Runs the examples of the pages, with providers, keys and databases where their readers have them. */
@@ -195,7 +184,7 @@ async function runPages(
   };
   const worker = async (): Promise<void> => {
     for (const file of waiting) {
-      const options = { variables, port: await findFreePort(), ...(installed === undefined ? {} : { installed }) };
+      const options = { variables, port: await freePort(), ...(installed === undefined ? {} : { installed }) };
       const { violations: found, ...counted } = await runPage(root, file, options);
       for (const [name, count] of Object.entries(counted)) counts[name as keyof typeof counts] += count;
       violations.push(...found);

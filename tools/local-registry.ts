@@ -1,10 +1,10 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { repositoryRoot } from "./find-files.ts";
+import { freePort } from "./free-port.ts";
 
 const verdaccioVersion = "6.10.4";
 const pnpm = ["-y", "pnpm@12.21.0"];
@@ -26,13 +26,11 @@ export function run(
   return stdout;
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+/** Makes a folder in which a user has installed these packages. */
+export function installInto(folder: string, packages: readonly string[], env: Readonly<Record<string, string>>): void {
+  mkdirSync(folder);
+  run("npm", ["init", "-y"], folder, env);
+  run("npm", ["install", ...packages], folder, env);
 }
 
 /** A registry in a folder, with what npm's has behind it. */

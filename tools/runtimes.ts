@@ -5,7 +5,7 @@
 // `--built`: the packages are built already. FOLDER keeps the runtimes, which are 800 MB.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -14,7 +14,8 @@ import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { startPostgres } from "../packages/store-postgres/test/postgres-server.ts";
 import { repositoryRoot } from "./find-files.ts";
-import { freePort, type LocalRegistry, publishLocally, run } from "./local-registry.ts";
+import { freePort } from "./free-port.ts";
+import { installInto, type LocalRegistry, publishLocally, run } from "./local-registry.ts";
 import { skippedPrefix } from "./long-suite.ts";
 import { installPeers } from "./peer-packages.ts";
 
@@ -192,9 +193,7 @@ try {
     if (!values.built) run("npm", ["run", "build"], repositoryRoot);
     registry = await publishLocally(place);
     const folder = join(place, "installed");
-    mkdirSync(folder);
-    run("npm", ["init", "-y"], folder, registry.env);
-    run("npm", ["install", ...packages], folder, registry.env);
+    installInto(folder, packages, registry.env);
     for (const program of programs)
       copyFileSync(join(import.meta.dirname, "peers/runtimes", program), join(folder, program));
     const problems = await compare(folder, runtimes, "url" in postgres ? postgres.url : "");

@@ -4,12 +4,12 @@
 //   [--writers 20] [--streams 50] [--sessions 10] [--other MAIN.TS]: one node runs the program of another checkout
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { freePort } from "./free-port.ts";
 import { createTokenStore } from "../apps/server/src/index.ts";
 import { createHttpClient, HttpProblem, type HttpClient } from "../packages/http-client/src/index.ts";
 import { createPostgresStore } from "../packages/store-postgres/src/index.ts";
@@ -120,14 +120,6 @@ class Node {
     await this.stop("SIGTERM");
     rmSync(this.#home, { recursive: true, force: true });
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** What the run has seen so far. */

