@@ -30,6 +30,8 @@ export interface Adoption {
   readonly change: RowChange | null;
   /** There are transcripts that no session could be made of. */
   readonly hasStrays: boolean;
+  /** How many names there are in the folder. */
+  readonly nameCount: number;
 }
 
 /**
@@ -41,7 +43,7 @@ export function adoptSessions(scope: AdoptionContext): Adoption {
   const isLogMissing = log.identity === "";
   const left = isLogMissing ? rowsLeft({ files, folder, indexed: index.rows() ?? [] }) : [];
   const entries = view.entries();
-  const { found, hasStrays } = findForeignSessions({
+  const { found, hasStrays, nameCount } = findForeignSessions({
     files,
     folder,
     log,
@@ -59,6 +61,7 @@ export function adoptSessions(scope: AdoptionContext): Adoption {
   return {
     change: rows.length === 0 ? null : { op: "adopt", rows, keyed: keyed.filter(({ appends }) => appends.length > 0) },
     hasStrays,
+    nameCount,
   };
 }
 

@@ -34,6 +34,9 @@ export interface AgentFolder {
   temporary(name: string): string;
 }
 
+/** Behind the names of files in the making. */
+export const temporaryEnd = ".tmp";
+
 /** The lock file of a session: one of sixteen, so that sessions seldom wait for one another. */
 function lockNameOf(sessionId: string): string {
   return (crc32(sessionId) & 0xf).toString(16);
@@ -79,7 +82,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     unflushed: `${own}/unflushed`,
     sessionLock: (sessionId) => `${own}/locks/${lockNameOf(sessionId)}`,
     session: (fileName) => `${sessions}/${fileName}`,
-    temporary: (name) => `${own}/${name}.tmp`,
+    temporary: (name) => `${own}/${name}${temporaryEnd}`,
   };
 }
 

@@ -30,6 +30,13 @@ export class AgentPlace {
     return (this.#isRemote = [agent, ...present].some((path) => files.fileSystem(path) !== "local"));
   }
 
+  /** Whether this process may write here. */
+  get isWritable(): boolean {
+    const { files } = this.#context;
+    const { agent, own } = this.#folder;
+    return files.isWritable(agent) && (files.facts(own) === null || files.isWritable(own));
+  }
+
   /** Says what the kernel's locks cannot promise here. */
   warn(): void {
     if (!this.isRemote || !this.#context.locks.isKernels) return;

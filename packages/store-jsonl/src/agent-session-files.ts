@@ -14,7 +14,6 @@ import { PartialFiles } from "./partial-files.ts";
 import { ArchivedNames } from "./archived-names.ts";
 import { EntryRedo } from "./redo.ts";
 import { minAsideBytes, readAside, type TranscriptLook } from "./read-transcript.ts";
-import { removeTranscripts } from "./session-copies.ts";
 import { SessionIndex } from "./session-index.ts";
 import { entryOf } from "./sealed-entry.ts";
 import type { SeenSession, SessionRow } from "./session-row.ts";
@@ -370,11 +369,6 @@ export class AgentSessionFiles {
 
   makeFolders(): void {
     makeAgentFolder(this.#context.files, this.#context.root, this.address);
-  }
-
-  /** Deletes a transcript, its archived forms and every copy that was made of it. */
-  removeBytes(fileNames: ReadonlySet<string>): void {
-    removeTranscripts(this.#context.files, this.folder, fileNames);
   }
 
   /** Lets go of transcripts: the process has no descriptor left. */

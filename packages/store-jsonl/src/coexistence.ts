@@ -15,8 +15,10 @@ export interface Coexistence {
   takeView(): Promise<void>;
   /** As `takeView`, where OpenClaw was met and it was not done lately; null when there is nothing to wait for. */
   takeViewIfDue(): Promise<void> | null;
-  /** Finishes purges that were interrupted after their commit. */
+  /** As `Purges.finish`. */
   finishPurges(): Promise<void>;
+  /** Runs what makes a transcript of ours: the folder is none to look through for it. Under the entries lock. */
+  whileMaking(make: () => void): void;
   /** Nothing is to be taken from sessions.json as it was then. */
   noteView(seenAs: string | null): void;
   /** Whether everything was taken from sessions.json as it was then. */

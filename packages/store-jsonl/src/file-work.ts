@@ -61,11 +61,16 @@ export function afterCommit<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    const ours = fileError(error, path);
-    if (ours.outcome === "unknown") throw ours;
-    const { code, message, details, remedy } = ours;
-    throw new ThroughlineError(code, message, { outcome: "unknown", cause: error, details, remedy });
+    throw outcomeUnknown(error, path);
   }
+}
+
+/** The error of what comes after a commit. */
+export function outcomeUnknown(error: unknown, path: string): ThroughlineError {
+  const ours = fileError(error, path);
+  if (ours.outcome === "unknown") return ours;
+  const { code, message, details, remedy } = ours;
+  return new ThroughlineError(code, message, { outcome: "unknown", cause: error, details, remedy });
 }
 
 /** File times move in ticks of up to this number of milliseconds. */

@@ -6,16 +6,28 @@ import type { Coexistence } from "./coexistence.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ageMsOf, fileError, flushFolder, timeGrainMs, withFileErrors } from "./file-work.ts";
 import { archivedFrom } from "./recover-entries.ts";
-import { finishPurge } from "./finish-purge.ts";
+import { Purges } from "./purges.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import { removeOrphanedPartials } from "./stale-partials.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** A purge takes less; who is about it for longer is stopped, or has its own disk to wait for. */
-const finishWaitMs = 100;
+/** Who is about it for longer is stopped, or has its own disk to wait for. */
+const sweepWaitMs = 100;
 
 /** Who goes on writing to a session looks so often at what its key means. */
 const lookMs = 1000;
+
+/** A folder of more names is looked through so often at most, as long as only transcripts of this handle come. */
+const manyNames = 256;
+
+/** The sessions folder when it was looked through, and how it became since by transcripts of this handle. */
+interface LookedFolder {
+  readonly seen: string;
+  /** By `monotonicMs`. */
+  readonly atMs: number;
+  readonly nameCount: number;
+  readonly hasNewOnes: boolean;
+}
 
 /** What other programs do in an agent's folder, and how it becomes changes of its sessions. */
 export class ForeignChanges implements Coexistence {
@@ -25,9 +37,9 @@ export class ForeignChanges implements Coexistence {
   readonly #notes: Map<string, string> = new Map();
   /** Something was taken over that the index does not know of. */
   hasNewNotes = false;
-  /** What is derived may still hold what was purged. */
-  hasFinishedPurge = false;
+  readonly #purges: Purges;
   #hasStrays = false;
+  #looked: LookedFolder | null = null;
   #hasSwept = false;
   /** The damaged sessions.json of which everything was taken that can be read. */
   #takenDamaged: string | null = null;
@@ -40,10 +52,23 @@ export class ForeignChanges implements Coexistence {
     this.#context = context;
     this.#agent = agent;
     this.#said = said;
+    this.#purges = new Purges(context, agent);
   }
 
   get notes(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.#notes);
+  }
+
+  get hasFinishedPurge(): boolean {
+    return this.#purges.hasFinished;
+  }
+
+  set hasFinishedPurge(has: boolean) {
+    this.#purges.hasFinished = has;
+  }
+
+  finishPurges(): Promise<void> {
+    return this.#purges.finish();
   }
 
   /** Takes over what other programs did: changes of sessions.json, and transcripts the log does not name. */
@@ -54,9 +79,9 @@ export class ForeignChanges implements Coexistence {
 
   async #takeAll(): Promise<void> {
     await this.takeView();
-    await this.finishPurges();
+    await this.#purges.finishInterrupted(this.#adoption().onFinding);
     const seen = this.#folderSeen();
-    if (seen !== null && this.#isTaken("folder", seen)) return;
+    if ((seen !== null && this.#isTaken("folder", seen)) || this.#hasOnlyNewOnes()) return;
     if (this.#foreignSessions() !== null) {
       await this.#commit([], () => this.#foreignSessions());
       await this.#agree(this.#agent.view.seenAs);
@@ -163,6 +188,26 @@ export class ForeignChanges implements Coexistence {
     return ageMsOf(facts) > timeGrainMs ? this.#stamp(`${facts.identity}:${facts.modifiedNs}`) : null;
   }
 
+  whileMaking(make: () => void): void {
+    const isLooked = this.#looked !== null && this.#looked.seen === this.#folderNow();
+    make();
+    if (this.#looked === null || !isLooked) return;
+    this.#looked = { ...this.#looked, seen: this.#folderNow(), hasNewOnes: true };
+  }
+
+  /** Whether the folder was looked through lately, and only transcripts of this handle came. Another's of the same tick is found later. */
+  #hasOnlyNewOnes(): boolean {
+    const looked = this.#looked;
+    if (looked === null || !looked.hasNewOnes || looked.nameCount <= manyNames) return false;
+    return monotonicMs() - looked.atMs < lookMs && looked.seen === this.#folderNow();
+  }
+
+  /** The sessions folder as it is, also where another change might not show. */
+  #folderNow(): string {
+    const facts = this.#context.files.facts(this.#agent.folder.sessions);
+    return this.#stamp(facts === null ? "" : `${facts.identity}:${facts.modifiedNs}`);
+  }
+
   #changesOfView(): RowChange | null {
     const { log, view } = this.#agent;
     // With the patches that lie in the transcript: a change gets the next revision, and patches up to it count as known.
@@ -187,8 +232,10 @@ export class ForeignChanges implements Coexistence {
   }
 
   #foreignSessions(): RowChange | null {
+    const [seen, atMs] = [this.#folderNow(), monotonicMs()];
     const adopted = adoptSessions(this.#adoption());
     this.#hasStrays = adopted.hasStrays;
+    this.#looked = { seen, atMs, nameCount: adopted.nameCount, hasNewOnes: false };
     return adopted.change;
   }
 
@@ -211,7 +258,7 @@ export class ForeignChanges implements Coexistence {
   async #commit(sessionIds: readonly string[], take: () => RowChange | null): Promise<void> {
     const { files, locks } = this.#context;
     const { folder, log, place, view } = this.#agent;
-    if (!this.#isWritable()) {
+    if (!this.#agent.place.isWritable) {
       const change = take();
       if (change !== null) log.applyUnwritten(change);
       return;
@@ -229,52 +276,19 @@ export class ForeignChanges implements Coexistence {
     });
   }
 
-  /** A purge that was interrupted after its commit. Who only reads does not fail for it, nor wait for a process that is stopped. */
-  async finishPurges(): Promise<void> {
-    const agent = this.#agent;
-    const { folder, log } = agent;
-    const removed = [...log.removed];
-    if (removed.length === 0 || !this.#isWritable()) return;
-    const { onFinding } = this.#adoption();
-    const paths = [folder.entriesLock, ...removed.map((name) => folder.sessionLock(name))];
-    const finish = (): void => {
-      log.refreshHeld();
-      // One of them may be there again, or another process was faster.
-      const left = removed.filter((name) => log.removed.has(name));
-      if (left.length === 0) return;
-      // Whoever began it may have been killed before its line was on the disk, and the bytes go only after that.
-      log.flushNow();
-      finishPurge({ context: this.#context, agent }, left);
-      this.hasFinishedPurge = true;
-    };
-    try {
-      await this.#context.locks.hold(paths, finish, { signal: AbortSignal.timeout(finishWaitMs) });
-    } catch (error) {
-      if (hasErrorCode(error, "ABORTED", "STORE_LOCKED")) return;
-      const message = `What is left of a purge could not be deleted: ${fileError(error, folder.own).message}`;
-      onFinding(createFinding("FILE_UNREADABLE", message, { path: folder.own }));
-    }
-  }
-
   /** Once a handle, after everything was taken over: until then a session may be known by its transcript alone. */
   async #sweepPartials(): Promise<void> {
-    if (this.#hasSwept || !this.#isWritable()) return;
+    if (this.#hasSwept || !this.#agent.place.isWritable) return;
     this.#hasSwept = true;
     const { partials } = this.#agent.folder;
     try {
-      await removeOrphanedPartials(this.#context, this.#agent, AbortSignal.timeout(finishWaitMs));
+      await removeOrphanedPartials(this.#context, this.#agent, AbortSignal.timeout(sweepWaitMs));
     } catch (error) {
       this.#hasSwept = false;
       if (hasErrorCode(error, "ABORTED", "STORE_LOCKED")) return;
       const message = `A partial reply of a session that is gone could not be deleted: ${fileError(error, partials).message}`;
       this.#adoption().onFinding(createFinding("FILE_UNREADABLE", message, { path: partials }));
     }
-  }
-
-  #isWritable(): boolean {
-    const { files } = this.#context;
-    const { agent, own } = this.#agent.folder;
-    return files.isWritable(agent) && (files.facts(own) === null || files.isWritable(own));
   }
 }
 

@@ -39,6 +39,8 @@ export interface ForeignSessions {
   readonly found: readonly FoundSession[];
   /** There are transcripts that no session could be made of. */
   readonly hasStrays: boolean;
+  /** How many names were looked at. */
+  readonly nameCount: number;
 }
 
 const headerBytes = 65_536;
@@ -71,23 +73,29 @@ const maxOwnHeaderBytes = 4096;
 /** Rows for transcripts the log does not name: other programs made them, or the log is not what it was. */
 export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const { files, folder, log, left, isLogLost } = search;
-  if (files.facts(folder.sessions) === null) return { found: [], hasStrays: false };
-  const present = new Set(withFileErrors(folder.sessions, () => files.names(folder.sessions)));
-  const names = [...present].filter((name) => name.endsWith(".jsonl") || (isLogLost && archivedFrom(name) !== null));
+  if (files.facts(folder.sessions) === null) return { found: [], hasStrays: false, nameCount: 0 };
+  const present = withFileErrors(folder.sessions, () => files.names(folder.sessions));
   const known = log.fileNames();
   const ofLeft = new Set(left.flatMap(({ fileName, formerFileName = fileName }) => [fileName, formerFileName]));
+  const isKnown = (name: string): boolean =>
+    known.has(name) || ofLeft.has(name) || log.removed.has(name.slice(0, -".jsonl".length));
+  const isTranscript = (name: string): boolean => name.endsWith(".jsonl") || (isLogLost && archivedFrom(name) !== null);
+  const names = present.filter((name) => isTranscript(name) && !isKnown(name));
+  const nameCount = present.length;
+  // Mostly there is none, and nobody need know what sessions.json says of the others.
+  if (names.length === 0) return { found: [], hasStrays: false, nameCount };
   const taken: Taken = {
     ids: new Set(left.map(({ sessionId }) => sessionId.toLowerCase())),
     keys: new Set(left.flatMap(({ key, isArchived }) => (isArchived ? [] : [key]))),
   };
+  const isPresent = new Set(present);
   const places: Places = {
-    byFile: byFileName(search.entries, present),
-    writtenByFile: byFileName(search.written, present),
+    byFile: byFileName(search.entries, isPresent),
+    writtenByFile: byFileName(search.written, isPresent),
   };
   const found: FoundSession[] = [];
   let hasStrays = false;
   for (const name of names.toSorted()) {
-    if (known.has(name) || ofLeft.has(name) || log.removed.has(name.slice(0, -".jsonl".length))) continue;
     const facts = files.facts(folder.session(name));
     if (facts?.kind !== "file") continue;
     // Another name of it may be anywhere. It is looked at again: that name may go, and nothing changes here.
@@ -100,7 +108,7 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
     if (!session.row.isArchived) taken.keys.add(session.row.key);
     found.push(session);
   }
-  return { found, hasStrays };
+  return { found, hasStrays, nameCount };
 }
 
 interface Taken {

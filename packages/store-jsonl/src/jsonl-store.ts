@@ -28,7 +28,8 @@ import { forkSession } from "./fork-session.ts";
 import { createPartials } from "./partials-facet.ts";
 import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
-import { archiveSession, heldSettled, moveSession, purgeSession, saveSession } from "./session-changes.ts";
+import { commitPurge } from "./purges.ts";
+import { archiveSession, heldSettled, moveSession, saveSession } from "./session-changes.ts";
 import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
@@ -249,7 +250,7 @@ class JsonlStore implements core.SessionStore {
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const change = (scope: ChangeContext, row: SessionRow): void =>
       options.purge === true
-        ? purgeSession(scope, scope.agent.hold(row)?.row ?? row)
+        ? commitPurge(scope, scope.agent.hold(row)?.row ?? row)
         : void archiveSession(scope, heldSettled(scope.agent, row));
     return this.#track(async () => {
       assertStoreOptions("remove", options);

@@ -2,7 +2,7 @@ import { createFinding, type Finding, type SessionRef } from "@throughline/core"
 import { defaultIdempotency } from "@throughline/core/internal";
 import { parseObject } from "./json-members.ts";
 import type { AgentFolder } from "./agent-folder.ts";
-import { replaceFile } from "./file-work.ts";
+import { gather, replaceFile } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import {
   decodeRowChange,
@@ -147,16 +147,19 @@ export function replaceLog(
   removed: readonly string[],
   newer: readonly string[],
 ): void {
-  replaceFile(files, folder.temporary("entries.log"), folder.entriesLog, (append) => {
-    const write = (change: RowChange): void => append(Buffer.from(`${encodeRowChange(change, codec, agent)}\n`));
+  const line = (change: RowChange): string => `${encodeRowChange(change, codec, agent)}\n`;
+  function* lines(): Generator<string> {
     for (const row of rows.values()) {
       const { sessionId } = row;
       const appends = keyed.of(sessionId);
-      write({ op: "save", rows: [row], ...(appends.length === 0 ? {} : { keyed: [{ sessionId, appends }] }) });
+      // As it was read or written: most of the log stays. What is coded gets the key of now.
+      if (appends.length === 0 && !codec.isCoded) yield `${lineOfRow(row, codec, agent)}\n`;
+      else yield line({ op: "save", rows: [row], keyed: [{ sessionId, appends }] });
     }
-    if (removed.length > 0) write({ op: "remove", rows: [], removed });
-    for (const line of newer) append(Buffer.from(`${line}\n`));
-  });
+    if (removed.length > 0) yield line({ op: "remove", rows: [], removed });
+    for (const one of newer) yield `${one}\n`;
+  }
+  replaceFile(files, folder.temporary("entries.log"), folder.entriesLog, (append) => gather(lines(), append));
 }
 
 /** How long a log with what an image holds is. */

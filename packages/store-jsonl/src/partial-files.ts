@@ -110,9 +110,19 @@ export class PartialFiles {
     { toFence = Infinity, isFlushed }: { readonly toFence?: number; readonly isFlushed: boolean },
   ): void {
     this.#written.delete(sessionId);
+    this.#removeNames(this.#namesOf(sessionId, toFence), isFlushed);
+  }
+
+  /** Removes every file of sessions, durably. */
+  removeAll(sessionIds: ReadonlySet<string>): void {
+    for (const sessionId of sessionIds) this.#written.delete(sessionId);
+    const names = this.#names().filter((name) => sessionIds.has(partialFile(name)?.sessionId ?? ""));
+    this.#removeNames(names, true);
+  }
+
+  #removeNames(names: readonly string[], isFlushed: boolean): void {
     const files = this.#files;
     const { partials } = this.#folder;
-    const names = this.#namesOf(sessionId, toFence);
     withFileErrors(partials, () => {
       for (const name of names) files.remove(`${partials}/${name}`);
       if (isFlushed && names.length > 0) flushFolder(files, partials);

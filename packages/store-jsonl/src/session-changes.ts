@@ -19,7 +19,7 @@ import { isUnfinished } from "./foreign-sessions.ts";
 import { entryOf, withoutSealedChange } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
-import { finishPurge, activeFileName } from "./finish-purge.ts";
+import { activeFileName } from "./purges.ts";
 import { archivedError, underLocks, type ChangeContext } from "./under-locks.ts";
 
 /**
@@ -66,7 +66,7 @@ function createSession(
   };
   const row = withEntry(context, ref, blank, entry);
   const archived = current === null ? null : archivedRow(scope, current, "reset");
-  writeNewFile(context, agent, row);
+  agent.foreign.whileMaking(() => writeNewFile(context, agent, row));
   try {
     agent.log.write({ op: archived === null ? "save" : "reset", rows: archived === null ? [row] : [row, archived] });
   } catch (error) {
@@ -113,25 +113,6 @@ export function archiveSession(scope: ChangeContext, row: SessionRow): SessionRo
   scope.agent.log.write({ op: "archive", rows: [archived] });
   finishArchiving(scope, archived);
   return archived;
-}
-
-/** The commit is the line in the log; the bytes go after it, and whoever opens the store next finishes an interrupted purge. */
-export function purgeSession({ context, agent }: ChangeContext, row: SessionRow): void {
-  const ref = agent.refOf(row);
-  const removed = removedNames(agent, row);
-  agent.log.write({ op: "remove", rows: [], removed });
-  agent.log.flushNow();
-  afterCommit(agent.folder.sessions, () => finishPurge({ context, agent }, removed, [row]));
-  context.emit({ name: "session-removed", ref, sessionId: row.sessionId });
-}
-
-/**
- * The session's id, and what its transcript is called where that is something else: a purge that is interrupted is
- * finished by this alone. Not a name that is the id of another session.
- */
-function removedNames(agent: AgentSessionFiles, row: SessionRow): readonly string[] {
-  const name = activeFileName(row).slice(0, -".jsonl".length);
-  return name === row.sessionId || agent.log.twinOf(name) !== null ? [row.sessionId] : [row.sessionId, name];
 }
 
 /** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, KEY_INVALID */

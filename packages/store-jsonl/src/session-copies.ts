@@ -1,4 +1,4 @@
-import type { AgentFolder } from "./agent-folder.ts";
+import { temporaryEnd, type AgentFolder } from "./agent-folder.ts";
 import { flushFolder, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 
@@ -8,8 +8,8 @@ import type { Files } from "./files.ts";
  * log has no such session any more.
  */
 export function removeTranscripts(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
-  for (const fileName of fileNames) removeNamed(files, folder.sessions, fileName);
-  for (const name of ["entries.log", "sessions.json"]) removeNamed(files, folder.torn, name);
+  removeNamed(files, folder.sessions, fileNames);
+  removeNamed(files, folder.torn, new Set(["entries.log", "sessions.json"]));
   removeCopies(files, folder, fileNames);
 }
 
@@ -19,12 +19,10 @@ export function removeTranscripts(files: Files, folder: AgentFolder, fileNames: 
  * Whoever makes one without it, as a fork or a repair, looks under the lock whether it is still of use.
  */
 export function removeCopies(files: Files, folder: AgentFolder, fileNames: ReadonlySet<string>): void {
-  for (const fileName of fileNames) {
-    const active = transcriptNameOf(fileName);
-    for (const place of [folder.torn, folder.repaired]) removeNamed(files, place, active);
-    const base = active.slice(0, -".jsonl".length);
-    for (const name of new Set([fileName, active, base])) files.remove(folder.temporary(name));
-  }
+  const active = new Set([...fileNames].map(transcriptNameOf));
+  for (const place of [folder.torn, folder.repaired]) removeNamed(files, place, active);
+  removeNamed(files, folder.own, active, (name) => name.endsWith(temporaryEnd));
+  for (const name of active) files.remove(folder.temporary(name.slice(0, -".jsonl".length)));
   // Also of what was removed before and not flushed: a power cut would bring back what had to go.
   for (const place of [folder.torn, folder.repaired, folder.own])
     if (files.facts(place) !== null) flushFolder(files, place);
@@ -36,10 +34,22 @@ export function transcriptNameOf(fileName: string): string {
   return at === -1 ? fileName : fileName.slice(0, at + ".jsonl".length);
 }
 
-function removeNamed(files: Files, folder: string, fileName: string): void {
+/** Deletes the files that are called so, or so and something behind a dot. Looks at each name in the folder once. */
+function removeNamed(
+  files: Files,
+  folder: string,
+  fileNames: ReadonlySet<string>,
+  isMeant: (name: string) => boolean = () => true,
+): void {
   if (files.facts(folder) === null) return;
   for (const name of files.names(folder))
-    if (name === fileName || name.startsWith(`${fileName}.`)) files.remove(`${folder}/${name}`);
+    if (isMeant(name) && beginnings(name).some((beginning) => fileNames.has(beginning)))
+      files.remove(`${folder}/${name}`);
+}
+
+/** The name, and what stands before each of its dots. */
+function beginnings(name: string): readonly string[] {
+  return [name, ...[...name.matchAll(/\./g)].map(({ index }) => name.slice(0, index))];
 }
 
 /** A copy that nobody finished in this time is left over. */

@@ -32,8 +32,8 @@ async function diskWith(fileName: string): Promise<SimulatedDisk> {
   return createSimulatedDisk(disk.image());
 }
 
-function filesWith(disk: SimulatedDisk): readonly string[] {
-  return [...disk.image()].flatMap(([path, bytes]) => (Buffer.from(bytes ?? []).includes(words) ? [path] : []));
+function filesWith(disk: SimulatedDisk, text = words): readonly string[] {
+  return [...disk.image()].flatMap(([path, bytes]) => (Buffer.from(bytes ?? []).includes(text) ? [path] : []));
 }
 
 describe("a purge that is interrupted", () => {
@@ -65,6 +65,39 @@ describe("a purge that is interrupted", () => {
       expect([...found]).toEqual(["there", "gone"]);
     },
   );
+
+  it("at any call among others leaves each session, or is finished with them by whoever looks next", async () => {
+    const keys = ["one", "two", "three"].map((name) => `agent:main:telegram:direct:${name}`);
+    const found = new Set<number>();
+    let isReached = true;
+    for (let place = 1; isReached; place++) {
+      const disk = createSimulatedDisk(new Map([["/", null] as const, ["/store", null] as const]));
+      const store = simulatedStore(disk, { called: "k", sessionsJson: false });
+      for (const key of keys) {
+        const ref = sessionRef({ key });
+        await store.save(ref, { sessionId: key.slice(-3), label: `hidden ${key}.` }, { ifRevision: null });
+        await store.append(ref, [userDraft(`hidden ${key}.`)]);
+      }
+      let calls = 0;
+      isReached = false;
+      disk.onCall = () => {
+        isReached ||= ++calls >= place;
+        if (isReached) throw systemError("EIO");
+        return undefined;
+      };
+      await Promise.allSettled(keys.map((key) => store.remove(sessionRef({ key }), { purge: true })));
+      disk.onCall = () => undefined;
+      const next = simulatedStore(disk, { called: "n", sessionsJson: false });
+      const listed = (await next.list({ state: "any" })).sessions.map(({ ref }) => ref.key);
+      for (const key of keys) {
+        if (listed.includes(key)) expect(await next.load(sessionRef({ key }))).toMatchObject({ messageCount: 1 });
+        else expect(filesWith(disk, `hidden ${key}.`)).toEqual([]);
+      }
+      await next.close();
+      found.add(listed.length);
+    }
+    expect([...found].toSorted()).toEqual([0, 1, 2, 3]);
+  });
 
   it("is finished only once its line is on the disk: a power cut leaves the whole session, or nothing", async () => {
     const disk = await diskWith("f1.jsonl");

@@ -26,6 +26,8 @@ type LookupKind = "first-message" | "first-reply" | "response";
 /** Sessions that begin alike: more are not tried. */
 const mostKeys = 16;
 
+const prunedAtOnce = 200;
+
 export function createSessionLookup(store: SessionStore): SessionLookup {
   return {
     async find(scope, what, id) {
@@ -43,9 +45,10 @@ export function createSessionLookup(store: SessionStore): SessionLookup {
     },
     async prune(beforeMs) {
       for (;;) {
-        const { sessions } = await store.list({ namespace: lookupNamespace, untilMs: beforeMs, limit: 100 });
-        for (const { ref } of sessions) await store.remove(ref, { purge: true });
-        if (sessions.length < 100) return;
+        const { sessions } = await store.list({ namespace: lookupNamespace, untilMs: beforeMs, limit: prunedAtOnce });
+        // At once, because a store in files writes its list of sessions again for every purge, or once for several.
+        await Promise.all(sessions.map(({ ref }) => store.remove(ref, { purge: true })));
+        if (sessions.length < prunedAtOnce) return;
       }
     },
   };
