@@ -5,23 +5,13 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
+import { agentPackages, emptyHome, installAgents } from "./agent-programs.ts";
 import { installBundle } from "./install-bundle.ts";
 import { skippedPrefix } from "./long-suite.ts";
-import { installPeers } from "./peer-packages.ts";
-
-const packages: Readonly<Record<string, string>> = {
-  "@anthropic-ai/claude-code": "2.1.197",
-  "@openai/codex": "0.171.0",
-  "@google/gemini-cli": "0.61.0",
-  "opencode-ai": "1.18.33",
-};
-
-/** They put the agent's program in its place; without them two of the agents do not start. */
-const installScripts = ["@anthropic-ai/claude-code/install.cjs", "opencode-ai/postinstall.mjs"];
 
 interface Agent {
   readonly program: string;
@@ -126,11 +116,9 @@ function entryOf(text: string): unknown {
   return isDeepStrictEqual(env ?? {}, {}) ? entry : { ...entry, env };
 }
 
-/** Without anything of whoever runs this. */
-function emptyHome(folder: string): NodeJS.ProcessEnv {
-  const home = mkdtempSync(join(folder, "home-"));
-  const path = `${dirname(process.execPath)}:${process.env["PATH"] ?? ""}`;
-  return { PATH: path, HOME: home, GEMINI_CLI_TRUST_WORKSPACE: "true", NO_COLOR: "1" };
+/** Gemini CLI starts no server in a folder that it does not trust. */
+function homeOf(folder: string): NodeJS.ProcessEnv {
+  return { ...emptyHome(folder), GEMINI_CLI_TRUST_WORKSPACE: "true" };
 }
 
 async function problemsOf(folder: string, bundle: string, agent: Agent): Promise<readonly string[]> {
@@ -139,13 +127,13 @@ async function problemsOf(folder: string, bundle: string, agent: Agent): Promise
   mkdirSync(cwd, { recursive: true });
   const bin = join(folder, "node_modules/.bin", program);
   const problems: string[] = [];
-  const documented = { bin, cwd, env: emptyHome(folder) };
+  const documented = { bin, cwd, env: homeOf(folder) };
   const said = output(documented, guideCommand(program));
   const path = join(documented.env["HOME"] ?? "", file);
   const written = existsSync(path) ? entryOf(readFileSync(path, "utf8")) : said;
   if (!isDeepStrictEqual(written, entryOf(guideBlock(block))))
     problems.push(`${program} mcp add wrote what the guide does not show: ${JSON.stringify(written)}`);
-  const own = { bin, cwd, env: emptyHome(folder) };
+  const own = { bin, cwd, env: homeOf(folder) };
   const places = new Map([
     ["npx", [process.execPath]],
     ["-y", []],
@@ -162,17 +150,13 @@ async function problemsOf(folder: string, bundle: string, agent: Agent): Promise
 const ownFolder = process.argv[2] === undefined ? mkdtempSync(join(tmpdir(), "throughline-agents-")) : null;
 const folder = process.argv[2] ?? ownFolder ?? "";
 try {
-  if (installPeers(folder, packages, [])) {
-    for (const script of installScripts) {
-      const path = join(folder, "node_modules", script);
-      spawnSync(process.execPath, [path], { cwd: dirname(path), stdio: "inherit" });
-    }
+  if (installAgents(folder)) {
     const { bin } = await installBundle(join(folder, "bundle"));
     for (const agent of agents) {
       const problems = await problemsOf(folder, bin, agent);
       for (const problem of problems) process.stdout.write(`FAIL ${problem}\n`);
       if (problems.length > 0) process.exitCode = 1;
-      else process.stdout.write(`ok   ${agent.program} ${packages[agent.packageName]} connected\n`);
+      else process.stdout.write(`ok   ${agent.program} ${agentPackages[agent.packageName]} connected\n`);
     }
   } else process.stdout.write(`${skippedPrefix}the agents could not be installed\n`);
 } finally {

@@ -148,6 +148,41 @@ const shapes: readonly (readonly [
     ["cx-1", "cx-1", "cx-1-cx-2"],
   ],
   [
+    "Claude Code: a title and a probe of the quota, asked before the main agent asks anything",
+    async () => {
+      const headers = { "x-claude-code-session-id": "cc-5" };
+      const titled = { tools: [], output_config: { format: { type: "json_schema", schema: { type: "object" } } } };
+      return [
+        ...(await talk(["<session>one</session>"], { headers, body: titled })),
+        ...(await talk(["quota"], { headers, body: { max_tokens: 1 } })),
+        ...(await talk(["one", "two"], { headers, body: { tools } })),
+      ];
+    },
+    ["cc-5-side", "cc-5-side", "cc-5", "cc-5"],
+  ],
+  [
+    "Claude Code without tools",
+    () => talk(["one", "two"], { headers: { "x-claude-code-session-id": "cc-6" }, body: { tools: [] } }),
+    ["cc-6", "cc-6"],
+  ],
+  [
+    "opencode: a title first, the main agent, and a sub-agent in a session of its own",
+    async () => {
+      const headers = (id: string, more: object = {}): Record<string, string> => ({
+        "user-agent": "opencode/1.18.33 ai-sdk/provider-utils/4.0.46 runtime/bun/1.3.14",
+        "x-session-affinity": id,
+        "x-session-id": id,
+        ...more,
+      });
+      return [
+        ...(await talk(["a title, please"], { headers: headers("oc-1") })),
+        ...(await talk(["one", "two"], { headers: headers("oc-1"), body: { tools } })),
+        ...(await talk(["sub"], { headers: headers("oc-2", { "x-parent-session-id": "oc-1" }), body: { tools } })),
+      ];
+    },
+    ["oc-1-side", "oc-1", "oc-1", "oc-2"],
+  ],
+  [
     "opencode",
     () => talk(["one", "two"], { headers: { "x-opencode-session": "ses_0A" } }),
     Array.from({ length: 2 }, () => `h${sha256(Buffer.from("ses_0A")).slice(0, 32)}`),
@@ -177,6 +212,9 @@ describe("sessions of clients", () => {
     const { body } = await gateway.serving.ask("GET", `/sessions/${keyOf("cc-1-a")}/entry`);
     expect(body["entry"]).toMatchObject({ spawnedBy: keyOf("cc-1"), clientSessionId: "cc-1" });
     expect((await exchangesOf(keyOf("cc-1-a"))).map(({ lane }) => lane)).toEqual(["agent", "agent"]);
+    const spawned = await gateway.serving.ask("GET", `/sessions/${keyOf("oc-2")}/entry`);
+    expect(spawned.body["entry"]).toMatchObject({ spawnedBy: keyOf("oc-1"), clientSessionId: "oc-2" });
+    expect((await exchangesOf(keyOf("oc-2"))).map(({ lane }) => lane)).toEqual(["agent"]);
     expect((await exchangesOf(keyOf("cc-1-side"))).map(({ lane }) => lane)).toEqual(["side", "side"]);
     const compacted = await exchangesOf(keyOf("cc-2"));
     expect(compacted.map(({ compactionOf }) => typeof compactionOf)).toEqual([

@@ -198,6 +198,34 @@ describe("the forms that messages may have", () => {
     expect(render("openai-responses", drafts, ["web_search_call"])).toContainEqual(search);
   });
 
+  it("Responses: what a program adds between the messages is no reply", () => {
+    const added = { type: "additional_tools", id: "at_1", role: "developer", tools: [] };
+    const secret = { type: "encrypted_content", encrypted_content: "e" };
+    const between = {
+      type: "agent_message",
+      author: "/root",
+      recipient: "/root/a",
+      content: [{ type: "input_text", text: "A task." }, secret],
+    };
+    const drafts = openai.recordsFromMessages(
+      [
+        added,
+        { role: "user", content: "Look." },
+        { type: "message", role: "assistant", content: [{ type: "output_text", text: "Done." }] },
+        between,
+        { type: "compaction_trigger" },
+      ],
+      { model: "gpt-6" },
+    );
+    expect(messagesOf(drafts)).toMatchObject([
+      { role: "user", content: [added] },
+      { role: "user", content: "Look." },
+      { role: "assistant", content: [{ type: "text", text: "Done." }] },
+      { role: "user", content: [{ type: "text", text: "A task." }, secret] },
+      { role: "user", content: [{ type: "compaction_trigger" }] },
+    ]);
+  });
+
   it("Ollama and Gemini: results go to the oldest open call of their tool", () => {
     const call = (name: string, at: number): object => ({ function: { name, arguments: { at } } });
     const drafts = ollama.recordsFromMessages([

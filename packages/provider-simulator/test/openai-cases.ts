@@ -173,6 +173,7 @@ export const openAiChatCases: readonly RefusalCase[] = [
 
 export const input = (items: unknown, rest: Body = {}): Body => ({ model: "gpt-5", input: items, ...rest });
 const said = { role: "user", content: "Hi" };
+const customCall = { type: "custom_tool_call", call_id: "c1", name: "exec", input: "text(1)" };
 const fnCall = (id: string): Body => ({ type: "function_call", call_id: id, name: "look", arguments: "{}" });
 const fnOutput = (id: string): Body => ({ type: "function_call_output", call_id: id, output: "found" });
 const paired = input([said, fnCall("c1"), fnOutput("c1")]);
@@ -203,7 +204,7 @@ export const openAiResponsesCases: readonly RefusalCase[] = [
   {
     title: "unknown item",
     bad: input([{ type: "tool_use" }]),
-    says: "Invalid value: 'tool_use'. Supported values are: 'message', 'function_call', 'function_call_output', 'reasoning', 'item_reference', 'custom_tool_call', 'custom_tool_call_output', 'web_search_call', and 'compaction'.",
+    says: "Invalid value: 'tool_use'. Supported values are: 'message', 'function_call', 'function_call_output', 'reasoning', 'item_reference', 'custom_tool_call', 'custom_tool_call_output', 'web_search_call', 'compaction', 'additional_tools', 'compaction_trigger', 'agent_message', 'tool_search_call', and 'tool_search_output'.",
     good: fine,
   },
   {
@@ -235,6 +236,38 @@ export const openAiResponsesCases: readonly RefusalCase[] = [
     bad: input([said, fnOutput("c1")]),
     says: "No tool call found for function call output with call_id c1.",
     good: paired,
+  },
+  {
+    title: "custom call without output",
+    bad: input([said, customCall]),
+    says: "No tool output found for custom tool call c1.",
+    good: input([said, customCall, { type: "custom_tool_call_output", call_id: "c1", output: "x" }]),
+  },
+  {
+    title: "custom output without call",
+    bad: input([said, { type: "custom_tool_call_output", call_id: "c1", output: "x" }]),
+    says: "No tool call found for custom tool call output with call_id c1.",
+    good: input([said, customCall, { type: "custom_tool_call_output", call_id: "c1", output: "x" }]),
+  },
+  {
+    title: "more tools without a list",
+    bad: input([{ type: "additional_tools", role: "developer" }, said]),
+    says: "Missing required parameter: 'input[0].tools'.",
+    good: input([{ type: "additional_tools", role: "developer", tools: [] }, said]),
+  },
+  {
+    title: "more tools of another role",
+    bad: input([{ type: "additional_tools", role: "user", tools: [] }, said]),
+    says: "Invalid value: 'user'. Supported values are: 'developer'.",
+    good: input([{ type: "additional_tools", role: "developer", tools: [] }, said]),
+  },
+  {
+    title: "tool without a name in a namespace",
+    bad: input([said], { tools: [{ type: "namespace", name: "functions", tools: [{ type: "custom" }] }] }),
+    says: "Missing required parameter: 'tools[0].tools[0].name'.",
+    good: input([said], {
+      tools: [{ type: "namespace", name: "functions", tools: [{ type: "custom", name: "exec" }] }],
+    }),
   },
   {
     title: "output before its call",

@@ -180,6 +180,31 @@ describe("OpenAI's SDK on Responses", () => {
     expect(simulator.refusals).toEqual([]);
   });
 
+  it("gets a call of a custom tool as a text, also of one that the input adds in a namespace", async () => {
+    const client = await connect({
+      replies: [
+        { kind: "answer", content: [{ type: "tool-call", name: "exec", input: "text(1)" }] },
+        { kind: "answer", content: [{ type: "tool-call", name: "wait", input: { seconds: 1 } }] },
+      ],
+    });
+    const tools = [
+      { type: "custom", name: "exec" },
+      { type: "function", name: "wait", parameters: {} },
+    ];
+    const added = { type: "additional_tools", role: "developer", tools: [{ type: "namespace", name: "own", tools }] };
+    // The item is of the beta types only.
+    const input = [added, hi] as unknown as OpenAI.Responses.ResponseInput;
+    const events: string[] = [];
+    const stream = client.responses.stream({ ...responses, input });
+    stream.on("event", ({ type }) => void events.push(type));
+    const { output } = await stream.finalResponse();
+    expect(output).toMatchObject([{ type: "custom_tool_call", name: "exec", namespace: "own", input: "text(1)" }]);
+    expect(events).toContain("response.custom_tool_call_input.done");
+    const second = await client.responses.create({ ...responses, input });
+    expect(second.output).toMatchObject([{ type: "function_call", namespace: "own", arguments: '{"seconds":1}' }]);
+    expect(simulator.refusals).toEqual([]);
+  });
+
   it("is refused what follows from reasoning without that reasoning", async () => {
     const client = await connect({ replies: [looks], fallback: () => "Done." });
     const { output } = await client.responses.create(responses);

@@ -59,7 +59,10 @@ export interface SplitRequest {
   memberText(name: string): string | null;
   /** The names of the members, in their order; one that was written twice is there twice. */
   readonly names: readonly string[];
-  /** The hash of a member that is a part, or of all messages of the system at the beginning; null without one. */
+  /**
+   * The hash of a member that is a part, or of all messages of the system at the beginning; null without one. `tools` are also
+   * those that the list of the Responses API begins with.
+   */
   partHash(name: string): string | null;
 }
 
@@ -111,6 +114,8 @@ class Splitter {
   readonly #units: RequestUnit[] = [];
   readonly #gaps = new Map<string, number>();
   readonly #system: RequestPart[] = [];
+  /** The hash of the tools that stand in the list. */
+  #tools: string | null = null;
   #done = 0;
   #isPlain = false;
 
@@ -139,12 +144,22 @@ class Splitter {
     if (systemRoles.size > 0)
       for (const element of elements) {
         const { role, type = "message" } = this.#fields(element);
-        if (!systemRoles.has(role) || type !== "message") break;
-        this.#system.push(this.#part("system", element));
+        if (type === "additional_tools") this.#takeTools(element);
+        else if (systemRoles.has(role) && type === "message") this.#system.push(this.#part("system", element));
+        else break;
         from += 1;
       }
     if (this.#api === "openai-responses") return this.#takeItems(elements.slice(from));
     for (const element of elements.slice(from)) this.#unit(element, () => [this.#value(element)]);
+  }
+
+  /** Codex has its tools in an item before the messages, under an id that differs from session to session. */
+  #takeTools({ from, to }: Span): void {
+    const tools = membersOf(this.#text.slice(from, to))?.findLast(({ name }) => name === "tools");
+    if (tools === undefined) return;
+    const span = { from: from + tools.from, to: from + tools.to };
+    this.#tools ??= hashOf(this.#text.slice(span.from, span.to));
+    if (span.to - span.from >= leastPart) this.#part("tools", span);
   }
 
   /** What the model wrote in a row is one reply, as it came. */
@@ -222,7 +237,8 @@ class Splitter {
       partHash: (name) => {
         if (name === "system" && system.length > 0) return hashOf(system.join(" "));
         const text = textOf(name);
-        return text === null ? null : hashOf(text);
+        if (text === null) return name === "tools" ? this.#tools : null;
+        return hashOf(text);
       },
     };
   }

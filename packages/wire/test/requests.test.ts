@@ -239,6 +239,42 @@ describe("requests of a conversation", () => {
     expect(await known(said, { role: "user", content: "b" })).toBe(1);
   });
 
+  it("of Codex begin with tools that are no message, and are given back", async () => {
+    const recording = new Recording();
+    const tools = [{ type: "custom", name: "exec", description: "Runs a program. ".repeat(200) }];
+    const said = (role: string, type: string, text: string): object => ({
+      type: "message",
+      role,
+      content: [{ type, text }],
+    });
+    const items = (id: string): object[] => [
+      { type: "additional_tools", id, role: "developer", tools },
+      said("developer", "input_text", "You are an agent. ".repeat(200)),
+      said("user", "input_text", "Look around"),
+    ];
+    const body = (input: readonly object[]): string => JSON.stringify({ model: "m", input });
+    const first = splitRequest("openai-responses", body(items("at_1")));
+    const other = splitRequest("openai-responses", body(items("at_2")));
+    expect([first?.units.length, first?.partHash("tools")]).toEqual([1, other?.partHash("tools")]);
+    await recording.take("openai-responses", body(items("at_1")));
+    const call = { type: "custom_tool_call", call_id: "c1", name: "exec", input: "text(1)" };
+    const result = { type: "custom_tool_call_output", call_id: "c1", output: "1" };
+    const task = {
+      type: "agent_message",
+      author: "/root",
+      recipient: "/root/a",
+      content: [{ type: "input_text", text: "Go" }],
+    };
+    const more = [...items("at_1"), call, result, task];
+    await recording.take("openai-responses", body(more));
+    const answer = said("assistant", "output_text", "Done");
+    await recording.take("openai-responses", body([...more, answer, said("user", "input_text", "Thanks")]));
+    expect(recording.known).toEqual([0, 1, 4]);
+    expect(await recording.rebuilt()).toEqual([true, true, true]);
+    // Tools and instructions are stored once.
+    expect(recording.storedBytes).toBeLessThan(13_000);
+  });
+
   it("are refused where they are no object with messages, or too deep", () => {
     for (const text of [
       "",

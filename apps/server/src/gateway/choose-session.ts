@@ -4,7 +4,7 @@ import { agentOfKey } from "@throughline/core/internal";
 import { refused } from "@throughline/core/store";
 import { systemRandom } from "@throughline/core/node";
 import { unitIds, type ChainMatch, type SplitRequest, type WireNode } from "@throughline/wire";
-import { isCompaction, keyPart, namedSession } from "./session-ids.ts";
+import { isAside, isCompaction, keyPart, namedSession } from "./session-ids.ts";
 import type { KnownSession, SessionLogs } from "./session-logs.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 
@@ -95,10 +95,11 @@ export async function chooseSession(
   const named = namedSession(headers, split);
   if (named !== null && !named.isShared) {
     const key = keyOf(scope, keyPart(named.id));
-    if (named.agentId === null) return inNamed(request, logs, key, { clientSessionId: named.id });
-    const child = `${key}-${keyPart(named.agentId)}`;
-    const entry = { clientSessionId: named.id, spawnedBy: key };
-    return { ...(await inNamed(request, logs, child, entry)), lane: "agent" };
+    const own = { clientSessionId: named.id };
+    if (named.agentId === null && named.parentId === null) return inNamed(request, logs, key, own);
+    const child = named.agentId === null ? key : `${key}-${keyPart(named.agentId)}`;
+    const spawnedBy = named.parentId === null ? key : keyOf(scope, keyPart(named.parentId));
+    return { ...(await inNamed(request, logs, child, { ...own, spawnedBy })), lane: "agent" };
   }
   const followed = await byReply(request, logs, lookup);
   if (followed !== null) return followed;
@@ -130,7 +131,12 @@ async function inNamed(
   const ref = refOf(scope, key);
   const session = await logs.read(ref);
   const chosen = { ...begin, ref, session, entry, isAnonymous: false };
-  if (session === null || session.log.isEmpty) return chosen;
+  const inSide = async (): Promise<ChosenSession> => {
+    const side = refOf(scope, `${key}-side`);
+    return { ...chosen, ref: side, session: await logs.read(side), lane: "side", entry: { ...entry, spawnedBy: key } };
+  };
+  // A title may be asked for before the main agent asks anything.
+  if (session === null || session.log.isEmpty) return isAside(headers, split) ? inSide() : chosen;
   const { log } = session;
   const reply = followedReply(split);
   const from = reply === null ? null : log.reply(reply);
@@ -143,9 +149,7 @@ async function inNamed(
   if (known > 0 && !isOther) return { ...chosen, match };
   // With the same tools it is the same agent, which has shortened its history; else it is a title or a probe.
   if (!isOther && (isCompaction(headers) || isSameAgent)) return { ...chosen, compactionOf: session.headId };
-  const side = refOf(scope, `${key}-side`);
-  const sideEntry = { ...entry, spawnedBy: key };
-  return { ...chosen, ref: side, session: await logs.read(side), lane: "side", entry: sideEntry };
+  return inSide();
 }
 
 async function byReply(

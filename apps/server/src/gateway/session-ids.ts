@@ -8,6 +8,8 @@ export interface NamedSession {
   readonly id: string;
   /** The sub-agent that asks, in a conversation of its own. */
   readonly agentId: string | null;
+  /** The conversation that a sub-agent works for, where its own has a name of its own. */
+  readonly parentId: string | null;
   /** Where the name stood: one that several conversations may share counts only where the messages agree. */
   readonly isShared: boolean;
 }
@@ -31,6 +33,8 @@ const naming: readonly string[] = [
   "x-claude-code-agent-id",
   "x-claude-code-compaction",
   "x-codex-turn-metadata",
+  "x-parent-session-id",
+  "user-agent",
 ];
 
 /** Of the headers of a request those that say which conversation it belongs to. */
@@ -46,10 +50,11 @@ export function namedSession(headers: IncomingHttpHeaders, split: SplitRequest |
     if (id === null) continue;
     const agentId =
       name === "x-claude-code-session-id" ? textOf(headers["x-claude-code-agent-id"]) : codexThread(codex, id);
-    return { id, agentId, isShared: false };
+    const parent = textOf(headers["x-parent-session-id"]);
+    return { id, agentId, parentId: agentId === null && parent !== id ? parent : null, isShared: false };
   }
   const session = textOf(codex["session_id"]);
-  if (session !== null) return { id: session, agentId: codexThread(codex, session), isShared: false };
+  if (session !== null) return { id: session, agentId: codexThread(codex, session), parentId: null, isShared: false };
   return split === null ? null : namedInBody(split);
 }
 
@@ -66,9 +71,9 @@ function namedInBody(split: SplitRequest): NamedSession | null {
     textOf(split.member("litellm_session_id")) ??
     textOf(split.member("session_id")) ??
     sessionOfUser(metadata["user_id"]);
-  if (own !== null) return { id: own, agentId: null, isShared: false };
+  if (own !== null) return { id: own, agentId: null, parentId: null, isShared: false };
   const cache = textOf(split.member("prompt_cache_key"));
-  return cache === null ? null : { id: cache, agentId: null, isShared: true };
+  return cache === null ? null : { id: cache, agentId: null, parentId: null, isShared: true };
 }
 
 /** `user_…_session_UUID`, or JSON with a session_id. A user alone is a person and no conversation. */
@@ -83,6 +88,18 @@ function sessionOfUser(user: unknown): string | null {
 export function isCompaction(headers: IncomingHttpHeaders): boolean {
   const kind = fieldsOf(headers["x-codex-turn-metadata"])["request_kind"];
   return kind === "compaction" || headers["x-claude-code-compaction"] !== undefined;
+}
+
+/**
+ * Whether an agent asks for something beside its conversation, also before that has begun: a title, or whether its account may
+ * ask at all. Their main agents have tools, unless somebody takes these away: a request without tools is no proof alone.
+ */
+export function isAside(headers: IncomingHttpHeaders, split: SplitRequest): boolean {
+  const tools = split.member("tools");
+  if (Array.isArray(tools) ? tools.length > 0 : split.partHash("tools") !== null) return false;
+  if (headers["user-agent"]?.startsWith("opencode/") === true) return true;
+  if (headers["x-claude-code-session-id"] === undefined) return false;
+  return split.member("max_tokens") === 1 || fieldsOf(split.member("output_config"))["format"] !== undefined;
 }
 
 const plainId = /^[a-z0-9][a-z0-9._-]{0,99}$/;

@@ -74,10 +74,19 @@ function endOf({ status, incomplete_details: incomplete, error }: WireFields): R
 /** What a program adds to a conversation, in answer to an item of the model's. */
 const answers = /(?:_output|_response)$/;
 
+/** What else a program adds. A message of another agent is a task or a result for this one. */
+const addedItems: ReadonlySet<unknown> = new Set([
+  "item_reference",
+  "additional_tools",
+  "configuration_update",
+  "compaction_trigger",
+  "agent_message",
+]);
+
 function isOfReply(item: WireFields): boolean {
   const { type = "message", role } = item;
   if (type === "message") return role === "assistant";
-  return !answers.test(asText(type)) && type !== "item_reference";
+  return !answers.test(asText(type)) && !addedItems.has(type);
 }
 
 function itemBlocks(item: WireFields, path: string, reader: MessageReader): readonly ReplyBlock[] {
@@ -124,6 +133,8 @@ function takeOtherItem(item: WireFields, path: string, drafts: MessageDrafts): v
     const id = reader.text(item["call_id"], `${path}.call_id`);
     return takeResult(id, userBlocks(item["output"], `${path}.output`, reader), drafts);
   }
+  if (type === "agent_message" && Array.isArray(item["content"]))
+    return drafts.user(userBlocks(item["content"], `${path}.content`, reader));
   if (type !== "message") return drafts.user([unknownBlock(item)]);
   const role = reader.oneOf(item["role"], ["user", "assistant", "system", "developer"], `${path}.role`);
   const blocks = userBlocks(item["content"], `${path}.content`, reader);

@@ -1,22 +1,67 @@
 import { countReply } from "../count-tokens.ts";
-import { listOf, textOf } from "../json-value.ts";
+import { listOf, objectsOf, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import { replyParts, replyStop } from "../simulated-reply.ts";
 import type { AnswerReply, ReplyPart } from "../simulated-reply.ts";
 import { hashTexts } from "../thinking-seal.ts";
 import type { WireContext } from "../wire-adapter.ts";
 
-function buildItem(part: ReplyPart, encrypt: boolean, context: WireContext): readonly JsonObject[] {
+/** A tool of a request, with the namespace that it is in. */
+interface KnownTool {
+  readonly type: string;
+  readonly namespace: string | null;
+}
+
+/** The tools of a list and of its namespaces, by name. */
+function toolsIn(list: unknown, namespace: string | null): readonly (readonly [string, KnownTool])[] {
+  return objectsOf(list).flatMap((tool) => {
+    const [type, name] = [textOf(tool["type"]), textOf(tool["name"])];
+    return type === "namespace" ? toolsIn(tool["tools"], name) : [[name, { type, namespace }] as const];
+  });
+}
+
+/** The tools of a request; the items that its input adds have some too. */
+function toolsOf(body: JsonObject): ReadonlyMap<string, KnownTool> {
+  const added = objectsOf(body["input"]).filter((item) => item["type"] === "additional_tools");
+  return new Map([body, ...added].flatMap((holder) => toolsIn(holder["tools"], null)));
+}
+
+function buildCall(
+  { name, input, id }: Extract<ReplyPart, { readonly type: "tool-call" }>,
+  tools: ReadonlyMap<string, KnownTool>,
+  context: WireContext,
+): JsonObject {
+  const { type = "function", namespace = null } = tools.get(name) ?? {};
+  const call = {
+    call_id: id ?? context.nextId("call"),
+    name,
+    ...(namespace === null ? {} : { namespace }),
+  };
+  if (type !== "custom")
+    return {
+      id: context.nextId("fc"),
+      type: "function_call",
+      status: "completed",
+      ...call,
+      arguments: JSON.stringify(input),
+    };
+  // What a custom tool takes is a text.
+  const text = typeof input === "string" ? input : JSON.stringify(input);
+  return { id: context.nextId("ctc"), type: "custom_tool_call", status: "completed", ...call, input: text };
+}
+
+function buildItem(
+  part: ReplyPart,
+  encrypt: boolean,
+  tools: ReadonlyMap<string, KnownTool>,
+  context: WireContext,
+): readonly JsonObject[] {
   if (part.type === "redacted-thinking") return [];
   if (part.type === "text") {
     const content = [{ type: "output_text", text: part.text, annotations: [], logprobs: [] }];
     return [{ id: context.nextId("msg"), type: "message", status: "completed", role: "assistant", content }];
   }
-  if (part.type === "tool-call") {
-    const { name, input, id } = part;
-    const call = { call_id: id ?? context.nextId("call"), name, arguments: JSON.stringify(input) };
-    return [{ id: context.nextId("fc"), type: "function_call", status: "completed", ...call }];
-  }
+  if (part.type === "tool-call") return [buildCall(part, tools, context)];
   const text = hashTexts([part.thinking]);
   const id = context.nextId("rs");
   const seal = { reply: id, index: 0, count: 1, blocksBefore: 0, text, prefix: "" };
@@ -44,6 +89,7 @@ export function buildResponse(
   context: WireContext,
 ): JsonObject {
   const encrypt = listOf(body["include"]).includes("reasoning.encrypted_content");
+  const tools = toolsOf(body);
   const stop = replyStop(reply);
   const isIncomplete = stop === "length" || stop === "context-window" || stop === "refusal";
   const reason = stop === "refusal" ? "content_filter" : "max_output_tokens";
@@ -57,7 +103,7 @@ export function buildResponse(
     instructions: body["instructions"] ?? null,
     max_output_tokens: body["max_output_tokens"] ?? null,
     model: textOf(body["model"]),
-    output: replyParts(reply).flatMap((part) => buildItem(part, encrypt, context)),
+    output: replyParts(reply).flatMap((part) => buildItem(part, encrypt, tools, context)),
     parallel_tool_calls: body["parallel_tool_calls"] ?? true,
     previous_response_id: body["previous_response_id"] ?? null,
     reasoning: body["reasoning"] ?? null,

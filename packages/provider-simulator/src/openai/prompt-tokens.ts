@@ -36,7 +36,12 @@ export function itemTokens(item: JsonObject): number {
   switch (item["type"]) {
     case "function_call":
       return callTokens(item) + tokensPerMessage;
+    case "custom_tool_call":
+      return tokensOfText(textOf(item["name"])) + tokensOfText(textOf(item["input"])) + tokensPerMessage;
+    case "additional_tools":
+      return toolTokens(item);
     case "function_call_output":
+    case "custom_tool_call_output":
       return contentTokens(item["output"]) + tokensPerMessage;
     case "reasoning":
       return contentTokens(item["summary"]);

@@ -52,13 +52,16 @@ function itemEvents(item: JsonObject, index: number): readonly JsonObject[] {
     ...(type === "reasoning" ? { summary: [] } : { status: "in_progress" }),
     ...(type === "message" ? { content: [] } : {}),
     ...(type === "function_call" ? { arguments: "" } : {}),
+    ...(type === "custom_tool_call" ? { input: "" } : {}),
   };
   const inner =
     type === "reasoning"
       ? reasoningEvents(item, place)
       : type === "message"
         ? messageEvents(item, place)
-        : growing("response.function_call_arguments", "arguments", textOf(item["arguments"]), place);
+        : type === "custom_tool_call"
+          ? growing("response.custom_tool_call_input", "input", textOf(item["input"]), place)
+          : growing("response.function_call_arguments", "arguments", textOf(item["arguments"]), place);
   return [
     { type: "response.output_item.added", output_index: index, item: started },
     ...inner,

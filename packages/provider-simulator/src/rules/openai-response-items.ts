@@ -3,7 +3,16 @@ import { isObject, listOf, textOf } from "../json-value.ts";
 import type { JsonObject } from "../json-value.ts";
 import { firstOf, invalidRequest } from "../violation.ts";
 import type { Violation } from "../violation.ts";
-import { checkName, emptyArray, missing, tooLong, unsupportedValue, wantString, wrongType } from "./openai-shapes.ts";
+import {
+  checkName,
+  checkTools,
+  emptyArray,
+  missing,
+  tooLong,
+  unsupportedValue,
+  wantString,
+  wrongType,
+} from "./openai-shapes.ts";
 
 const roles = ["assistant", "system", "developer", "user"];
 const longestText = 10_485_760;
@@ -21,6 +30,11 @@ const itemTypes: Readonly<Record<string, string | null>> = {
   custom_tool_call_output: null,
   web_search_call: "ws",
   compaction: null,
+  additional_tools: null,
+  compaction_trigger: null,
+  agent_message: null,
+  tool_search_call: null,
+  tool_search_output: null,
 };
 
 function checkPart(part: unknown, param: string, role: string): Violation | null {
@@ -64,6 +78,14 @@ function checkOutput(item: JsonObject, at: string): Violation | null {
   return firstOf(listOf(output), (part, index) => checkPart(part, `${at}.output[${index}]`, "user"));
 }
 
+/** Tools that are known from this item on. */
+function checkAdditionalTools(item: JsonObject, at: string): Violation | null {
+  if (item["role"] === undefined) return missing(`${at}.role`);
+  if (item["role"] !== "developer") return unsupportedValue(textOf(item["role"]), `${at}.role`, ["developer"]);
+  if (item["tools"] === undefined) return missing(`${at}.tools`);
+  return checkTools(item, false, at);
+}
+
 /** One input item's shape; `at` is its path, such as `input[0]`. */
 export function checkItem(item: unknown, at: string): Violation | null {
   if (!isObject(item)) return wrongType(at, "an object", item);
@@ -83,7 +105,11 @@ export function checkItem(item: unknown, at: string): Violation | null {
     return (
       checkCallId(item, at) ?? checkName(item["name"], `${at}.name`) ?? wantString(item["arguments"], `${at}.arguments`)
     );
-  if (type === "function_call_output") return checkCallId(item, at) ?? checkOutput(item, at);
+  if (type === "custom_tool_call")
+    return checkCallId(item, at) ?? checkName(item["name"], `${at}.name`) ?? wantString(item["input"], `${at}.input`);
+  if (type === "function_call_output" || type === "custom_tool_call_output")
+    return checkCallId(item, at) ?? checkOutput(item, at);
+  if (type === "additional_tools") return checkAdditionalTools(item, at);
   if (type !== "reasoning") return null;
   if (id === undefined) return missing(`${at}.id`);
   return item["summary"] === undefined ? missing(`${at}.summary`) : null;

@@ -79,20 +79,28 @@ function callIds(items: readonly JsonObject[], type: string): readonly string[] 
   return items.filter((item) => item["type"] === type).map((item) => textOf(item["call_id"]));
 }
 
+/** What answers a call, by the type of the call, and what the service calls both. */
+const pairedTypes = [
+  { call: "function_call", output: "function_call_output", words: "function call" },
+  { call: "custom_tool_call", output: "custom_tool_call_output", words: "custom tool call" },
+] as const;
+
 const pairs: Rule<OpenAiResponsesRequest> = (request) => {
   const items = itemsOf(request);
-  const outputs = callIds(items, "function_call_output");
-  const open = callIds(items, "function_call").find((id) => !outputs.includes(id));
-  if (open !== undefined) return invalidRequest(`No tool output found for function call ${open}.`, "input");
-  const orphan = firstOf(items, (item, index) => {
-    if (item["type"] !== "function_call_output") return null;
-    const id = textOf(item["call_id"]);
-    if (callIds(items.slice(0, index), "function_call").includes(id)) return null;
-    return invalidRequest(`No tool call found for function call output with call_id ${id}.`, "input");
+  return firstOf(pairedTypes, ({ call, output, words }) => {
+    const outputs = callIds(items, output);
+    const open = callIds(items, call).find((id) => !outputs.includes(id));
+    if (open !== undefined) return invalidRequest(`No tool output found for ${words} ${open}.`, "input");
+    const orphan = firstOf(items, (item, index) => {
+      if (item["type"] !== output) return null;
+      const id = textOf(item["call_id"]);
+      if (callIds(items.slice(0, index), call).includes(id)) return null;
+      return invalidRequest(`No tool call found for ${words} output with call_id ${id}.`, "input");
+    });
+    if (orphan) return orphan;
+    const twice = repeated(outputs)[0] ?? repeated(callIds(items, call))[0];
+    return twice === undefined ? null : invalidRequest(`Duplicate item found with call_id ${twice}.`, "input");
   });
-  if (orphan) return orphan;
-  const twice = repeated(outputs)[0] ?? repeated(callIds(items, "function_call"))[0];
-  return twice === undefined ? null : invalidRequest(`Duplicate item found with call_id ${twice}.`, "input");
 };
 
 /** A reasoning item is followed by what it led to; what it led to is not sent without it. */
@@ -103,7 +111,9 @@ const reasoning: Rule<OpenAiResponsesRequest> = (request) => {
     if (item["type"] === "reasoning") {
       const next = items[index + 1];
       const follows =
-        next !== undefined && next["type"] !== "function_call_output" && (next["role"] ?? "assistant") === "assistant";
+        next !== undefined &&
+        !pairedTypes.some(({ output }) => output === next["type"]) &&
+        (next["role"] ?? "assistant") === "assistant";
       if (follows) return null;
       return invalidRequest(
         `Item '${id}' of type 'reasoning' was provided without its required following item.`,

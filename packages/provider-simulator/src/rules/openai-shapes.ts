@@ -63,23 +63,26 @@ export function checkName(name: unknown, param: string): Violation | null {
   return invalidRequest(message, param, "invalid_value");
 }
 
-/** `tools`: chat nests a function's name under `function`, responses does not. */
-export function checkTools(body: JsonObject, nested: boolean): Violation | null {
+/** `tools`: chat nests a function's name under `function`, responses does not. @param at the item that has them */
+export function checkTools(body: JsonObject, nested: boolean, at: string | null = null): Violation | null {
   const tools = body["tools"];
+  const list = at === null ? "tools" : `${at}.tools`;
   if (tools === undefined) {
     if (body["tool_choice"] === undefined || body["tool_choice"] === "none" || !nested) return null;
     const message = "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.";
     return invalidRequest(message, "tool_choice");
   }
-  if (!Array.isArray(tools)) return wrongType("tools", "an array of objects", tools);
-  if (tools.length === 0 && nested) return emptyArray("tools");
+  if (!Array.isArray(tools)) return wrongType(list, "an array of objects", tools);
+  if (tools.length === 0 && nested) return emptyArray(list);
   const named = (tool: unknown): unknown => (isObject(tool) && nested ? tool["function"] : tool);
   const violation = firstOf(listOf(tools), (tool, index) => {
-    if (!isObject(tool)) return wrongType(`tools[${index}]`, "an object", tool);
-    if (tool["type"] === undefined) return missing(`tools[${index}].type`);
-    if (tool["type"] !== "function") return null;
+    if (!isObject(tool)) return wrongType(`${list}[${index}]`, "an object", tool);
+    if (tool["type"] === undefined) return missing(`${list}[${index}].type`);
+    if (tool["type"] === "namespace" && !nested)
+      return checkName(tool["name"], `${list}[${index}].name`) ?? checkTools(tool, nested, `${list}[${index}]`);
+    if (tool["type"] !== "function" && (tool["type"] !== "custom" || nested)) return null;
     const described = named(tool);
-    const param = nested ? `tools[${index}].function` : `tools[${index}]`;
+    const param = nested ? `${list}[${index}].function` : `${list}[${index}]`;
     return isObject(described) ? checkName(described["name"], `${param}.name`) : missing(param);
   });
   if (violation) return violation;
@@ -88,7 +91,5 @@ export function checkTools(body: JsonObject, nested: boolean): Violation | null 
     .filter(isObject)
     .flatMap((tool) => (tool["name"] ? [textOf(tool["name"])] : []));
   const twice = repeated(names)[0];
-  return twice === undefined
-    ? null
-    : invalidRequest(`Tool names must be unique. Found duplicate: '${twice}'.`, "tools");
+  return twice === undefined ? null : invalidRequest(`Tool names must be unique. Found duplicate: '${twice}'.`, list);
 }
