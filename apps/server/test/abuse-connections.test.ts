@@ -99,7 +99,13 @@ describe("sizes and framing", () => {
       401,
     ],
     ["whose headers come too slowly", "GET /api/v1/store HTTP/1.1\r\nhost: localhost\r\nx-slow: ", 2000, 408],
-  ])("row 18: ends a request %s", async (_which, head, everyMs, status) => {
+  ])("row 18: ends a request %s, and no other connection", async (_which, head, everyMs, status) => {
+    const other = connectTo(serving.url);
+    let isOtherClosed = false;
+    other.on("close", () => (isOtherClosed = true)).resume();
+    // Refused once its body has come.
+    const none = "/api/v1/sessions/none/records";
+    other.write(`${headOf("POST", none, [bearer, json, "content-length: 28"])}{"drafts":[{"type":"note"}]}`);
     const socket = connectTo(serving.url);
     let text = "";
     let closedMs = 0;
@@ -111,6 +117,9 @@ describe("sizes and framing", () => {
     await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
     clearInterval(dripping);
     expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([status, true]);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(isOtherClosed).toBe(false);
+    other.destroy();
   });
 });
 

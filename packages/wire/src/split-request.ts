@@ -53,7 +53,7 @@ export interface SplitRequest {
   readonly isPlain: boolean;
   /** The bytes of a body that was not read, see `unreadRequest`; null for every other. */
   readonly unread: Uint8Array | null;
-  /** A member of the body beside its messages; undefined without one. */
+  /** A member of the body beside its messages; undefined without one, and for one whose value is no JSON. */
   member(name: string): unknown;
   /** The text of a member's value; null without one. */
   memberText(name: string): string | null;
@@ -150,7 +150,7 @@ class Splitter {
         from += 1;
       }
     if (this.#api === "openai-responses") return this.#takeItems(elements.slice(from));
-    for (const element of elements.slice(from)) this.#unit(element, () => [this.#value(element)]);
+    for (const element of elements.slice(from)) this.#unit(element, () => [this.#valueOrText(element)]);
   }
 
   /** Codex has its tools in an item before the messages, under an id that differs from session to session. */
@@ -182,6 +182,12 @@ class Splitter {
       this.#unit(item, () => [this.#value(item)]);
     }
     endReply();
+  }
+
+  /** What stands inside of a message is not judged before it is read: one that is no JSON counts as its text. */
+  #valueOrText(span: Span): unknown {
+    const value = parsedValue(this.#text.slice(span.from, span.to));
+    return value === undefined ? this.#text.slice(span.from, span.to) : value;
   }
 
   #value({ from, to }: Span): unknown {
@@ -232,7 +238,7 @@ class Splitter {
       memberText: textOf,
       member: (name) => {
         const text = textOf(name);
-        return text === null ? undefined : (JSON.parse(text) as unknown);
+        return text === null ? undefined : parsedValue(text);
       },
       partHash: (name) => {
         if (name === "system" && system.length > 0) return hashOf(system.join(" "));
@@ -246,4 +252,14 @@ class Splitter {
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** The value of a JSON text; undefined for a text that is none. */
+function parsedValue(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }

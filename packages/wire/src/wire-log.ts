@@ -70,6 +70,8 @@ export class WireLog {
   apply({ seq, record, parentId, side, bytes }: StoredRecord): void {
     if (seq <= this.lastSeq) return;
     this.lastSeq = seq;
+    // Prompts, forms and summaries are kept in memory as well as messages.
+    this.bytes += bytes;
     const kind = throughlineKind(record);
     if (kind === "exchange") return this.#applyExchange(record.id, record["data"] as ExchangeData);
     if (kind === "prompt") return this.parts.apply(record["data"] as PromptData);
@@ -81,7 +83,6 @@ export class WireLog {
       return;
     }
     const content = contentOf(record);
-    this.bytes += bytes;
     if (derived !== undefined) return this.#addDerived(record, content);
     const parent = parentId === null ? null : (this.#byRecord.get(parentId) ?? null);
     this.add(new WireNode(parent, record.id, hash, [content]));
@@ -135,7 +136,6 @@ export class WireLog {
     const isRefused = outcome !== "answered" && (status === 400 || status === 413 || status === 422 || status === 200);
     if (isRefused) this.#summaries.delete(last);
     else if (text !== undefined) this.#summaries.set(last, text);
-    this.bytes += text?.length ?? 0;
   }
 
   #repeatsRedacted({ forms = {}, copies = [], frame, errorBody, unknownEvents }: ExchangeData): boolean {

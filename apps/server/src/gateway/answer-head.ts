@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { RebuiltCall } from "./guard.ts";
 import { responseHeaders } from "./raw-headers.ts";
 
@@ -24,6 +24,11 @@ export function writeHead(
   headers.push("server-timing", `throughline;dur=${addedMs.toFixed(2)}`);
   // The provider's own date stands among the headers.
   response.sendDate = false;
-  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
-  response.flushHeaders();
+  const { statusCode = 502, statusMessage = "" } = answer;
+  response.writeHead(statusCode, reasonForm.test(statusMessage) ? statusMessage : STATUS_CODES[statusCode], headers);
+  // With bytes, the head goes out as the bytes that came. `flushHeaders` would write it as UTF-8.
+  response.write(Buffer.alloc(0));
 }
+
+/** What a server may write behind a status; the parser of a client takes more. */
+const reasonForm = /^[\t\x20-\x7e\x80-\xff]*$/;

@@ -16,6 +16,7 @@ import type { EndedCall } from "./call-record.ts";
 import { isWithinBounds } from "./json-bounds.ts";
 import { keptHeaders } from "./raw-headers.ts";
 import type { RelayEnd } from "./relay.ts";
+import { withoutCredentials } from "./secrets.ts";
 
 const mostErrorBytes = 64 * 1024;
 const mostUnknownBytes = 16 * 1024;
@@ -103,22 +104,12 @@ export function outcomeOf(came: Came, isError: boolean, reply: ReadReply | null)
   return reply.error === null ? "partial" : "failed";
 }
 
-export function errorOf(came: Came, text: string | null): string | null {
+export function errorOf(came: Came, text: string | null, credentials: readonly string[]): string | null {
   if ("error" in came) return came.error instanceof Error ? came.error.message : null;
-  return text === null ? null : text.slice(0, mostErrorBytes);
+  return text === null ? null : withoutCredentials(text, credentials).slice(0, mostErrorBytes);
 }
 
 export function fitting(events: readonly string[]): readonly string[] {
   let bytes = 0;
   return events.filter((event) => (bytes += event.length) <= mostUnknownBytes);
-}
-
-const secretNames = /key|token|secret|sign|pass|auth|cred/i;
-
-/** The query as it is stored: what may be a secret is left out. */
-export function keptQuery(target: string): string {
-  const mark = target.indexOf("?");
-  if (mark === -1) return "";
-  const parts = target.slice(mark + 1, mark + 1 + 2048).split("&");
-  return parts.filter((part) => !secretNames.test(part.split("=")[0] ?? "")).join("&");
 }

@@ -12,6 +12,7 @@ import {
 } from "./call-facts.ts";
 import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
 import type { RebuiltCall } from "./guard.ts";
+import { withoutCredentials } from "./secrets.ts";
 
 /** A call that has ended: its facts, and the reply in it. */
 interface ReadCall {
@@ -26,8 +27,18 @@ export interface ReadCalls extends ReadCall {
   readonly rebuilt: RebuiltAttempt | null;
 }
 
+interface CallReading {
+  readonly clock: Clock;
+  /** What may not be stored of an error. */
+  readonly credentials: readonly string[];
+}
+
 /** Reads what came of a call. */
-async function readCall({ split, ...facts }: SentCall, came: Came, clock: Clock): Promise<ReadCall> {
+async function readCall(
+  { split, ...facts }: SentCall,
+  came: Came,
+  { clock, credentials }: CallReading,
+): Promise<ReadCall> {
   const answer = answerOf(came);
   const isError = answer.status < 200 || answer.status >= 300;
   const text = "copy" in came ? await came.copy.text(came.outgoing.headers) : null;
@@ -39,8 +50,8 @@ async function readCall({ split, ...facts }: SentCall, came: Came, clock: Clock)
     ...answer,
     outcome: outcomeOf(came, isError, read),
     endedMs: clock.nowMs(),
-    errorBody: errorOf(came, isError ? text : (read?.error ?? null)),
-    unknownEvents: fitting(read?.unknown ?? []),
+    errorBody: errorOf(came, isError ? text : (read?.error ?? null), credentials),
+    unknownEvents: fitting(read?.unknown ?? []).map((event) => withoutCredentials(event, credentials)),
   };
   return { call, read, reply };
 }
@@ -50,9 +61,9 @@ export async function readGuardedCall(
   sent: SentCall,
   came: Came,
   rebuilt: RebuiltCall | null,
-  clock: Clock,
+  reading: CallReading,
 ): Promise<ReadCalls> {
-  if (rebuilt === null) return { ...(await readCall(sent, came, clock)), rebuilt: null };
+  if (rebuilt === null) return { ...(await readCall(sent, came, reading)), rebuilt: null };
   const { recordId, action, changes, compacted, split, body, requestSha256, startedMs, isAnswer, other } = rebuilt;
   const again = {
     ...sent,
@@ -63,8 +74,8 @@ export async function readGuardedCall(
     requestEncoding: null,
     startedMs,
   };
-  const first = await readCall(sent, isAnswer ? other : came, clock);
-  const second = await readCall(again, isAnswer ? came : other, clock);
+  const first = await readCall(sent, isAnswer ? other : came, reading);
+  const second = await readCall(again, isAnswer ? came : other, reading);
   const heard = isAnswer ? second : first;
   const call = { ...first.call, outcome: action === "repaired" ? first.call.outcome : "overflowed" } as const;
   return {

@@ -114,6 +114,8 @@ function isAmbiguous(split: SplitRequest): boolean {
   return (
     named.some((name) => !ownMembers.includes(name)) ||
     new Set(named).size < named.length ||
+    // What is no JSON here, the provider may read all the same.
+    named.some((name) => split.member(name) === undefined) ||
     (thread !== null && hasRepeatedNames(thread))
   );
 }

@@ -1,16 +1,19 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { type Clock, hasErrorCode, type SessionRef, type SessionStore, type Summarizer } from "@throughline/core";
+import { parsedFields } from "@throughline/core/internal";
 import { monotonicMs } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import type { TokenEstimator } from "@throughline/tokens";
+import { continueBody } from "../http/api-handler.ts";
 import { assertDeclared, readBody } from "../http/read-body.ts";
+import { asksForWebSocket } from "../http/web-socket.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import { writeHead } from "./answer-head.ts";
 import { AnswerCopy } from "./answer-copy.ts";
-import { type Came, copyOf, keptQuery, type SentCall } from "./call-facts.ts";
+import { type Came, copyOf, type SentCall } from "./call-facts.ts";
 import { sessionOfHeader } from "./choose-session.ts";
 import { readGuardedCall } from "./ended-call.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
@@ -21,6 +24,7 @@ import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard
 import { writeProviderError } from "./provider-error.ts";
 import { keptHeaders, requestHeaders, withoutHeader } from "./raw-headers.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
+import { credentialsIn, keptQuery } from "./secrets.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { type BegunRequest, createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
 import { createCallKeeper, isStoreAway } from "./keep-calls.ts";
@@ -125,7 +129,7 @@ export async function createGateway(
     if (rule.does === "probe") return void response.writeHead(200, { "content-length": "0" }).end();
     const token = await authenticate(tokenText(upstream, request));
     // A client that asks for a WebSocket falls back to HTTP at this status only.
-    if (request.headers.upgrade !== undefined)
+    if (asksForWebSocket(request))
       throw refused("UPGRADE_REFUSED", "The gateway speaks HTTP only.", { upgrade: request.headers.upgrade });
     assertGatewayScope(upstream, rule, token);
     const scope = scopeOf(token, request);
@@ -142,6 +146,7 @@ export async function createGateway(
     const isLooked = mode === "guard" && upstream.api === "ollama";
     const isEarly = !isRefusing && !isLooked && mode !== "stateful";
     assertDeclared(request, bodyBytes);
+    continueBody(request, response);
     const declaredBytes = Number(request.headers["content-length"] ?? 0);
     const upload =
       isEarly && !isOwnCredential && declaredBytes >= leastUploaded
@@ -196,7 +201,7 @@ export async function createGateway(
             requestEncoding: isPlain ? null : String(encoding),
           };
     if (mode === "stateful") {
-      if (sent === null || !isRead)
+      if (sent === null || !isRead || parsedFields(sent.split.text) === null)
         throw refused("INPUT_INVALID", "The session holds the history of JSON requests with messages only.");
       turn = await beginTurn(turns, clock, { ...sent, scope, headers: request.headers, mayWrite }, recordId);
       sentMs = monotonicMs();
@@ -277,7 +282,8 @@ export async function createGateway(
     came: Came,
     rebuilt: RebuiltCall | null = null,
   ): Promise<boolean> {
-    const ended = await readGuardedCall(sent, came, rebuilt, clock);
+    const credentials = credentialsIn(rest.headers, upstreams.get(sent.upstream)?.apiKey ?? null);
+    const ended = await readGuardedCall(sent, came, rebuilt, { clock, credentials });
     const { upstream, api, mode } = sent;
     for (const { outcome } of [ended.call, ...(ended.rebuilt === null ? [] : [ended.rebuilt.call])])
       metrics.call({ upstream, api, mode, outcome });

@@ -25,6 +25,8 @@ export function peekAnswer(answer: IncomingMessage, isEnough: (chunk: Buffer) =>
       answer.on("error", () => {});
       resolve({ answer, chunks, state });
     };
+    // It broke before anybody read it: nothing of it comes any more, no event either.
+    if (answer.destroyed) return void resolve({ answer, chunks, state: "broken" });
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk);
       if (isEnough(chunk)) stop("open");

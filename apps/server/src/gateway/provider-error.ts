@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import { type ServerResponse, STATUS_CODES } from "node:http";
 import { ThroughlineError } from "@throughline/core";
 import { statusOf } from "../http/problem.ts";
 import type { UpstreamApi } from "./gateway-options.ts";
@@ -27,7 +27,7 @@ export function writeProviderError(
   const text = JSON.stringify(bodyOf(api, status, error.message));
   const retry = error.details["retryAfterMs"];
   response
-    .writeHead(status, {
+    .writeHead(status, STATUS_CODES[status], {
       "content-type": "application/json",
       "content-length": Buffer.byteLength(text),
       "cache-control": "no-store",

@@ -35,6 +35,11 @@ const ofTheAccount: ReadonlySet<string> = new Set([
 
 const tokenForm = /\btl_[a-z0-9]{12}_/;
 
+/** Whether a text holds a token of ours. */
+export function hasToken(text: string): boolean {
+  return tokenForm.test(text);
+}
+
 /** Names and values in turn, as they came, without those that a test takes. */
 function without(raw: readonly string[], isDropped: (name: string, value: string) => boolean): string[] {
   const kept: string[] = [];
@@ -62,7 +67,7 @@ export function requestHeaders({ rawHeaders }: IncomingMessage, isOwnCredential:
   const named = namedByConnection(rawHeaders);
   return without(rawHeaders, (name, value) => {
     // Our token in the place of the provider's key is a mistake that the provider must not see.
-    if (tokenForm.test(value)) return true;
+    if (hasToken(value)) return true;
     if (hopByHop.has(name) || named.has(name) || ofTheWay.has(name)) return true;
     if (name.startsWith("x-forwarded-") || name.startsWith("throughline-")) return true;
     return isOwnCredential && ofTheAccount.has(name);

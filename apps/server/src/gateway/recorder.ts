@@ -284,6 +284,7 @@ export class Recorder {
       try {
         const { stored = [], head } = await this.#store.append(ref, drafts, { return: "stored" });
         if (stored[0]?.seq === log.lastSeq + 1) for (const record of stored) log.apply(record);
+        this.#logs.grown(session);
         session.headId = head.headId;
         if (!isPart) return;
         session = (await this.#logs.read(ref)) ?? session;

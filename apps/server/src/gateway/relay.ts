@@ -69,10 +69,18 @@ export function createUpstreamConnections(proxyEnv: GatewayOptions["proxyVariabl
     });
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
       request.on("timeout", () => request.destroy(new Error("The upstream did not answer in an hour.")));
-      request.on("response", resolve);
+      const refuse = (status: number | undefined): void => {
+        reject(noAnswer(upstream, status));
+        request.destroy();
+      };
+      // No server can give a status below 200 as the answer to a client that asked for no other protocol.
+      request.on("response", (came) => ((came.statusCode ?? 0) < 200 ? refuse(came.statusCode) : resolve(came)));
       request.on("error", (cause) => reject(signal.aborted ? gone(cause) : unreachable(upstream, cause)));
-      // Without a listener a switch of protocols would leave the request open.
-      request.on("upgrade", (_response, socket) => socket.destroy(new Error("The upstream switched protocols.")));
+      // Without a listener a switch of protocols would leave the request open, and without one for errors end the process.
+      request.on("upgrade", ({ statusCode }, socket) => {
+        socket.on("error", () => {}).destroy();
+        refuse(statusCode);
+      });
     });
     return { answer, write: (piece) => void request.write(piece), end: (last) => void request.end(last) };
   };
@@ -94,6 +102,11 @@ function unreachable({ name }: Upstream, cause: unknown): Error {
   const { code } = cause as NodeJS.ErrnoException;
   const why = code === undefined ? "" : `: ${code}`;
   return refused("UPSTREAM_UNREACHABLE", `The upstream ${name} gave no answer${why}.`, { upstream: name }, cause);
+}
+
+function noAnswer({ name }: Upstream, status: number | undefined): Error {
+  const message = `The upstream ${name} answered with the status ${status}, which ends no request.`;
+  return refused("UPSTREAM_UNREACHABLE", message, { upstream: name });
 }
 
 function gone(cause: unknown): Error {
@@ -155,7 +168,8 @@ export function relayBody(
     // The length was a lie, or the connection broke: the client sees a broken answer as it would without us.
     const breakOff = (): void => {
       const isGone = response.destroyed;
-      response.destroy();
+      // What was written leaves with the end of this turn of the loop.
+      setImmediate(() => response.destroy());
       end(isGone ? "aborted" : "cut");
     };
     const abort = (): void => {

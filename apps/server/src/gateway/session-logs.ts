@@ -20,11 +20,15 @@ export interface KnownSession {
 
 /** All that is known of sessions together may take this. */
 const mostBytes = 64 * 1024 * 1024;
+/** A session without a message takes about as much. */
+const leastBytes = 4 * 1024;
 
 /** The logs of sessions, kept in memory while they are used. */
 export class SessionLogs {
   readonly #store: SessionStore;
   readonly #known = new Map<string, KnownSession>();
+  /** What each of them took when it was last counted. */
+  readonly #sizes = new Map<string, number>();
   #bytes = 0;
 
   constructor(store: SessionStore) {
@@ -44,14 +48,13 @@ export class SessionLogs {
       this.forget(ref);
       session = { ref, sessionId: state.entry.sessionId, log: new WireLog(), headId: null };
     }
-    const before = session.log.bytes;
     if (state.head.lastSeq > session.log.lastSeq && !(await this.#readOn(session, state))) {
       // What is known of the log holds what was redacted meanwhile: it is read again from its beginning.
       this.forget(ref);
       return this.read(ref);
     }
     session.headId = state.head.headId;
-    this.#keep(name, session, session.log.bytes - (this.#known.has(name) ? before : 0));
+    this.#keep(name, session);
     return session;
   }
 
@@ -71,22 +74,33 @@ export class SessionLogs {
     return false;
   }
 
-  #keep(name: string, session: KnownSession, more: number): void {
-    this.#known.delete(name);
+  /** Counts what a session takes once something was appended to its log. */
+  grown(session: KnownSession): void {
+    const name = nameOf(session.ref);
+    if (this.#known.get(name) === session) this.#keep(name, session);
+  }
+
+  #keep(name: string, session: KnownSession): void {
+    this.#drop(name);
+    const size = session.log.bytes + leastBytes;
     this.#known.set(name, session);
-    this.#bytes += more;
-    for (const [oldest, { log }] of this.#known) {
+    this.#sizes.set(name, size);
+    this.#bytes += size;
+    for (const oldest of this.#known.keys()) {
       if (this.#bytes <= mostBytes || oldest === name) return;
-      this.#known.delete(oldest);
-      this.#bytes -= log.bytes;
+      this.#drop(oldest);
     }
+  }
+
+  #drop(name: string): void {
+    this.#bytes -= this.#sizes.get(name) ?? 0;
+    this.#sizes.delete(name);
+    this.#known.delete(name);
   }
 
   /** What is known of the session may be wrong: it was redacted, reset or deleted. */
   forget(ref: SessionRef): void {
-    const name = nameOf(ref);
-    this.#bytes -= this.#known.get(name)?.log.bytes ?? 0;
-    this.#known.delete(name);
+    this.#drop(nameOf(ref));
   }
 }
 

@@ -12,12 +12,13 @@ import type { Authenticator } from "../security/authenticate.ts";
 import { assertHost, assertOrigin, corsHeaders, preflightHeaders, type SameSite } from "../security/host-check.ts";
 import type { RateLimits } from "../security/rate-limits.ts";
 import type { ServerContext } from "../server-context.ts";
-import { continueBody, handleApi } from "./api-handler.ts";
+import { handleApi } from "./api-handler.ts";
 import { clientAddress } from "./client-address.ts";
 import type { HeaderMap } from "./answer.ts";
 import type { RouteTable } from "./match-route.ts";
 import { problemOf } from "./problem.ts";
 import type { RouteDefinition } from "./route.ts";
+import { asksForWebSocket } from "./web-socket.ts";
 import { writeAnswer, writeProblem } from "./write-answer.ts";
 
 /** What stands before every route. */
@@ -63,9 +64,15 @@ export async function answerRequest(
     code = ThroughlineError.isInstance(error) ? error.code : "INTERNAL";
     if (code === "INTERNAL") log.failed("A request failed.", error);
     if (code === "RATE_LIMITED") metrics.rateLimited();
-    const upstream = parts.gateway?.upstreamOf(request.url ?? "") ?? null;
-    if (upstream !== null) parts.gateway?.refuse(upstream, request, response, error);
-    else refuse(request, response, error, trace.id, errorHeaders(error, corsHeaders(request, parts.sites)));
+    try {
+      const upstream = parts.gateway?.upstreamOf(request.url ?? "") ?? null;
+      if (upstream !== null) parts.gateway?.refuse(upstream, request, response, error);
+      else refuse(request, response, error, trace.id, errorHeaders(error, corsHeaders(request, parts.sites)));
+    } catch (failure) {
+      // Nobody waits for this promise: thrown on, it would end the process.
+      log.failed("A request could not be refused.", failure);
+      response.destroy();
+    }
   }
   const method = methods.has(request.method ?? "") ? String(request.method) : "other";
   const { statusCode: status } = response;
@@ -104,11 +111,10 @@ async function answerChecked(
       assertNotDraining(readiness);
       return token;
     };
-    continueBody(request, response);
     return parts.gateway?.answer({ upstream, request, response, authenticate: authenticated });
   }
   // A request that asks to speak another protocol: this server has none.
-  if (request.headers.upgrade !== undefined) throw refused("INPUT_INVALID", "The server speaks HTTP only.");
+  if (asksForWebSocket(request)) throw refused("INPUT_INVALID", "The server speaks HTTP only.");
   if (path === "/inspect" || path.startsWith("/inspect/")) throw noRoute();
   if (path === "/metrics") return answerMetrics(parts, request, response, trace);
   const token = await authenticate(parts, request);
@@ -239,6 +245,8 @@ function refuse(
   if (!isUnread) {
     response.end();
     request.resume();
+    // All of it has come: the connection serves the next request.
+    if (request.complete) return;
     // The rest of a short body comes soon, or the connection waits for it as long as an upload may take.
     const { socket } = request;
     const late = setTimeout(() => socket.destroy(), restMs).unref();
