@@ -97,6 +97,8 @@ const server = await start(0);
 const rights = { namespace: "", agents: "*", scopes: ["read", "gateway:anthropic"], expiresAtMs: null } as const;
 const { text: token } = await server.tokens.create(rights, null);
 let done = 0;
+/** Answers that were looked at for the name of their session. */
+let looked = 0;
 let times: number[] = [];
 let sinceMs = performance.now();
 const began = performance.now();
@@ -118,8 +120,11 @@ async function converse(name: number): Promise<void> {
     times.push(performance.now() - startedMs);
     messages.push({ role: "assistant", content });
     const [key, callId] = [answer.headers.get("throughline-session"), answer.headers.get("throughline-call")];
-    if (done % sampleEvery === 0 && key !== null && callId !== null)
-      sampled.push({ key, callId, sha256: createHash("sha256").update(body).digest("hex") });
+    if (done % sampleEvery === 0) {
+      looked += 1;
+      if (key !== null && callId !== null)
+        sampled.push({ key, callId, sha256: createHash("sha256").update(body).digest("hex") });
+    }
     done += 1;
     if (done % Math.ceil(calls / 10) === 0) report();
   }
@@ -183,6 +188,7 @@ await postgres?.stop();
 rmSync(folder, { recursive: true, force: true });
 process.stdout.write(
   `${values.store}: ${done} calls in ${seconds} s, ${kept} stored in ${sessions} sessions of ${next} conversations, ` +
+    `${sampled.length} of ${looked} answers named their session, ` +
     `${sampled.length - missing} of ${sampled.length} requests given back, notes pruned in ${pruned} s, ${left} left\n`,
 );
 process.exitCode = missing > 0 || kept !== done || left !== 0 ? 1 : 0;

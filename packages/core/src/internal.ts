@@ -82,6 +82,7 @@ export { shellWord } from "./throughline-error.ts";
 export { isFromNewerVersion, throughlineDraft, throughlineKind } from "./throughline-record.ts";
 export { argumentProblem } from "./tool-arguments.ts";
 export { KeyedQueues } from "./keyed-queues.ts";
+export { saveOnce } from "./open-session.ts";
 export { providerLimits } from "./provider-limits.ts";
 export type { NameLimit } from "./provider-limits.ts";
 export { toolNameRule, toolsByWireName, wireToolName } from "./tool-names.ts";

@@ -12,7 +12,7 @@ export { messageDrafts, requestMessages, withMember, withoutMembers } from "./re
 export type { RequestMessages } from "./request-messages.ts";
 export { planReply } from "./plan-reply.ts";
 export type { ReplyPlan } from "./plan-reply.ts";
-export { chainIds, unitIds, WireLog } from "./wire-log.ts";
+export { chainIds, isContinued, unitIds, WireLog } from "./wire-log.ts";
 export type { ChainMatch, RecordedCall } from "./wire-log.ts";
 export type { WireApi } from "./wire-api.ts";
 export type { WireNode } from "./wire-node.ts";

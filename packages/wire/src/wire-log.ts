@@ -289,6 +289,15 @@ export function draftsOf({ api, units }: SplitRequest, index: number): readonly 
   return drafts;
 }
 
+/** Whether a request says more than is known of it, and each reply in it is known. */
+export function isContinued(split: SplitRequest, { known }: Pick<ChainMatch, "known">): boolean {
+  if (known >= split.units.length) return false;
+  for (let index = known; index < split.units.length; index++)
+    if (!draftsOf(split, index).every((draft) => "message" in draft && draft.message.role !== "assistant"))
+      return false;
+  return true;
+}
+
 /** The id of a message behind another one, which is asked for several times as well. */
 const unitHashes = new WeakMap<RequestUnit, Map<string, string>>();
 

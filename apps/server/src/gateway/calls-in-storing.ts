@@ -1,4 +1,5 @@
 import type { Clock } from "@throughline/core";
+import { type SplitRequest, unitIds } from "@throughline/wire";
 import { within } from "../within.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 
@@ -7,6 +8,27 @@ export interface CallInStoring {
   readonly stored: Promise<unknown>;
   /** The key of its session; null until that is chosen. */
   readonly key: () => string | null;
+  /** When it began, among all; null: its session is chosen later, and elsewhere. */
+  readonly order: CallOrder | null;
+}
+
+/** Where a call stands among the others. */
+export interface CallOrder {
+  /** Grows with each call that begins. */
+  readonly number: number;
+  /** The id of its first message; null for none. */
+  readonly first: string | null;
+}
+
+/** @param split what the first message is read from, once it is asked for */
+export function orderOf(number: number, split: SplitRequest): CallOrder {
+  let first: string | null | undefined;
+  return {
+    number,
+    get first() {
+      return (first ??= unitIds(split).first);
+    },
+  };
 }
 
 /** How long a request waits for what the client has heard already, and the store not yet. */
@@ -37,27 +59,33 @@ export class CallsInStoring {
   /**
    * The same look-up, which looks again for a reply once the calls of the scope are stored.
    *
-   * @param isPlacing the look-up is a part of the choice of a session: a call whose own choice comes later is not waited for
+   * @param before the look-up is a part of the choice of a session, of this call: what began after it is not waited for, nor is
+   * a conversation that begins otherwise
    */
-  waitedFor(lookup: SessionLookup, isPlacing: boolean): SessionLookup {
+  waitedFor(lookup: SessionLookup, before: CallOrder | null = null): SessionLookup {
     return {
       ...lookup,
       find: async (scope, what, id) => {
         const keys = await lookup.find(scope, what, id);
         if (keys.length > 0 || what === "first-message") return keys;
-        const all = this.#of(scope);
-        const calls = isPlacing ? all.filter((call) => call.key() !== null) : all;
+        const all = before === null ? this.#of(scope) : this.#before(scope, before);
+        const calls = what === "response" ? all : all.filter(({ order }) => order?.first === before?.first);
         if (calls.length === 0) return keys;
-        await this.#stored(calls, isPlacing ? mostPlacingMs : mostWaitMs);
-        return lookup.find(scope, what, id);
+        await this.#stored(calls, before === null ? mostWaitMs : mostPlacingMs);
+        const noted = lookup.remembered(scope, what, id);
+        return noted.length > 0 ? noted : lookup.find(scope, what, id);
       },
     };
   }
 
-  /** Resolves once the calls of a session are stored, or after a time. */
-  async settled(scope: GatewayScope, key: string): Promise<void> {
-    const calls = this.#of(scope).filter((call) => call.key() === key);
+  /** Resolves once the calls of a session that began before this one are stored, or after a time. */
+  async settled(scope: GatewayScope, key: string, order: CallOrder): Promise<void> {
+    const calls = this.#before(scope, order).filter((call) => call.key() === key);
     if (calls.length > 0) await this.#stored(calls, mostPlacingMs);
+  }
+
+  #before(scope: GatewayScope, { number }: CallOrder): readonly CallInStoring[] {
+    return this.#of(scope).filter(({ order }) => order !== null && order.number < number);
   }
 
   #of(scope: GatewayScope): readonly CallInStoring[] {

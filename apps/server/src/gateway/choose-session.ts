@@ -3,9 +3,9 @@ import type { SessionRef } from "@throughline/core";
 import { agentOfKey } from "@throughline/core/internal";
 import { refused } from "@throughline/core/store";
 import { systemRandom } from "@throughline/core/node";
-import { unitIds, type ChainMatch, type SplitRequest, type WireNode } from "@throughline/wire";
+import { isContinued, unitIds, type ChainMatch, type SplitRequest, type WireNode } from "@throughline/wire";
 import { isAside, isCompaction, keyPart, namedSession } from "./session-ids.ts";
-import type { KnownSession, SessionLogs } from "./session-logs.ts";
+import type { KnownSession } from "./session-logs.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 
 /** The session that a call belongs to, and its place there. */
@@ -24,6 +24,8 @@ export interface ChosenSession {
   readonly entry: Readonly<Record<string, unknown>>;
   /** Whether it is found by its messages: nothing names it. */
   readonly isAnonymous: boolean;
+  /** Whether the store was not asked: the session may have been changed or removed since it was read. */
+  readonly isRemembered: boolean;
 }
 
 /** A conversation that nothing names, from its first message on. */
@@ -35,6 +37,7 @@ const begin = {
   compactionOf: null,
   entry: {},
   isAnonymous: true,
+  isRemembered: false,
 } as const;
 
 /** What a request says about where it belongs. */
@@ -81,40 +84,87 @@ export function keyOf({ agentId, tokenId }: GatewayScope, part: string): string 
   return `agent:${agentId}:gateway:direct:${tokenId}-${part}`;
 }
 
-/** Decides where a call belongs: by the first that answers of header, product, ids, body, messages. */
-export async function chooseSession(
+/** What a choice learns of sessions. */
+export interface SessionReads {
+  /** Resolves once what this process is storing in a session is stored, or after a time. */
+  settled(ref: SessionRef): Promise<void>;
+  /** What is remembered of a session; null for nothing. */
+  remembered(ref: SessionRef): KnownSession | null;
+  /** A session as the store has it, once it is settled. */
+  read(ref: SessionRef): Promise<KnownSession | null>;
+}
+
+/**
+ * Names what the choice of a session depends on: choices of one name are made one after the other. Null: on nothing but the
+ * first message.
+ *
+ * @throws {ThroughlineError} FORBIDDEN
+ */
+export function choiceName({ scope, headers, split, mayWrite }: SessionRequest): string | null {
+  const given = sessionOfHeader(headers["throughline-session"], scope, mayWrite);
+  if (given !== null) return given;
+  const named = namedSession(headers, split.unread === null ? split : null);
+  if (named !== null && !named.isShared) return keyOf(scope, keyPart(named.id));
+  if (split.unread !== null) return keyOf(scope, "unread");
+  return followedReply(split) ?? unitIds(split).firstReply;
+}
+
+/** The session that a request names or continues, by the first that answers of header, product, ids, body, replies. */
+export async function continuedSession(
   request: SessionRequest,
-  logs: Pick<SessionLogs, "read">,
+  reads: SessionReads,
   lookup: SessionLookup,
   isAsked: IsAsked,
-): Promise<ChosenSession> {
+): Promise<ChosenSession | null> {
   const { scope, headers, split } = request;
-  if (split.unread !== null) return unreadSession(request, logs);
+  if (split.unread !== null) return unreadSession(request, reads);
   const given = sessionOfHeader(headers["throughline-session"], scope, request.mayWrite);
-  if (given !== null) return inNamed(request, logs, given, { clientSessionId: String(headers["throughline-session"]) });
+  if (given !== null)
+    return inNamed(request, reads, given, { clientSessionId: String(headers["throughline-session"]) });
   const named = namedSession(headers, split);
   if (named !== null && !named.isShared) {
     const key = keyOf(scope, keyPart(named.id));
     const own = { clientSessionId: named.id };
-    if (named.agentId === null && named.parentId === null) return inNamed(request, logs, key, own);
+    if (named.agentId === null && named.parentId === null) return inNamed(request, reads, key, own);
     const child = named.agentId === null ? key : `${key}-${keyPart(named.agentId)}`;
     const spawnedBy = named.parentId === null ? key : keyOf(scope, keyPart(named.parentId));
-    return { ...(await inNamed(request, logs, child, { ...own, spawnedBy })), lane: "agent" };
+    return { ...(await inNamed(request, reads, child, { ...own, spawnedBy })), lane: "agent" };
   }
-  const followed = await byReply(request, logs, lookup);
-  if (followed !== null) return followed;
-  return (await byMessages(request, logs, lookup, isAsked)) ?? newSession(request);
+  return (await byReply(request, reads, lookup)) ?? byFirstReply(request, reads, lookup, isAsked);
+}
+
+/** The session of a request that continues none which is known: one that begins alike and was never answered, or a new one. */
+export async function begunSession(
+  request: SessionRequest,
+  reads: SessionReads,
+  lookup: SessionLookup,
+  isAsked: IsAsked,
+): Promise<ChosenSession> {
+  const { scope, split } = request;
+  const { first } = unitIds(split);
+  const keys = first === null ? [] : await lookup.find(scope, "first-message", first);
+  const open = keys.map((key) => refOf(scope, key)).filter((ref) => !isFollowed(request, reads.remembered(ref)));
+  const sessions = await Promise.all(open.map((ref) => reads.read(ref)));
+  const found = longest(request, sessions, isAsked);
+  return found ?? { ...begin, ref: refOf(scope, keyOf(scope, systemRandom.uuid())) };
+}
+
+/** Whether something follows in a session on all that it has of a request. That stays so: the store need not be asked. */
+function isFollowed({ split, requestSha256 }: SessionRequest, session: KnownSession | null): boolean {
+  if (session === null || isRetry(session, requestSha256)) return false;
+  const { node, nodes } = session.log.match(split);
+  return node !== null && node.children.length > 0 && !nodes.some(({ isReply }) => isReply);
 }
 
 /** Requests that cannot be read lie in the session that a header names, else all in one. */
 async function unreadSession(
   { scope, headers, mayWrite }: SessionRequest,
-  logs: Pick<SessionLogs, "read">,
+  reads: SessionReads,
 ): Promise<ChosenSession> {
   const id = namedSession(headers, null)?.id;
   const given = sessionOfHeader(headers["throughline-session"], scope, mayWrite);
   const ref = refOf(scope, given ?? keyOf(scope, id === undefined ? "unread" : keyPart(id)));
-  return { ...begin, ref, session: await logs.read(ref), lane: "side", isAnonymous: false };
+  return { ...begin, ref, session: await reads.read(ref), lane: "side", isAnonymous: false };
 }
 
 function refOf({ namespace, agentId }: GatewayScope, key: string): SessionRef {
@@ -123,22 +173,24 @@ function refOf({ namespace, agentId }: GatewayScope, key: string): SessionRef {
 
 async function inNamed(
   request: SessionRequest,
-  logs: Pick<SessionLogs, "read">,
+  reads: SessionReads,
   key: string,
   entry: Readonly<Record<string, unknown>>,
 ): Promise<ChosenSession> {
   const { scope, headers, split } = request;
   const ref = refOf(scope, key);
-  const session = await logs.read(ref);
-  const chosen = { ...begin, ref, session, entry, isAnonymous: false };
+  const reply = followedReply(split);
+  const recalled = await recalledSession(request, reads, ref, reply);
+  const session = recalled ?? (await reads.read(ref));
+  const chosen = { ...begin, ref, session, entry, isAnonymous: false, isRemembered: recalled !== null };
   const inSide = async (): Promise<ChosenSession> => {
     const side = refOf(scope, `${key}-side`);
-    return { ...chosen, ref: side, session: await logs.read(side), lane: "side", entry: { ...entry, spawnedBy: key } };
+    const beside = { ref: side, session: await reads.read(side), entry: { ...entry, spawnedBy: key } };
+    return { ...chosen, ...beside, lane: "side", isRemembered: false };
   };
   // A title may be asked for before the main agent asks anything.
   if (session === null || session.log.isEmpty) return isAside(headers, split) ? inSide() : chosen;
   const { log } = session;
-  const reply = followedReply(split);
   const from = reply === null ? null : log.reply(reply);
   const match = log.match(split);
   const { known, nodes } = match;
@@ -152,54 +204,87 @@ async function inNamed(
   return inSide();
 }
 
-async function byReply(
-  { scope, split }: SessionRequest,
-  logs: Pick<SessionLogs, "read">,
-  lookup: SessionLookup,
-): Promise<ChosenSession | null> {
-  const id = followedReply(split);
-  const [key] = id === null ? [] : await lookup.find(scope, "response", id);
-  if (id === null || key === undefined) return null;
-  const ref = refOf(scope, key);
-  const session = await logs.read(ref);
-  const from = session?.log.reply(id) ?? null;
-  if (session === null || from === null) return null;
-  return { ...begin, ref, session, from, isAnonymous: false };
+/**
+ * A session as it is remembered, where that decides the choice: a request says something new in it, behind replies that are
+ * all known. What another process has done there meanwhile is noticed when the request is stored.
+ */
+async function recalledSession(
+  { split }: SessionRequest,
+  reads: SessionReads,
+  ref: SessionRef,
+  replyId: string | null,
+): Promise<KnownSession | null> {
+  await reads.settled(ref);
+  const session = reads.remembered(ref);
+  if (session === null) return null;
+  const from = replyId === null ? null : session.log.reply(replyId);
+  if (replyId !== null && from === null) return null;
+  const match = session.log.match(split, from);
+  return (from !== null || match.known > 0) && isContinued(split, match) ? session : null;
 }
 
-/**
- * A request that repeats a known reply continues that conversation. One that repeats only what a user said may be any: it
- * counts where that was never answered, and is not being answered.
- */
-async function byMessages(
-  { scope, split, requestSha256 }: SessionRequest,
-  logs: Pick<SessionLogs, "read">,
+async function byReply(
+  request: SessionRequest,
+  reads: SessionReads,
+  lookup: SessionLookup,
+): Promise<ChosenSession | null> {
+  const { scope, split } = request;
+  const id = followedReply(split);
+  if (id === null) return null;
+  const known = lookup.remembered(scope, "response", id).at(0);
+  const [key] = known === undefined ? await lookup.find(scope, "response", id) : [known];
+  if (key === undefined) return null;
+  const ref = refOf(scope, key);
+  const recalled = await recalledSession(request, reads, ref, id);
+  const session = recalled ?? (await reads.read(ref));
+  const from = session?.log.reply(id) ?? null;
+  if (session === null || from === null) return null;
+  return { ...begin, ref, session, from, isAnonymous: false, isRemembered: recalled !== null };
+}
+
+async function byFirstReply(
+  request: SessionRequest,
+  reads: SessionReads,
   lookup: SessionLookup,
   isAsked: IsAsked,
 ): Promise<ChosenSession | null> {
-  const { first, firstReply } = unitIds(split);
-  if (first === null) return null;
-  const keys = new Set<string>();
-  if (firstReply !== null) for (const key of await lookup.find(scope, "first-reply", firstReply)) keys.add(key);
-  if (keys.size === 0) for (const key of await lookup.find(scope, "first-message", first)) keys.add(key);
+  const { scope, split } = request;
+  const { firstReply } = unitIds(split);
+  if (firstReply === null) return null;
+  const known = lookup.remembered(scope, "first-reply", firstReply).map((key) => refOf(scope, key));
+  const recalled = await Promise.all(known.map((ref) => recalledSession(request, reads, ref, null)));
+  const chosen = longest(request, recalled, isAsked);
+  if (chosen !== null) return { ...chosen, isRemembered: true };
+  const keys = await lookup.find(scope, "first-reply", firstReply);
+  return longest(request, await Promise.all(keys.map((key) => reads.read(refOf(scope, key)))), isAsked);
+}
+
+/**
+ * The session that has the most of a request. One that has a reply in it is continued. One that has only what a user said
+ * may be any: it counts where that was never answered, and is not being answered.
+ */
+function longest(
+  { split, requestSha256 }: SessionRequest,
+  sessions: readonly (KnownSession | null)[],
+  isAsked: IsAsked,
+): ChosenSession | null {
   let best: { readonly chosen: ChosenSession; readonly known: number } | null = null;
-  for (const key of keys) {
-    const ref = refOf(scope, key);
-    const session = await logs.read(ref);
+  for (const session of sessions) {
     if (session === null) continue;
+    const { ref } = session;
     const match = session.log.match(split);
     const { known, node, nodes } = match;
     const isAnswered = nodes.some((one) => one.isReply);
-    const isOpen = node !== null && node.children.length === 0 && !isAsked(key, requestSha256);
-    const again = session.log.callOf(requestSha256);
-    const isRetry = again !== null && again.outcome !== "answered";
-    if (known === 0 || (!isAnswered && !isOpen && !isRetry) || known <= (best?.known ?? 0)) continue;
+    const isOpen = node !== null && node.children.length === 0 && !isAsked(ref.key, requestSha256);
+    const mayFollow = isAnswered || isOpen || isRetry(session, requestSha256);
+    if (known === 0 || !mayFollow || known <= (best?.known ?? 0)) continue;
     best = { chosen: { ...begin, ref, session, match }, known };
   }
   return best?.chosen ?? null;
 }
 
-function newSession({ scope }: SessionRequest): ChosenSession {
-  const ref = refOf(scope, keyOf(scope, systemRandom.uuid()));
-  return { ...begin, ref };
+/** Whether a body was sent before, and has not been answered. */
+function isRetry({ log }: KnownSession, requestSha256: string): boolean {
+  const again = log.callOf(requestSha256);
+  return again !== null && again.outcome !== "answered";
 }

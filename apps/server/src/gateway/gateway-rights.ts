@@ -91,8 +91,13 @@ export async function assertOwnIds(
   const conversation = split.member("conversation");
   if (conversation !== undefined && conversation !== null) throw unknownId("There is no such conversation.");
   for (const id of followedIds(split))
-    if (typeof id !== "string" || (await lookup.find(scope, "response", id)).length === 0)
-      throw unknownId("There is no such response.");
+    if (typeof id !== "string" || !(await isOwnReply(id, scope, lookup))) throw unknownId("There is no such response.");
+}
+
+/** An id that was given to a token stays its own. */
+async function isOwnReply(id: string, scope: GatewayScope, lookup: SessionLookup): Promise<boolean> {
+  if (lookup.remembered(scope, "response", id).length > 0) return true;
+  return (await lookup.find(scope, "response", id)).length > 0;
 }
 
 /** A body without messages: what it names is not looked up. */

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { hasErrorCode, openSession, type RecordDraft, type SessionRef, type SessionStore } from "@throughline/core";
+import { hasErrorCode, type RecordDraft, type SessionRef, type SessionStore } from "@throughline/core";
 import type { Clock, AssistantMessage } from "@throughline/core";
 import { KeyedQueues } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import {
   type CallPlan,
@@ -12,11 +11,19 @@ import {
   type ReadReply,
   type ReplyPlan,
   type SplitRequest,
-  unitIds,
 } from "@throughline/wire";
-import { CallsInStoring } from "./calls-in-storing.ts";
+import { type CallOrder, CallsInStoring, orderOf } from "./calls-in-storing.ts";
 import { callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt, rebuiltParts } from "./call-record.ts";
-import { type ChosenSession, chooseSession, type SessionRequest } from "./choose-session.ts";
+import {
+  begunSession,
+  choiceName,
+  type ChosenSession,
+  continuedSession,
+  type SessionReads,
+  type SessionRequest,
+} from "./choose-session.ts";
+import { firstBatch, storable } from "./draft-sizes.ts";
+import { saveNew } from "./save-once.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
 import { within } from "../within.ts";
 import { createSessionLookup, type GatewayScope, type SessionLookup } from "./session-lookup.ts";
@@ -29,6 +36,8 @@ export interface OpenCall {
   readonly name: Promise<string>;
   /** Where it is going to be stored; null until the store has said so. */
   readonly place: CallSession | null;
+  /** Where it stands among the calls that have begun. */
+  readonly order: CallOrder;
   /** Stores what came of it. Resolves when it is stored. @param rebuilt the attempt that was made in its place */
   end(call: EndedCall, reply: ReadReply | null, rebuilt?: RebuiltAttempt | null): Promise<void>;
 }
@@ -54,38 +63,35 @@ const mostSettleMs = 1000;
 
 /** Stores calls in their sessions, those of one session one after the other. */
 export class Recorder {
+  /** Finds the sessions of replies, also of those that are being stored. */
+  readonly lookup: SessionLookup;
   readonly #store: SessionStore;
   readonly #clock: Clock;
   readonly #logs: SessionLogs;
-  readonly #lookup: SessionLookup;
-  readonly #placing: SessionLookup;
+  readonly #notes: SessionLookup;
   readonly #storing: CallsInStoring;
-  /** What waits for its turn, by session or scope. */
+  /** What waits for its turn, by session or choice. */
   readonly #queues = new KeyedQueues();
   /** Bodies whose calls run, with how often each was sent. */
   readonly #running = new Map<string, { readonly callId: string; attempt: number; count: number }>();
+  #opened = 0;
 
   constructor({ store, clock }: RecorderOptions) {
     this.#store = store;
     this.#clock = clock;
     this.#logs = new SessionLogs(store);
     this.#storing = new CallsInStoring(clock);
-    const lookup = createSessionLookup(store);
-    this.#lookup = this.#storing.waitedFor(lookup, false);
-    this.#placing = this.#storing.waitedFor(lookup, true);
+    this.#notes = createSessionLookup(store);
+    this.lookup = this.#storing.waitedFor(this.#notes);
   }
 
   get logs(): SessionLogs {
     return this.#logs;
   }
 
-  get lookup(): SessionLookup {
-    return this.#lookup;
-  }
-
   /** A client has heard the end of a call that is going to be stored: what it asks next may follow it. */
   addStoring(scope: GatewayScope, open: OpenCall | null, stored: Promise<unknown>): void {
-    this.#storing.add(scope, { stored, key: () => open?.place?.key ?? null });
+    this.#storing.add(scope, { stored, key: () => open?.place?.key ?? null, order: open?.order ?? null });
   }
 
   forget(ref: SessionRef): void {
@@ -105,7 +111,8 @@ export class Recorder {
       place = session;
       name.resolve(session.key);
     };
-    const begun = this.#begin(request, recordId, found);
+    const order = orderOf(this.#opened++, request.split);
+    const begun = this.#begin(request, { recordId, order, found });
     const session = begun.then(({ chosen }) => chosen.ref.key);
     // Whoever waits for it hears of a failure; nobody has to.
     session.catch(name.reject);
@@ -116,48 +123,82 @@ export class Recorder {
       get place() {
         return place;
       },
-      end: (call, reply, rebuilt = null) => this.#end(request, begun, { call, reply, rebuilt }),
+      order,
+      end: (call, reply, rebuilt = null) => this.#end(request, begun, { call, reply, rebuilt, order }),
     };
   }
 
-  /** Chooses the session of a call, one after the other in a scope, and stores there what is new of it. */
-  async #begin(
-    request: SessionRequest,
-    recordId: string,
-    found: (session: CallSession) => void = () => {},
-  ): Promise<BegunCall> {
-    const choose = (): Promise<PlacedCall> => this.#place(request, recordId, found);
-    const { session, ...begun } = await this.#queues.run(JSON.stringify(request.scope), choose);
+  /** Chooses the session of a call, and stores there what is new of it. */
+  async #begin(request: SessionRequest, opened: OpenedCall, mayRecall = true): Promise<BegunCall> {
+    const { session, ...begun } = await this.#choose(request, opened, mayRecall);
+    const { ref, lane, isRemembered } = begun.chosen;
     try {
-      await this.#queues.run(queueOf(begun.chosen.ref), async () => {
-        await this.#write(request, begun, session, () => []);
+      await this.#queues.run(queueOf(ref), async () => {
+        await this.#write(request, begun, session, () => [], isRemembered);
         // A title may be asked for while the first call of the main agent runs.
-        if (begun.chosen.lane === "main") session.log.tools ??= request.split.partHash("tools");
+        if (lane === "main") session.log.tools ??= request.split.partHash("tools");
       });
     } catch (error) {
       this.#leave(begun.runningKey);
+      // Somebody else has changed the session, or removed it, since it was read.
+      if (isRemembered && (isOvertaken(error) || hasErrorCode(error, "APPEND_CONFLICT")))
+        return this.#begin(request, opened, false);
       throw error;
     }
     return begun;
   }
 
-  async #place(request: SessionRequest, recordId: string, found: (session: CallSession) => void): Promise<PlacedCall> {
-    await letOthersRun(request.split);
-    const read = async (ref: SessionRef): Promise<KnownSession | null> => {
+  /** Chooses the session of a call. Choices that depend on each other are made one after the other. */
+  async #choose(request: SessionRequest, opened: OpenedCall, mayRecall: boolean): Promise<PlacedCall> {
+    const { scope, split } = request;
+    await letOthersRun(split);
+    const reads = this.#readsFor(request, opened.order, mayRecall);
+    const lookup = this.#storing.waitedFor(this.#notes, opened.order);
+    const isAsked = (key: string, sha256: string): boolean => this.#isAsked(key, sha256);
+    const name = choiceName(request);
+    const continued =
+      name === null
+        ? null
+        : await this.#queues.run(JSON.stringify([scope, "continued", name]), async () => {
+            const chosen = await continuedSession(request, reads, lookup, isAsked);
+            return chosen === null ? null : this.#place(request, opened, chosen);
+          });
+    if (continued !== null) return continued;
+    return this.#queues.run(JSON.stringify([scope, "begun", opened.order.first]), async () =>
+      this.#place(request, opened, await begunSession(request, reads, lookup, isAsked)),
+    );
+  }
+
+  #readsFor({ scope }: SessionRequest, order: CallOrder, mayRecall: boolean): SessionReads {
+    const settled = async (ref: SessionRef): Promise<void> => {
       // What the client heard to its end may still be on its way into the log, and this request follows it.
-      await this.#storing.settled(request.scope, ref.key);
+      await this.#storing.settled(scope, ref.key, order);
       await within(this.#clock, this.#queues.run(queueOf(ref), nothing), mostSettleMs);
-      return this.#logs.read(ref);
     };
-    const chosen = await chooseSession(request, { read }, this.#placing, (key, sha256) => this.#isAsked(key, sha256));
+    return {
+      settled,
+      remembered: (ref) => (mayRecall ? this.#logs.remembered(ref) : null),
+      read: async (ref) => {
+        await settled(ref);
+        return this.#logs.read(ref);
+      },
+    };
+  }
+
+  async #place(
+    request: SessionRequest,
+    { recordId, found, order }: OpenedCall,
+    chosen: ChosenSession,
+  ): Promise<PlacedCall> {
     await letOthersRun(request.split);
     const { ref, entry, isAnonymous } = chosen;
+    const isNoted = chosen.session === null && isAnonymous && order.first !== null;
+    const noting = isNoted ? this.#notes.note(request.scope, "first-message", order.first, ref.key) : null;
+    // It is awaited below.
+    noting?.catch(() => {});
     const session = chosen.session ?? (await this.#create(ref, entry));
     found({ key: ref.key, sessionId: session.sessionId });
-    if (chosen.session === null && isAnonymous) {
-      const { first } = unitIds(request.split);
-      if (first !== null) await this.#lookup.note(request.scope, "first-message", first, ref.key);
-    }
+    await noting;
     const again = session.log.callOf(request.requestSha256);
     const runningKey = `${ref.key} ${request.requestSha256}`;
     const running = this.#running.get(runningKey);
@@ -182,7 +223,9 @@ export class Recorder {
   }
 
   async #create(ref: SessionRef, entry: Readonly<Record<string, unknown>>): Promise<KnownSession> {
-    await openSession(this.#store, ref, { random: systemRandom, entry: { ...entry, channel: "gateway" } });
+    const state = await saveNew(this.#store, ref, { ...entry, channel: "gateway" });
+    if (state !== null) return this.#logs.begun(ref, state);
+    // Another process was faster.
     const session = await this.#logs.read(ref);
     if (session === null) throw new RangeError("A session that was made is not there.");
     return session;
@@ -195,14 +238,18 @@ export class Recorder {
     throw refused("SESSION_NOT_FOUND", "The session was removed while the call was answered.", { key: ref.key });
   }
 
-  async #end(request: SessionRequest, begun: Promise<BegunCall>, { call, reply, rebuilt }: CallEnd): Promise<void> {
+  async #end(
+    request: SessionRequest,
+    begun: Promise<BegunCall>,
+    { call, reply, rebuilt, order }: CallEnd,
+  ): Promise<void> {
     let known: BegunCall;
     try {
       known = await begun;
     } catch (error) {
       if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
       // The store may have come back meanwhile.
-      known = await this.#begin(request, call.recordId);
+      known = await this.#begin(request, { recordId: call.recordId, order, found: () => {} });
     }
     const { chosen, callId, attempt, runningKey } = known;
     const { ref, lane, compactionOf } = chosen;
@@ -253,18 +300,24 @@ export class Recorder {
     const { node } = planned;
     let before = node.parent;
     while (before !== null && !before.isReply) before = before.parent;
-    if (chosen.isAnonymous && before === null) await this.#lookup.note(scope, "first-reply", node.id, chosen.ref.key);
+    if (chosen.isAnonymous && before === null) await this.#notes.note(scope, "first-reply", node.id, chosen.ref.key);
     const { responseId } = reply.draft.message;
     const isFollowed = split.api === "openai-responses" || split.member("thread") !== undefined;
-    if (isFollowed && responseId !== undefined) await this.#lookup.note(scope, "response", responseId, chosen.ref.key);
+    if (isFollowed && responseId !== undefined) await this.#notes.note(scope, "response", responseId, chosen.ref.key);
   }
 
-  /** Appends what the log does not have of the request, and more behind it. */
+  /**
+   * Appends what the log does not have of the request, and more behind it.
+   *
+   * @param isExpected nothing is appended to a session that is not as it is known
+   * @throws {ThroughlineError} APPEND_CONFLICT where it is not
+   */
   async #write(
     { split }: SessionRequest,
     begun: BegunCall,
     known: KnownSession,
     more: (plan: CallPlan, session: KnownSession) => readonly RecordDraft[],
+    isExpected = false,
   ): Promise<void> {
     let session = known;
     const { chosen } = begun;
@@ -277,12 +330,13 @@ export class Recorder {
       await letOthersRun(split);
       const plan = planCall(log, split, begun.match);
       await letOthersRun(split);
-      const part = firstBatch(plan.drafts, split.text.length < mostBatchBytes);
+      const part = firstBatch(plan.drafts, split.text.length);
       const isPart = part.length < plan.drafts.length;
       const drafts = isPart ? part : [...plan.drafts, ...more(plan, session)];
       if (drafts.length === 0) return;
       try {
-        const { stored = [], head } = await this.#store.append(ref, drafts, { return: "stored" });
+        const expect = isExpected ? { expect: { head: session.headId } } : {};
+        const { stored = [], head } = await this.#store.append(ref, drafts, { return: "stored", ...expect });
         if (stored[0]?.seq === log.lastSeq + 1) for (const record of stored) log.apply(record);
         this.#logs.grown(session);
         session.headId = head.headId;
@@ -291,7 +345,7 @@ export class Recorder {
         attempt = 0;
       } catch (error) {
         if (hasErrorCode(error, "SESSION_BUSY") && this.#clock.nowMs() < untilMs) await this.#clock.sleep(250);
-        else if (!isOvertaken(error) || attempt >= mostTries) throw error;
+        else if (isExpected || !isOvertaken(error) || attempt >= mostTries) throw error;
         this.#logs.forget(ref);
         session = await this.#existing(ref);
       }
@@ -306,9 +360,6 @@ function queueOf({ namespace, key }: SessionRef): string {
   return JSON.stringify([namespace, key]);
 }
 
-const mostRecords = 400;
-const mostBatchBytes = 4 * 1024 * 1024;
-
 /** From this size on, what one request takes would be felt in the streams of others. */
 const largeCharacters = 256 * 1024;
 
@@ -317,28 +368,17 @@ async function letOthersRun({ text }: SplitRequest): Promise<void> {
   if (text.length > largeCharacters) await nextTurn();
 }
 
-/**
- * As many drafts as one append takes; records of one message stay together.
- * @param isSmall the request is smaller than a batch may be: its records are not measured
- */
-function firstBatch(drafts: readonly RecordDraft[], isSmall: boolean): readonly RecordDraft[] {
-  let bytes = 0;
-  for (const [index, draft] of drafts.entries()) {
-    const isFull = index >= mostRecords || (index > 0 && bytes >= mostBatchBytes);
-    if (isFull && draft["derivedFrom"] === undefined) return drafts.slice(0, index);
-    if (!isSmall) bytes += JSON.stringify(draft).length;
-  }
-  return drafts;
-}
-
-/** A reply that is larger than a record may be is not stored; its hash and size are. The client sends it with its next request. */
-function storable<Draft extends object>(draft: Draft | null, { capabilities }: SessionStore): Draft | null {
-  const isRecord = draft === null || Buffer.byteLength(JSON.stringify(draft)) < capabilities.limits.recordBytes;
-  return isRecord ? draft : null;
+/** A call that is opened. */
+interface OpenedCall {
+  readonly recordId: string;
+  readonly order: CallOrder;
+  /** Called once it is known where it is going to be stored. */
+  readonly found: (session: CallSession) => void;
 }
 
 /** What came of a call. */
 interface CallEnd {
+  readonly order: CallOrder;
   readonly call: EndedCall;
   readonly reply: ReadReply | null;
   readonly rebuilt: RebuiltAttempt | null;

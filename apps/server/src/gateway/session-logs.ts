@@ -35,6 +35,19 @@ export class SessionLogs {
     this.#store = store;
   }
 
+  /** What is remembered of a session, which others may have changed or removed; null for nothing. */
+  remembered(ref: SessionRef): KnownSession | null {
+    return this.#known.get(nameOf(ref)) ?? null;
+  }
+
+  /** A session that was begun a moment ago, and has no record. */
+  begun(ref: SessionRef, { sessionId }: Pick<SessionState, "sessionId">): KnownSession {
+    this.forget(ref);
+    const session = { ref, sessionId, log: new WireLog(), headId: null };
+    this.#keep(nameOf(ref), session, 0);
+    return session;
+  }
+
   /** The session as it is now; null without one. */
   async read(ref: SessionRef): Promise<KnownSession | null> {
     const state = await this.#store.load(ref);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { openSession, updateEntry, type SessionRef, type SessionStore } from "@throughline/core";
+import { openSession, updateEntry, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
+import { saveNew, saveUnchanged } from "./save-once.ts";
 
 /** The namespace of the notes; no token reaches it. */
 const lookupNamespace = "throughline.gateway";
@@ -16,6 +17,8 @@ export interface GatewayScope {
 export interface SessionLookup {
   /** Keys of sessions, the newest first. */
   find(scope: GatewayScope, what: LookupKind, id: string): Promise<readonly string[]>;
+  /** What this process has found or noted of it, without a look at the store: another process may know more. */
+  remembered(scope: GatewayScope, what: LookupKind, id: string): readonly string[];
   note(scope: GatewayScope, what: LookupKind, id: string, key: string): Promise<void>;
   /** Removes what nobody has asked for. */
   prune(beforeMs: number): Promise<void>;
@@ -25,23 +28,38 @@ type LookupKind = "first-message" | "first-reply" | "response";
 
 /** Sessions that begin alike: more are not tried. */
 const mostKeys = 16;
+/** How many notes are remembered, those that were used last. */
+const mostNotes = 4096;
 
 const prunedAtOnce = 200;
 
 export function createSessionLookup(store: SessionStore): SessionLookup {
+  /** By the keys of the notes. Null: the store had none. */
+  const notes = new Map<string, SessionState | null>();
+  const remember = ({ key }: SessionRef, state: SessionState | null): void => {
+    notes.delete(key);
+    notes.set(key, state);
+    for (const oldest of notes.keys()) {
+      if (notes.size <= mostNotes) return;
+      notes.delete(oldest);
+    }
+  };
   return {
     async find(scope, what, id) {
-      const state = await store.load(refOf(scope, what, id));
-      return state === null ? [] : keysOf(state.entry);
+      const ref = refOf(scope, what, id);
+      const state = await store.load(ref);
+      remember(ref, state);
+      return keysOf(state);
     },
+    remembered: (scope, what, id) => keysOf(notes.get(refOf(scope, what, id).key) ?? null),
     async note(scope, what, id, key) {
       const ref = refOf(scope, what, id);
-      const { state, isNew } = await openSession(store, ref, { random: systemRandom, entry: { keys: [key] } });
-      if (isNew || keysOf(state.entry)[0] === key) return;
-      await updateEntry(store, ref, (entry) => {
-        const keys = [key, ...keysOf(entry).filter((one) => one !== key)].slice(0, mostKeys);
-        return { ...entry, keys };
-      });
+      const known = notes.get(ref.key) ?? null;
+      const written =
+        known === null
+          ? await saveNew(store, ref, { keys: [key] })
+          : await saveUnchanged(store, known, { ...known.entry, keys: withKey(known, key) });
+      remember(ref, written ?? (await addKey(store, ref, key)));
     },
     async prune(beforeMs) {
       for (;;) {
@@ -54,7 +72,19 @@ export function createSessionLookup(store: SessionStore): SessionLookup {
   };
 }
 
-function keysOf({ keys }: Readonly<Record<string, unknown>>): readonly string[] {
+/** Adds a key to a note of which nothing is known. */
+async function addKey(store: SessionStore, ref: SessionRef, key: string): Promise<SessionState> {
+  const { state, isNew } = await openSession(store, ref, { random: systemRandom, entry: { keys: [key] } });
+  if (isNew || keysOf(state)[0] === key) return state;
+  return updateEntry(store, ref, (entry) => ({ ...entry, keys: withKey({ entry }, key) }));
+}
+
+function withKey(note: Pick<SessionState, "entry">, key: string): readonly string[] {
+  return [key, ...keysOf(note).filter((one) => one !== key)].slice(0, mostKeys);
+}
+
+function keysOf(note: Pick<SessionState, "entry"> | null): readonly string[] {
+  const keys = note?.entry["keys"];
   return Array.isArray(keys) ? keys.filter((key) => typeof key === "string") : [];
 }
 
