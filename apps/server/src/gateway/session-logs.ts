@@ -44,7 +44,7 @@ export class SessionLogs {
   begun(ref: SessionRef, { sessionId }: Pick<SessionState, "sessionId">): KnownSession {
     this.forget(ref);
     const session = { ref, sessionId, log: new WireLog(), headId: null };
-    this.#keep(nameOf(ref), session, 0);
+    this.#keep(nameOf(ref), session);
     return session;
   }
 
