@@ -48,7 +48,7 @@ async function run(one: AgentRun): Promise<readonly string[]> {
     const stand = await startStand(join(own, "gateway"), { mode, credentials: one.credentials });
     try {
       through = await converse(one, { bin, folder: own, stand });
-      recorded = await readRecorded(stand);
+      recorded = await readRecorded(stand, through.steps.at(-1)?.output ?? "");
     } finally {
       await stand.close();
     }

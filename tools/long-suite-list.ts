@@ -325,13 +325,16 @@ export const longSuites: readonly LongSuite[] = [
     { full: [], quick: [] },
   ),
   program(
+    "gateway-agents",
+    "Claude Code, Codex and opencode through the gateway as the guide says, and directly: the same, stored and given back",
+    "tools/gateway-agents.ts",
+    { full: [], quick: ["--only", "codex"] },
+  ),
+  program(
     "mcp-scale",
     "a search over 100,000 sessions by an MCP client, its start, and its memory",
     "benchmarks/mcp.ts",
-    {
-      full: ["--check"],
-      quick: ["--sessions", 500, "--runs", 3],
-    },
+    { full: ["--check"], quick: ["--sessions", 500, "--runs", 3] },
   ),
   program(
     "release-dry-run",

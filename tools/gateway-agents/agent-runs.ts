@@ -13,6 +13,8 @@ export interface AgentStep {
   reply(facts: { readonly results: number; readonly time: number; readonly request: ReceivedRequest }): SimulatedReply;
   /** The program gets an interrupt once the answer has begun. */
   readonly isInterrupted?: boolean;
+  /** The program sums up its history. */
+  readonly isCompaction?: boolean;
   /** So many tokens more than the first request of this step fit; the next one of the step does not. */
   readonly roomTokens?: number;
 }
@@ -27,7 +29,7 @@ export interface AgentRun {
   readonly steps: readonly AgentStep[];
   /** Writes the configuration of the guide; gives the variables that it names. */
   setUp(stand: Stand, home: string, project: string): Readonly<Record<string, string>>;
-  words(question: string, isFirst: boolean): readonly string[];
+  words(step: AgentStep, isFirst: boolean): readonly string[];
 }
 
 const guide = readFileSync(join(import.meta.dirname, "../../docs/guides/record-any-agent.md"), "utf8");
@@ -120,6 +122,8 @@ function stepsOf(tools: Tools): Readonly<Record<string, AgentStep>> {
       reply: () => ({ kind: "answer", content: "And so on. ".repeat(2000), eventDelayMs: 50 }),
     },
     { name: "after it", question: "Fifth question", reply: () => "The fifth answer." },
+    { name: "compaction", question: "Sixth question", isCompaction: true, reply: () => "The sixth answer." },
+    { name: "behind it", question: "Seventh question", reply: () => "The seventh answer." },
     {
       name: "overflow",
       question: "Run the long program",
@@ -136,26 +140,30 @@ function chosen(tools: Tools, names: readonly string[]): readonly AgentStep[] {
 }
 
 const allSteps = ["question", "continued", "tool", "sub-agent", "overload", "rate limit", "interrupt", "after it"];
+/** `opencode run` cannot be told to sum up. */
+const compaction = ["compaction", "behind it"];
 
 const claude = {
   program: "claude",
   packageName: "@anthropic-ai/claude-code",
-  words: (question: string, isFirst: boolean) => [
+  words: ({ question, isCompaction = false }: AgentStep, isFirst: boolean) => [
     "-p",
     ...(isFirst ? [] : ["--continue"]),
     "--allowedTools=Bash,Agent",
     "--",
-    question,
+    isCompaction ? "/compact" : question,
   ],
 } as const;
 
 const codex = {
   program: "codex",
   packageName: "@openai/codex",
-  words: (question: string, isFirst: boolean) => [
+  words: ({ question, isCompaction = false }: AgentStep, isFirst: boolean) => [
     "exec",
     "--skip-git-repo-check",
     ...(isFirst ? [] : ["resume", "--last"]),
+    // Its instructions and tools alone take more.
+    ...(isCompaction ? ["-c", "model_auto_compact_token_limit=14000"] : []),
     question,
   ],
 } as const;
@@ -168,7 +176,7 @@ const opencode = (model: string | null) =>
       write(join(project, "opencode.json"), guideBlock("opencode", 0, stand));
       return { THROUGHLINE_TOKEN: stand.token };
     },
-    words: (question: string, isFirst: boolean) => [
+    words: ({ question }: AgentStep, isFirst: boolean) => [
       "run",
       ...(isFirst ? [] : ["--continue"]),
       ...(model === null ? [] : ["--model", model]),
@@ -193,7 +201,13 @@ const record = { mode: "record", credentials: "server" } as const;
 const guard = { mode: "guard", credentials: "server" } as const;
 
 export const agentRuns: readonly AgentRun[] = [
-  { ...claude, ...record, name: "Claude Code", steps: chosen(claudeTools, allSteps), setUp: claudeEnvironment },
+  {
+    ...claude,
+    ...record,
+    name: "Claude Code",
+    steps: chosen(claudeTools, [...allSteps, ...compaction]),
+    setUp: claudeEnvironment,
+  },
   {
     ...claude,
     name: "Claude Code, own key",
@@ -209,7 +223,7 @@ export const agentRuns: readonly AgentRun[] = [
     steps: chosen(claudeTools, ["question", "overflow", "continued"]),
     setUp: claudeEnvironment,
   },
-  { ...codex, ...record, name: "Codex", steps: chosen(codexTools, allSteps), setUp: codexSetUp },
+  { ...codex, ...record, name: "Codex", steps: chosen(codexTools, [...allSteps, ...compaction]), setUp: codexSetUp },
   {
     ...codex,
     name: "Codex, own key",

@@ -30,7 +30,7 @@ export async function converse(run: AgentRun, { bin, folder, stand }: Place): Pr
   for (const [index, step] of run.steps.entries()) {
     stand.limitWindow(null);
     stand.answerWith(replyOf(step, stand));
-    const words = run.words(step.question, index === 0);
+    const words = run.words(step, index === 0);
     steps.push({ name: step.name, ...(await ask(step, { bin, words, cwd: project, env, stand })) });
   }
   return { steps };

@@ -32,8 +32,15 @@ type Items<Item> = { readonly items: readonly Item[] };
 
 const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** Compares what the provider received with what the log has, and where it has it. */
-export async function readRecorded({ simulator, gateway, token, probes }: Stand): Promise<Recorded> {
+/**
+ * Compares what the provider received with what the log has, and where it has it.
+ *
+ * @param lastAnswer what the program printed in the end
+ */
+export async function readRecorded(
+  { simulator, gateway, token, probes }: Stand,
+  lastAnswer: string,
+): Promise<Recorded> {
   if (gateway === null) throw new TypeError("nothing was recorded without a gateway");
   const get = (path: string): Promise<Response> =>
     fetch(`${gateway.url}/api/v1${path}`, { headers: { authorization: `Bearer ${token}` } });
@@ -71,6 +78,10 @@ export async function readRecorded({ simulator, gateway, token, probes }: Stand)
   const problems: string[] = [];
   if (stored.length !== received.length) problems.push(`${received.length} calls, ${stored.length} stored`);
   if (givenBack !== received.length) problems.push(`${received.length} calls, ${givenBack} given back`);
+  for (const outcome of ["answered", "aborted"]) {
+    const [came, kept] = [received, stored].map((list) => list.filter((one) => one.outcome === outcome).length);
+    if (came !== kept) problems.push(`${came} calls were ${outcome}, ${kept} are stored as that`);
+  }
   for (const refusal of simulator.refusals)
     if (refusal.kind !== "overflow") problems.push(`refused: ${refusal.message}`);
   const main = stored.find(({ asker }) => asker === "main")?.session ?? "";
@@ -83,7 +94,7 @@ export async function readRecorded({ simulator, gateway, token, probes }: Stand)
     return session === main || session.endsWith("-side") || spawned.get(session) !== main;
   });
   for (const { session, asker } of elsewhere) problems.push(`a call of the ${asker} is in ${session}, main is ${main}`);
-  problems.push(...commandLineProblems(gateway.database, main));
+  problems.push(...commandLineProblems(gateway.database, main, lastAnswer));
   return {
     calls: received.length,
     stored: stored.length,
@@ -96,12 +107,13 @@ export async function readRecorded({ simulator, gateway, token, probes }: Stand)
 }
 
 /** The command line reads what the gateway stored. */
-function commandLineProblems(database: string, key: string): readonly string[] {
+function commandLineProblems(database: string, key: string, lastAnswer: string): readonly string[] {
   const bin = join(import.meta.dirname, "../../apps/cli/bin/throughline.js");
   const store = ["--store", `sqlite:${database}`, "--home", join(database, "../home")];
   const commands = [
     { words: ["sessions", "--quiet"], has: key },
-    { words: ["show", key], has: "The first answer." },
+    { words: ["show", key], has: lastAnswer },
+    { words: ["search", "The first answer", "--quiet"], has: key },
     { words: ["explain", key], has: "call" },
     { words: ["context", key], has: " messages" },
   ];

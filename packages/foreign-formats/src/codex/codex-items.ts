@@ -25,8 +25,14 @@ export interface ReadItem {
   readonly callId: string | null;
 }
 
-/** Items of which a model sees nothing. */
-const silentTypes: ReadonlySet<unknown> = new Set(["ghost_snapshot", "other"]);
+/** Items that are no message: a model sees nothing of them, or has them beside its messages, as its tools. */
+const silentTypes: ReadonlySet<unknown> = new Set([
+  "ghost_snapshot",
+  "other",
+  "additional_tools",
+  "configuration_update",
+  "compaction_trigger",
+]);
 
 /** Reads an item of the Responses API as Codex stores it. */
 export function readItem(item: Fields, { provider, model }: ReplyAuthor): ReadItem {

@@ -182,6 +182,13 @@ describe("a session of Codex", () => {
       item({ type: "local_shell_call", call_id: "s1", status: "completed", action: { type: "exec", command: ["ls"] } }),
       item({ type: "function_call_output", call_id: "s1", output: [{ type: "input_text", text: "a.txt" }] }),
       item({ type: "ghost_snapshot", ghost_commit: {} }),
+      item({ type: "additional_tools", id: "at_1", role: "developer", tools: [{ type: "custom", name: "exec" }] }),
+      item({
+        type: "agent_message",
+        author: "/root/a",
+        recipient: "/root",
+        content: [{ type: "input_text", text: "Patched." }],
+      }),
       item({ type: "web_search_call", status: "completed", action: { query: "x" } }),
       line("world_state", { of: [1] }),
       event("patch_apply_end", { success: true }),
@@ -193,10 +200,12 @@ describe("a session of Codex", () => {
       '=p1 toolResult: {"output":"ok"}',
       "assistant: ?s1",
       "=s1 toolResult: a.txt",
+      "user: Patched.",
       "assistant: [web_search_call]",
     ]);
     const kept = session.records.filter(({ side }) => side).map(({ record }) => record["customType"]);
-    const types = ["session_meta", "user_message", "ghost_snapshot", "world_state", "patch_apply_end", "novelty"];
+    const types = ["session_meta", "user_message", "ghost_snapshot", "additional_tools", "world_state"];
+    types.push("patch_apply_end", "novelty");
     expect(kept).toEqual(types.map((type) => `codex.${type}`));
     expect(session.records.at(-1)?.record["data"]).toEqual({ deep: { of: [null] } });
   });
