@@ -1,5 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
+import type { SessionStore } from "@throughline/core";
+import { createMemoryStore } from "@throughline/store-memory";
 import { headOf, sendRaw } from "./raw-socket.ts";
 import { answerBytes, type RawServing, reply, serveRaw } from "./raw-upstream.ts";
 
@@ -92,6 +94,58 @@ describe("an answer of an upstream", () => {
   });
 });
 
+describe("the end of an answer", () => {
+  const answered = {
+    id: "resp_1",
+    object: "response",
+    status: "completed",
+    model: "m",
+    instructions: "Be brief. ".repeat(200_000),
+    output: [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "Well then." }] }],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  };
+  const event = `event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response: answered })}\n\n`;
+
+  it.each([
+    ["of 2 MB", "", Buffer.from(event)],
+    ["that came packed", "content-encoding: gzip\r\n", gzipSync(event)],
+  ])("%s is heard once the reply is on the disk in stateful mode", async (_which, lines, bytes) => {
+    const inner = createMemoryStore();
+    let storedMs = 0;
+    const append: SessionStore["append"] = async (ref, drafts, options) => {
+      if (JSON.stringify(drafts).includes("Well then.")) {
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        storedMs = performance.now();
+      }
+      return inner.append(ref, drafts, options);
+    };
+    const store = new Proxy(inner, {
+      get: (target, name): unknown => {
+        const member: unknown = name === "append" ? append : Reflect.get(target, name);
+        return typeof member === "function" ? member.bind(target) : member;
+      },
+    });
+    const raw = await start({ api: "openai", mode: "stateful" }, { openStore: () => store });
+    const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n${lines}connection: close\r\n\r\n`;
+    raw.answerWith(({ socket }) => {
+      socket.write(head);
+      socket.end(bytes);
+    });
+    const answer = await fetch(`${raw.serving.url}/own/v1/responses`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${raw.token}` },
+      body: JSON.stringify({ model: "m", stream: true, input: "Hello" }),
+    });
+    let [text, heardMs] = ["", 0];
+    for await (const chunk of answer.body ?? []) {
+      text += Buffer.from(chunk as Uint8Array).toString("latin1");
+      if (heardMs === 0 && text.endsWith("\n\n")) heardMs = performance.now();
+    }
+    expect(text).toBe(event);
+    expect([storedMs > 0, heardMs > storedMs]).toEqual([true, true]);
+  });
+});
+
 describe("a request", () => {
   it("that would like HTTP/2 is answered with what there is, by the gateway and the service", async () => {
     const raw = await start();
@@ -129,6 +183,34 @@ describe("a request", () => {
     const { text } = await serving.ask("GET", `/sessions/${key}/records?limit=500`, { token });
     expect(text).toContain("?beta=true".slice(1));
     for (const secret of ["planted", token]) expect(text).not.toContain(secret);
+  });
+
+  it("that is rebuilt has no header of the client's own bytes, nor its key of repeats", async () => {
+    const raw = await start({ mode: "guard" });
+    const long = Array.from({ length: 40_000 }, (_, index) => `line ${index}`).join("\n");
+    const messages = [
+      { role: "user", content: "Read it." },
+      { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "read", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: long }] },
+    ];
+    const message = "prompt is too long: 250000 tokens > 200000 maximum";
+    raw.answerWith(({ socket }) =>
+      socket.write(
+        raw.heard.length > 1
+          ? answerBytes(reply)
+          : answerBytes(
+              { type: "error", error: { type: "invalid_request_error", message } },
+              "HTTP/1.1 400 Bad Request",
+            ),
+      ),
+    );
+    const own = ["idempotency-key: once", "content-md5: abc", "digest: sha-256=abc"];
+    expect(await ask(raw, { lines: own, body: JSON.stringify({ ...question, messages }) })).toContain("Well.");
+    const heads = raw.heard.map(({ head }) => own.map((line) => head.includes(line)));
+    expect(heads).toEqual([
+      [true, true, true],
+      [false, false, false],
+    ]);
   });
 
   it("that is no JSON inside of a message or a member is stored, and given back byte for byte", async () => {

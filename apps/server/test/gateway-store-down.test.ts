@@ -51,6 +51,11 @@ async function start(down: Down = {}): Promise<GatewayServing> {
 
 let history: Anthropic.MessageParam[] = [];
 
+/** Of somebody else. */
+function tokenOf({ serving }: GatewayServing): Promise<string> {
+  return serving.tokenOf({ namespace: "", scopes: ["gateway:anthropic"] });
+}
+
 /** Says more in one conversation. */
 const ask = async ({ url, token }: GatewayServing, text: string): Promise<string> => {
   history.push({ role: "user", content: text });
@@ -124,10 +129,18 @@ describe("spool", () => {
     await ask(serving, "between");
     await expect.poll(() => readiness(serving), { timeout: 10_000 }).toBe("degraded\n");
     expect(files()).toHaveLength(1);
+    // Whoever has calls in other sessions does not notice.
+    const held = history;
+    history = [];
+    const other = await ask({ ...serving, token: await tokenOf(serving) }, "elsewhere");
+    expect(other).toMatch(/^Said /);
+    await serving.calls(2);
+    expect([files().length, await readiness(serving)]).toEqual([1, "degraded\n"]);
+    history = held;
     const closed = await serving.serving.ask("POST", `${path}/${String(body["fence"])}/close`, { body: {} });
     expect(closed.status).toBe(200);
     await expect.poll(() => readiness(serving), { timeout: 10_000 }).toBe("ready\n");
-    await assertKept(serving, 2);
+    await serving.calls(3);
     expect(files()).toEqual([]);
   });
 
@@ -230,6 +243,35 @@ describe("refuse", () => {
     }
   });
 });
+
+it("forgets a call that was refused while the store did not answer", async () => {
+  const { url, token, serving, calls } = await start({ onStoreDown: "refuse" });
+  const headers = {
+    authorization: `Bearer ${token}`,
+    "throughline-session": "one",
+    "anthropic-version": "2023-06-01",
+  };
+  const send = async (): Promise<number> =>
+    (
+      await fetch(`${url}/anthropic/v1/messages`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ model: "claude-opus-5", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] }),
+      })
+    ).status;
+  expect(await send()).toBe(200);
+  leaving.leave("hangs");
+  expect(await send()).toBe(503);
+  leaving.comeBack();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(await send()).toBe(200);
+  const asked = (await calls(2)).map(({ callId, turnId, attempt }) => [callId === turnId, attempt]);
+  expect(asked).toEqual([
+    [true, 0],
+    [true, 0],
+  ]);
+  expect(serving.log()).not.toContain("could not be stored");
+}, 20_000);
 
 describe("pass", () => {
   it("passes calls on without a record, and counts them", async () => {

@@ -22,12 +22,12 @@ import { isUnsafePath, ruleOf } from "./gateway-path.ts";
 import { assertGatewayScope, assertOwnIds, modeOf, scopeOf, tokenText } from "./gateway-rights.ts";
 import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard.ts";
 import { writeProviderError } from "./provider-error.ts";
-import { keptHeaders, requestHeaders, withoutHeader } from "./raw-headers.ts";
+import { headersOfMade, keptHeaders, requestHeaders } from "./raw-headers.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
 import { credentialsIn, keptQuery } from "./secrets.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { type BegunRequest, createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
-import { createCallKeeper, isStoreAway } from "./keep-calls.ts";
+import { createCallKeeper, isStoreAway, mostBusyMs, mostBusySpoolMs } from "./keep-calls.ts";
 import { assertBegun, logOf, mostStoreWaitMs, nameOf } from "./store-waits.ts";
 import { endOf } from "./terminal-event.ts";
 import type { TurnRequest } from "./question-place.ts";
@@ -89,7 +89,7 @@ export async function createGateway(
   const isRefusing = options.onStoreDown === "refuse";
   const connections = createUpstreamConnections(options.proxyVariables);
   const metrics = createGatewayMetrics(registry);
-  const recorder = new Recorder({ store, clock });
+  const recorder = new Recorder({ store, clock, busyWaitMs: spool === null ? mostBusyMs : mostBusySpoolMs });
   const turns = new Turns({ store, clock, logs: recorder.logs, lookup: recorder.lookup });
   const guard = new Guard({ clock, log, metrics, estimator, summarizers });
   const keeper = await createCallKeeper({ clock, recorder, metrics, log, spool });
@@ -170,7 +170,7 @@ export async function createGateway(
     let sentMs = monotonicMs();
     const send = (own: Buffer | null = null): Promise<IncomingMessage> => {
       const made = own ?? turn?.body ?? null;
-      const sending = made === null ? headers : withoutHeader(headers, "content-encoding");
+      const sending = made === null ? headers : headersOfMade(headers, own !== null);
       const answered = connections.send(
         upstream,
         { method, target, headers: sending, body: made ?? body },
@@ -218,7 +218,7 @@ export async function createGateway(
             headers: request.headers,
             // Behind calls that wait for the store, a call waits too.
             open:
-              keeper.isWaiting || turn !== null
+              keeper.isBehind || turn !== null
                 ? null
                 : recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId),
           };
@@ -234,7 +234,12 @@ export async function createGateway(
               ask: (asked, askedTarget, text) =>
                 connections.send(
                   upstream,
-                  { method: asked, target: askedTarget, headers, body: Buffer.from(text) },
+                  {
+                    method: asked,
+                    target: askedTarget,
+                    headers: headersOfMade(headers, true),
+                    body: Buffer.from(text),
+                  },
                   gone.signal,
                 ),
               signal: gone.signal,
@@ -283,7 +288,11 @@ export async function createGateway(
     rebuilt: RebuiltCall | null = null,
   ): Promise<boolean> {
     const credentials = credentialsIn(rest.headers, upstreams.get(sent.upstream)?.apiKey ?? null);
-    const ended = await readGuardedCall(sent, came, rebuilt, { clock, credentials });
+    const ended = await readGuardedCall(sent, came, rebuilt, { clock, credentials }).catch(async (error: unknown) => {
+      // Or the session would be busy as long as this process runs.
+      await turn?.abandon();
+      throw error;
+    });
     const { upstream, api, mode } = sent;
     for (const { outcome } of [ended.call, ...(ended.rebuilt === null ? [] : [ended.rebuilt.call])])
       metrics.call({ upstream, api, mode, outcome });

@@ -20,6 +20,8 @@ interface CallToKeep extends Omit<SpooledCall, "session"> {
 export interface CallKeeper {
   /** Whether calls wait for the store. */
   readonly isWaiting: boolean;
+  /** Whether a call that ends now waits as well: the store is away. Behind another's turn calls of that session wait only. */
+  readonly isBehind: boolean;
   /** Resolves with whether the call is kept: stored, or in the spool. */
   keep(call: CallToKeep): Promise<boolean>;
   /** See `Spool.erase`. */
@@ -29,6 +31,9 @@ export interface CallKeeper {
 
 /** How long the store may take before a call is in the spool as well. */
 const spoolAfterMs = 2000;
+/** How long a call waits for a turn of somebody else's before it is in the spool, and without a spool. */
+export const mostBusySpoolMs = 500;
+export const mostBusyMs = 600_000;
 
 const awayCodes: readonly ErrorCode[] = [
   "STORE_UNREACHABLE",
@@ -44,6 +49,10 @@ const awayCodes: readonly ErrorCode[] = [
 /** Whether an error says that the store cannot be reached or written just now. */
 export function isStoreAway(error: unknown): boolean {
   return awayCodes.some((code) => hasErrorCode(error, code));
+}
+
+function isBusy(error: unknown): boolean {
+  return hasErrorCode(error, "SESSION_BUSY");
 }
 
 interface KeeperParts {
@@ -74,22 +83,26 @@ export async function createCallKeeper({
           ...place,
           clock,
           isAway: isStoreAway,
+          isBusy,
           record: (call) => recordSpooled(recorder, call),
           onRemoved: () => metrics.unrecorded("removed"),
           onFailed: (error, file) => {
             metrics.unrecorded("spool-failed");
             log.failed(`A call in the spool could not be stored; its file is ${JSON.stringify(file)}.`, error);
           },
+          onLeft: (error, file) =>
+            log.failed(`A call is stored, and its file in the spool stays: ${JSON.stringify(file)}.`, error),
         });
   if (spool !== null) metrics.spool(() => spool.bytes);
 
   const spooled = async (
     { open, read: _read, ...call }: CallToKeep,
     running: Promise<boolean> | null,
+    hasMetBusy = false,
   ): Promise<boolean> => {
     try {
       const session = open?.place ?? null;
-      await (spool as Spool).add({ ...call, session, headers: sessionHeaders(call.headers) }, running);
+      await (spool as Spool).add({ ...call, session, headers: sessionHeaders(call.headers) }, running, hasMetBusy);
       return true;
     } catch (error) {
       // It may be stored all the same: then nothing is lost.
@@ -101,6 +114,9 @@ export async function createCallKeeper({
     get isWaiting() {
       return spool?.isWaiting === true;
     },
+    get isBehind() {
+      return spool?.isBehind === true;
+    },
     async keep(call) {
       if (call.open === null) return spooled(call, null);
       const stored = call.open.end(call.call, call.read, call.rebuilt).then(() => true);
@@ -108,7 +124,7 @@ export async function createCallKeeper({
       try {
         if (await (spool === null ? stored : within(clock, stored, spoolAfterMs))) return true;
       } catch (error) {
-        if (spool !== null && isStoreAway(error)) return spooled(call, null);
+        if (spool !== null && isStoreAway(error)) return spooled(call, null, isBusy(error));
         return lost(reasonOf(error), error);
       }
       return spooled(call, stored);

@@ -74,9 +74,22 @@ export function requestHeaders({ rawHeaders }: IncomingMessage, isOwnCredential:
   });
 }
 
-/** Headers without one of them. */
-export function withoutHeader(raw: readonly string[], dropped: string): string[] {
-  return without(raw, (name) => name === dropped);
+/** What a client says of the bytes of its body. */
+const ofTheBody: ReadonlySet<string> = new Set([
+  "content-encoding",
+  "content-md5",
+  "content-digest",
+  "repr-digest",
+  "digest",
+]);
+
+/**
+ * The headers of a request for one with a body of ours.
+ *
+ * @param isRepeat the provider has heard the client's own: under its key of repeats it would give the first answer again
+ */
+export function headersOfMade(raw: readonly string[], isRepeat: boolean): string[] {
+  return without(raw, (name) => ofTheBody.has(name) || (isRepeat && name === "idempotency-key"));
 }
 
 /** The headers that the client gets. */

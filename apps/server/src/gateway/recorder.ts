@@ -40,6 +40,8 @@ export interface OpenCall {
   readonly order: CallOrder;
   /** Stores what came of it. Resolves when it is stored. @param rebuilt the attempt that was made in its place */
   end(call: EndedCall, reply: ReadReply | null, rebuilt?: RebuiltAttempt | null): Promise<void>;
+  /** The provider is not asked: the call does not run any more. */
+  readonly abandon: () => void;
 }
 
 /** A session by its key and its id: another may have the key later. */
@@ -51,13 +53,12 @@ export interface CallSession {
 export interface RecorderOptions {
   readonly store: SessionStore;
   readonly clock: Clock;
+  /** How long a turn of somebody else's may keep a call from being stored. */
+  readonly busyWaitMs: number;
 }
 
 /** How often another writer may be faster before a call counts as lost. */
 const mostTries = 8;
-/** How long a turn of somebody else's may keep a call from being stored. */
-const mostWaitMs = 600_000;
-
 /** How long the choice of a session waits for what is being stored there. */
 const mostSettleMs = 1000;
 
@@ -67,6 +68,7 @@ export class Recorder {
   readonly lookup: SessionLookup;
   readonly #store: SessionStore;
   readonly #clock: Clock;
+  readonly #busyWaitMs: number;
   readonly #logs: SessionLogs;
   readonly #notes: SessionLookup;
   readonly #storing: CallsInStoring;
@@ -76,9 +78,10 @@ export class Recorder {
   readonly #running = new Map<string, { readonly callId: string; attempt: number; count: number }>();
   #opened = 0;
 
-  constructor({ store, clock }: RecorderOptions) {
+  constructor({ store, clock, busyWaitMs }: RecorderOptions) {
     this.#store = store;
     this.#clock = clock;
+    this.#busyWaitMs = busyWaitMs;
     this.#logs = new SessionLogs(store);
     this.#storing = new CallsInStoring(clock);
     this.#notes = createSessionLookup(store);
@@ -125,6 +128,12 @@ export class Recorder {
       },
       order,
       end: (call, reply, rebuilt = null) => this.#end(request, begun, { call, reply, rebuilt, order }),
+      // Where it has not begun it has left by itself.
+      abandon: () =>
+        void begun.then(
+          ({ runningKey }) => this.#leave(runningKey),
+          () => {},
+        ),
     };
   }
 
@@ -322,7 +331,7 @@ export class Recorder {
     let session = known;
     const { chosen } = begun;
     const { ref } = chosen;
-    const untilMs = this.#clock.nowMs() + mostWaitMs;
+    const untilMs = this.#clock.nowMs() + this.#busyWaitMs;
     for (let attempt = 1; ; attempt++) {
       const { log } = session;
       const from = chosen.from === null ? null : log.node(chosen.from.id);

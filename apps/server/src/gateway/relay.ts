@@ -7,6 +7,7 @@ import {
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { refused } from "@throughline/core/store";
+import { mostCopied } from "./answer-copy.ts";
 import type { GatewayOptions, Upstream } from "./gateway-options.ts";
 import type { PeekedAnswer } from "./peek-answer.ts";
 
@@ -123,8 +124,8 @@ export interface RelayOptions {
   readonly hold: { readonly isLast: (chunk: Buffer) => boolean; readonly until: () => Promise<boolean> } | null;
 }
 
-/** Behind the last event of an answer comes nothing: more than this is not held back. */
-const mostHeld = 1024 * 1024;
+/** The last event of the Responses API repeats all of the answer. What is larger is not stored either, see `mostCopied`. */
+const mostHeld = mostCopied;
 
 /** Passes the body of an answer on, each chunk as it comes and no faster than the client takes it. */
 export function relayBody(
@@ -146,10 +147,13 @@ export function relayBody(
       held = [];
     };
     const pass = (chunk: Buffer): void => {
-      if (hold !== null && (hold.isLast(chunk) || held.length > 0) && heldBytes <= mostHeld) {
+      if (hold !== null && (held.length > 0 || hold.isLast(chunk))) {
         held.push(chunk);
         heldBytes += chunk.length;
-        if (heldBytes > mostHeld) release();
+        if (heldBytes > mostHeld) {
+          breakOff();
+          answer.destroy();
+        }
       } else if (!response.write(chunk)) answer.pause();
       onChunk(chunk);
     };

@@ -16,8 +16,22 @@ export interface SpoolOptions {
   readonly onRemoved: () => void;
   /** Whether an error says that the store is away, so that the same call may be stored later. */
   readonly isAway: (error: unknown) => boolean;
+  /** Whether it says that somebody else has a turn in the session: calls of other sessions can be stored. */
+  readonly isBusy: (error: unknown) => boolean;
   /** Called for a file that cannot be stored, which stays beside the others under another name. */
   readonly onFailed: (error: unknown, file: string) => void;
+  /** Called for the file of a call that is stored, which cannot be removed. */
+  readonly onLeft: (error: unknown, file: string) => void;
+}
+
+/** A call that waits. */
+interface WaitingFile {
+  readonly bytes: number;
+  /** Its session, as far as it is known. */
+  session: string | null;
+  /** Whether somebody else's turn is what it waits for. */
+  isBusy: boolean;
+  tries: number;
 }
 
 const suffix = ".call";
@@ -29,8 +43,8 @@ const mostTries = 3;
 /** Calls in files of their own while the store is away, stored in their order once it is back. */
 export class Spool {
   readonly #options: SpoolOptions;
-  /** Names, whose order is that of their calls, with their sizes. */
-  readonly #files = new Map<string, number>();
+  /** By their names, whose order is that of their calls. */
+  readonly #files = new Map<string, WaitingFile>();
   /** Calls that the store may still take by itself: the file is read after that. */
   readonly #running = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
@@ -53,7 +67,7 @@ export class Spool {
       if (name.endsWith(".tmp")) await rm(join(folder, name), { force: true });
       if (!name.endsWith(suffix)) continue;
       const { size } = await stat(join(folder, name));
-      spool.#files.set(name, size);
+      spool.#files.set(name, { bytes: size, session: null, isBusy: false, tries: 0 });
       spool.#bytes += size;
     }
     spool.#drain();
@@ -64,6 +78,11 @@ export class Spool {
     return this.#files.size > 0;
   }
 
+  /** Whether a call waits for the store, and not for a turn of somebody else's alone. */
+  get isBehind(): boolean {
+    return this.#files.values().some(({ isBusy }) => !isBusy);
+  }
+
   get bytes(): number {
     return this.#bytes;
   }
@@ -72,9 +91,10 @@ export class Spool {
    * Resolves once the call is on the disk.
    *
    * @param running the attempt to store it that is under way; it may still succeed
+   * @param hasMetBusy an attempt to store it has met a turn of somebody else's
    * @throws {ThroughlineError} STORE_FULL where the files take as much as they may; Error of the system
    */
-  async add(call: SpooledCall, running: Promise<unknown> | null): Promise<void> {
+  async add(call: SpooledCall, running: Promise<unknown> | null, hasMetBusy = false): Promise<void> {
     const { folder, mostBytes } = this.#options;
     const bytes = bytesOf(call);
     if (this.#bytes + bytes.length > mostBytes)
@@ -98,7 +118,9 @@ export class Spool {
       await rm(temporary, { force: true });
       throw error;
     }
-    this.#files.set(name, bytes.length);
+    const session = sessionOf(call);
+    const isBusy = hasMetBusy || (session !== null && this.#isBusy(session));
+    this.#files.set(name, { bytes: bytes.length, session, isBusy, tries: 0 });
     if (running !== null) this.#running.set(name, running);
     this.#drain();
   }
@@ -139,32 +161,55 @@ export class Spool {
 
   async #storeAll(): Promise<void> {
     const { signal } = this.#closing;
-    for (let tries = 1; !signal.aborted;) {
-      const name = this.#first();
-      if (name === null) return;
-      const failure = await this.#storeFile(name);
-      if (failure === null) {
-        await rm(join(this.#options.folder, name), { force: true });
-        this.#drop(name);
-        tries = 1;
-        continue;
-      }
-      const { error } = failure;
-      if (!signal.aborted && !this.#options.isAway(error) && ++tries > mostTries) {
-        await this.#setAside(name, error);
-        tries = 1;
-      } else await this.#options.clock.sleep(retryMs, signal).catch(() => undefined);
+    while (!signal.aborted && this.#files.size > 0) {
+      const isStored = await this.#storeEach();
+      if (!isStored) await this.#options.clock.sleep(retryMs, signal).catch(() => undefined);
     }
   }
 
-  #first(): string | null {
-    let first: string | null = null;
-    for (const name of this.#files.keys()) if (first === null || name < first) first = name;
-    return first;
+  /** Tries each file once, in their order, as far as the store is there. False where one is left. */
+  async #storeEach(): Promise<boolean> {
+    const { isAway, isBusy } = this.#options;
+    const busy = new Set<string>();
+    let isStored = true;
+    for (const name of [...this.#files.keys()].toSorted()) {
+      if (this.#closing.signal.aborted) return false;
+      const file = this.#files.get(name);
+      if (file === undefined) continue;
+      // What is said in one session is stored in its order.
+      const isBehind = file.session !== null && busy.has(file.session);
+      const failure = isBehind ? null : await this.#storeFile(name, file);
+      if (failure === null && !isBehind) {
+        await this.#remove(name);
+        continue;
+      }
+      isStored = false;
+      const error = failure?.error;
+      file.isBusy = isBehind || isBusy(error);
+      if (file.isBusy) {
+        if (file.session !== null) busy.add(file.session);
+      } else if (isAway(error) || this.#closing.signal.aborted) return false;
+      else if (++file.tries >= mostTries) await this.#setAside(name, error);
+    }
+    return isStored;
+  }
+
+  async #remove(name: string): Promise<void> {
+    this.#drop(name);
+    try {
+      await rm(join(this.#options.folder, name), { force: true });
+    } catch (error) {
+      // The next process finds that its call is stored.
+      this.#options.onLeft(error, name);
+    }
+  }
+
+  #isBusy(session: string): boolean {
+    return this.#files.values().some((file) => file.isBusy && file.session === session);
   }
 
   /** Null once it is stored. */
-  async #storeFile(name: string): Promise<{ readonly error: unknown } | null> {
+  async #storeFile(name: string, file: WaitingFile): Promise<{ readonly error: unknown } | null> {
     const { signal } = this.#closing;
     try {
       // That attempt may wait for a turn of somebody else; the next process stores the file.
@@ -179,7 +224,9 @@ export class Spool {
     // It was erased meanwhile.
     if (!this.#files.has(name)) return null;
     try {
-      const isKept = await this.#options.record(callOf(await readFile(join(this.#options.folder, name))));
+      const call = callOf(await readFile(join(this.#options.folder, name)));
+      file.session = sessionOf(call);
+      const isKept = await this.#options.record(call);
       if (!isKept) this.#options.onRemoved();
       return null;
     } catch (error) {
@@ -188,7 +235,7 @@ export class Spool {
   }
 
   #drop(name: string): void {
-    this.#bytes -= this.#files.get(name) ?? 0;
+    this.#bytes -= this.#files.get(name)?.bytes ?? 0;
     this.#files.delete(name);
   }
 
@@ -198,6 +245,10 @@ export class Spool {
     this.#drop(name);
     this.#options.onFailed(error, aside);
   }
+}
+
+function sessionOf({ scope, session }: SpooledCall): string | null {
+  return session === null ? null : JSON.stringify([scope.namespace, session.key]);
 }
 
 function once(signal: AbortSignal): Promise<void> {

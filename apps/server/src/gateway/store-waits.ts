@@ -12,9 +12,10 @@ const mostNameWaitMs = 50;
 export const mostStoreWaitMs = 5000;
 
 /** @throws {ThroughlineError} STORE_UNREACHABLE where the request cannot be stored in time, FORBIDDEN */
-export async function assertBegun(clock: Clock, { session }: OpenCall): Promise<void> {
+export async function assertBegun(clock: Clock, { session, abandon }: OpenCall): Promise<void> {
   try {
     if ((await within(clock, session, mostStoreWaitMs)) !== null) return;
+    abandon();
   } catch (cause) {
     if (hasErrorCode(cause, "FORBIDDEN")) throw cause;
     throw refused(

@@ -19,6 +19,8 @@ const longestLine = 32 * 1024 * 1024;
  * by the provider's last event. What the model quotes is no event. A line that has no end yet is none either.
  */
 export function endOf({ headers }: IncomingMessage): (chunk: Buffer) => boolean {
+  // The end of what is packed is not seen: all of it waits.
+  if ((headers["content-encoding"] ?? "identity").toLowerCase() !== "identity") return () => true;
   const length = headers["content-length"] === undefined ? null : Number(headers["content-length"]);
   const decoder = new TextDecoder();
   let bytes = 0;

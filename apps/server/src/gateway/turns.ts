@@ -198,6 +198,27 @@ export class Turns {
 
   async #end(turn: OpenedTurn, split: SplitRequest, ended: ReadCalls): Promise<boolean> {
     const { lookup } = this.#options;
+    const { ref, request } = turn;
+    const { call, read, rebuilt } = ended;
+    const last = rebuilt?.call ?? call;
+    const isAnswered = last.outcome === "answered";
+    try {
+      const drafts = await this.#endDrafts(turn, split, ended);
+      await this.#close(turn, drafts, isAnswered ? "done" : last.outcome === "aborted" ? "aborted" : "failed");
+    } catch (error) {
+      // A reply that the store does not take must not keep the session busy.
+      if (!hasErrorCode(error, "TURN_FENCED")) await this.#close(turn, [], "failed", "without").catch(() => {});
+      throw error;
+    }
+    const { responseId = null } = read?.draft?.message ?? {};
+    const isFollowed = call.api === "openai-responses" || request.split.member("thread") !== undefined;
+    if (isFollowed && responseId !== null) await lookup.note(request.scope, "response", responseId, ref.key);
+    // An answer that cannot be read is not on the disk.
+    return read?.draft != null || !isAnswered;
+  }
+
+  /** The records that end a turn: the reply, and what passed. */
+  async #endDrafts(turn: OpenedTurn, split: SplitRequest, ended: ReadCalls): Promise<readonly RecordDraft[]> {
     const { ref, callId, request } = turn;
     const { call, read, rebuilt } = ended;
     const session = await this.#known(ref);
@@ -222,7 +243,7 @@ export class Turns {
     const parts = { plan: { tip, nodes }, split: request.split, log };
     const of = request.requestSha256;
     const first = { split, known, of, action: null, changes: [], compacted: null };
-    const drafts = [
+    return [
       ...(planned?.draft == null ? [] : [planned.draft]),
       ...callRecords(call, rebuilt === null ? answered : unanswered, { ...parts, rebuilt: first }),
       ...(rebuilt === null
@@ -233,19 +254,6 @@ export class Turns {
             { ...parts, rebuilt: rebuiltParts(of, rebuilt, known) },
           )),
     ];
-    const last = rebuilt?.call ?? call;
-    const isAnswered = last.outcome === "answered";
-    try {
-      await this.#close(turn, drafts, isAnswered ? "done" : last.outcome === "aborted" ? "aborted" : "failed");
-    } catch (error) {
-      // A reply that the store does not take must not keep the session busy.
-      if (!hasErrorCode(error, "TURN_FENCED")) await this.#close(turn, [], "failed", "without").catch(() => {});
-      throw error;
-    }
-    const isFollowed = call.api === "openai-responses" || request.split.member("thread") !== undefined;
-    if (isFollowed && responseId !== null) await lookup.note(request.scope, "response", responseId, ref.key);
-    // An answer that cannot be read is not on the disk.
-    return draft !== null || !isAnswered;
   }
 
   async #known(ref: SessionRef): Promise<KnownSession> {
