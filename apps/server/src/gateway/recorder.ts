@@ -3,15 +3,7 @@ import { hasErrorCode, type RecordDraft, type SessionRef, type SessionStore } fr
 import type { Clock, AssistantMessage } from "@throughline/core";
 import { KeyedQueues } from "@throughline/core/internal";
 import { refused } from "@throughline/core/store";
-import {
-  type CallPlan,
-  type ChainMatch,
-  planCall,
-  planReply,
-  type ReadReply,
-  type ReplyPlan,
-  type SplitRequest,
-} from "@throughline/wire";
+import { type CallPlan, type ChainMatch, planCall, planReply, type ReadReply, type ReplyPlan } from "@throughline/wire";
 import { type CallOrder, CallsInStoring, orderOf } from "./calls-in-storing.ts";
 import { callRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt, rebuiltParts } from "./call-record.ts";
 import {
@@ -23,6 +15,7 @@ import {
   type SessionRequest,
 } from "./choose-session.ts";
 import { firstBatch, storable } from "./draft-sizes.ts";
+import { letOthersRun } from "./large-requests.ts";
 import { saveNew } from "./save-once.ts";
 import { isOvertaken, type KnownSession, SessionLogs } from "./session-logs.ts";
 import { within } from "../within.ts";
@@ -129,11 +122,7 @@ export class Recorder {
       order,
       end: (call, reply, rebuilt = null) => this.#end(request, begun, { call, reply, rebuilt, order }),
       // Where it has not begun it has left by itself.
-      abandon: () =>
-        void begun.then(
-          ({ runningKey }) => this.#leave(runningKey),
-          () => {},
-        ),
+      abandon: () => void begun.then(({ runningKey }) => this.#leave(runningKey)).catch(() => {}),
     };
   }
 
@@ -367,14 +356,6 @@ async function nothing(): Promise<void> {}
 /** What waits for a session. */
 function queueOf({ namespace, key }: SessionRef): string {
   return JSON.stringify([namespace, key]);
-}
-
-/** From this size on, what one request takes would be felt in the streams of others. */
-const largeCharacters = 256 * 1024;
-
-/** Between two steps of a large request whatever else waits goes on. */
-async function letOthersRun({ text }: SplitRequest): Promise<void> {
-  if (text.length > largeCharacters) await nextTurn();
 }
 
 /** A call that is opened. */
