@@ -130,20 +130,21 @@ export class Recorder {
   async #begin(request: SessionRequest, opened: OpenedCall, mayRecall = true): Promise<BegunCall> {
     const { session, ...begun } = await this.#choose(request, opened, mayRecall);
     const { ref, lane, isRemembered } = begun.chosen;
+    let isWritten: boolean;
     try {
-      await this.#queues.run(queueOf(ref), async () => {
-        await this.#write(request, begun, session, () => [], isRemembered);
+      isWritten = await this.#queues.run(queueOf(ref), async () => {
+        if (!(await this.#write(request, begun, session, () => [], isRemembered))) return false;
         // A title may be asked for while the first call of the main agent runs.
         if (lane === "main") session.log.tools ??= request.split.partHash("tools");
+        return true;
       });
     } catch (error) {
       this.#leave(begun.runningKey);
-      // Somebody else has changed the session, or removed it, since it was read.
-      if (isRemembered && (isOvertaken(error) || hasErrorCode(error, "APPEND_CONFLICT")))
-        return this.#begin(request, opened, false);
       throw error;
     }
-    return begun;
+    if (isWritten) return begun;
+    this.#leave(begun.runningKey);
+    return this.#begin(request, opened, false);
   }
 
   /** Chooses the session of a call. Choices that depend on each other are made one after the other. */
@@ -308,7 +309,7 @@ export class Recorder {
    * Appends what the log does not have of the request, and more behind it.
    *
    * @param isExpected nothing is appended to a session that is not as it is known
-   * @throws {ThroughlineError} APPEND_CONFLICT where it is not
+   * @returns false where another process had changed or removed the session before it was chosen
    */
   async #write(
     { split }: SessionRequest,
@@ -316,7 +317,7 @@ export class Recorder {
     known: KnownSession,
     more: (plan: CallPlan, session: KnownSession) => readonly RecordDraft[],
     isExpected = false,
-  ): Promise<void> {
+  ): Promise<boolean> {
     let session = known;
     const { chosen } = begun;
     const { ref } = chosen;
@@ -331,19 +332,22 @@ export class Recorder {
       const part = firstBatch(plan.drafts, split.text.length);
       const isPart = part.length < plan.drafts.length;
       const drafts = isPart ? part : [...plan.drafts, ...more(plan, session)];
-      if (drafts.length === 0) return;
+      if (drafts.length === 0) return true;
       try {
         const expect = isExpected ? { expect: { head: session.headId } } : {};
         const { stored = [], head } = await this.#store.append(ref, drafts, { return: "stored", ...expect });
         if (stored[0]?.seq === log.lastSeq + 1) for (const record of stored) log.apply(record);
         this.#logs.grown(session);
         session.headId = head.headId;
-        if (!isPart) return;
+        if (!isPart) return true;
         session = (await this.#logs.read(ref)) ?? session;
         attempt = 0;
       } catch (error) {
+        const isOutdated = isOvertaken(error) || hasErrorCode(error, "APPEND_CONFLICT");
+        // One that was read or forgotten since it was chosen was changed or removed after that: it must not come back.
+        if (isExpected && isOutdated && this.#logs.remembered(ref) === known) return false;
         if (hasErrorCode(error, "SESSION_BUSY") && this.#clock.nowMs() < untilMs) await this.#clock.sleep(250);
-        else if (isExpected || !isOvertaken(error) || attempt >= mostTries) throw error;
+        else if (!isOutdated || attempt >= mostTries) throw error;
         this.#logs.forget(ref);
         session = await this.#existing(ref);
       }
