@@ -124,6 +124,9 @@ function stepsOf(tools: Tools): Readonly<Record<string, AgentStep>> {
     { name: "after it", question: "Fifth question", reply: () => "The fifth answer." },
     { name: "compaction", question: "Sixth question", isCompaction: true, reply: () => "The sixth answer." },
     { name: "behind it", question: "Seventh question", reply: () => "The seventh answer." },
+    // The program counts the parts of its prompt with the provider.
+    { name: "count", question: "/context", reply: () => "Nothing is asked." },
+    { name: "ended", question: "Last question", reply: () => "The last answer." },
     {
       name: "overflow",
       question: "Run the long program",
@@ -205,7 +208,7 @@ export const agentRuns: readonly AgentRun[] = [
     ...claude,
     ...record,
     name: "Claude Code",
-    steps: chosen(claudeTools, [...allSteps, ...compaction]),
+    steps: chosen(claudeTools, [...allSteps, ...compaction, "count", "ended"]),
     setUp: claudeEnvironment,
   },
   {
