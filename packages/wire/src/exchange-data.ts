@@ -62,7 +62,10 @@ export interface ExchangeData {
   readonly frame: readonly FrameEntry[];
   /** Left out: a comma. */
   readonly separator?: string;
-  /** The frame is of a body that was not read: it has one entry, in base64, and none where the body is larger than 1 MiB. */
+  /**
+   * The frame is of a body that was not read: it has one entry, in base64, and none where the body is larger than 1 MiB. It has
+   * none either for a body whose frame would be larger than a record.
+   */
   readonly encoding?: "base64";
   /** The message that the reply is kept as. */
   readonly replyId?: string;

@@ -83,8 +83,10 @@ export function planRebuiltFrame(log: WireLog, known: readonly KnownText[], rebu
   const copied = known.flatMap(({ node }, index) => (unchanged.has(index) ? [] : [node.id]));
   const own = rebuilt.separator === "," ? {} : { separator: rebuilt.separator };
   const stated = forms.size === 0 ? {} : { forms: Object.fromEntries(forms) };
+  const data = { knownSeq: log.lastSeq, frame, ...stated, ...own };
+  if (isTooLarge(rebuilt, data)) return { data: withoutFrame(log), copies: [], hasRedacted: false };
   return {
-    data: { knownSeq: log.lastSeq, frame, ...stated, ...own },
+    data,
     copies: [...new Set([...copied, ...forms.keys()])],
     hasRedacted: false,
   };
@@ -94,11 +96,19 @@ export function planRebuiltFrame(log: WireLog, known: readonly KnownText[], rebu
 function alignedUnits(known: readonly KnownText[], rebuilt: SplitRequest): readonly (number | null)[] {
   const places = new Map<string, number[]>();
   for (const [index, { text }] of known.entries())
-    if (text !== null) places.set(text, [...(places.get(text) ?? []), index]);
+    if (text !== null) {
+      const same = places.get(text);
+      if (same === undefined) places.set(text, [index]);
+      else same.push(index);
+    }
+  // The next place of a text comes first.
+  for (const same of places.values()) same.reverse();
   const shift = known.length - rebuilt.units.length;
   let next = 0;
   return rebuilt.units.map(({ text }, at) => {
-    const same = places.get(text)?.find((index) => index >= next) ?? null;
+    const left = places.get(text);
+    while ((left?.at(-1) ?? next) < next) left?.pop();
+    const same = left?.at(-1) ?? null;
     // What was shortened is where it was, counted from the end: a summary stands before what it leaves.
     const found = same ?? (at + shift >= next ? at + shift : null);
     if (found !== null) next = found + 1;
@@ -113,11 +123,23 @@ export function planFrame(log: WireLog, split: SplitRequest, { nodes }: Pick<Cal
   const { frame, forms } = new FrameWriter(split, nodes).write();
   const own = split.separator === "," ? {} : { separator: split.separator };
   const stated = forms.size === 0 ? {} : { forms: Object.fromEntries(forms) };
-  return {
-    data: { knownSeq: log.lastSeq, frame, ...stated, ...own },
-    copies: [...forms.keys()],
-    hasRedacted: nodes.some((node) => node.isRedacted),
-  };
+  const data = { knownSeq: log.lastSeq, frame, ...stated, ...own };
+  const hasRedacted = nodes.some((node) => node.isRedacted);
+  if (isTooLarge(split, data)) return { data: withoutFrame(log), copies: [], hasRedacted };
+  return { data, copies: [...forms.keys()], hasRedacted };
+}
+
+/** A record holds 16 MiB, and the exchange has more in it than its frame. */
+const mostFrameBytes = 15 * 1024 * 1024;
+
+/** Whether the frame of a request is no record, as where a body is blank for megabytes. In JSON a character takes six bytes at most. */
+function isTooLarge({ text }: SplitRequest, data: FramePlan["data"]): boolean {
+  return text.length * 6 > mostFrameBytes && Buffer.byteLength(JSON.stringify(data)) > mostFrameBytes;
+}
+
+/** What is stored of a body that is too large to be kept: its hash and size are. */
+function withoutFrame({ lastSeq }: WireLog): FramePlan["data"] {
+  return { knownSeq: lastSeq, frame: [], encoding: "base64" };
 }
 
 function nodeOf(id: string, parent: WireNode | null, drafts: readonly UnitDraft[]): WireNode {

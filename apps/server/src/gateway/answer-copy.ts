@@ -7,14 +7,16 @@ import { isWithinBounds } from "./json-bounds.ts";
 /** The most of an answer that is kept in memory until it has ended. */
 export const mostCopied: number = 32 * 1024 * 1024;
 
-/** As many bytes of an answer are hashed at once. */
+/** As many bytes of an answer are hashed at once, and kept as one piece. */
 const hashedBytes = 64 * 1024;
+/** As many chunks at most: one of a few bytes takes many times as much in memory. */
+const mostFresh = 1024;
 
 /** What the recorder keeps of an answer while it passes. */
 export class AnswerCopy {
   readonly #hash = createHash("sha256");
   #chunks: Buffer[] | null = [];
-  /** Chunks that are not hashed yet: an event of a stream is too small to be hashed alone. */
+  /** Chunks that are not hashed yet: an event of a stream is too small to be hashed, and kept, alone. */
   #fresh: Buffer[] = [];
   #freshBytes = 0;
   #digest: string | null = null;
@@ -24,10 +26,9 @@ export class AnswerCopy {
     this.bytes += chunk.length;
     this.#fresh.push(chunk);
     this.#freshBytes += chunk.length;
-    if (this.#freshBytes >= hashedBytes) this.#hashFresh();
     // Hash and size are kept of what is larger, and no reply.
     if (this.bytes > mostCopied) this.#chunks = null;
-    else this.#chunks?.push(chunk);
+    if (this.#freshBytes >= hashedBytes || this.#fresh.length >= mostFresh) this.#hashFresh();
   }
 
   get sha256(): string {
@@ -37,13 +38,16 @@ export class AnswerCopy {
 
   #hashFresh(): void {
     const [only] = this.#fresh;
-    this.#hash.update(this.#fresh.length === 1 && only !== undefined ? only : Buffer.concat(this.#fresh));
+    const piece = this.#fresh.length === 1 && only !== undefined ? only : Buffer.concat(this.#fresh);
+    this.#hash.update(piece);
+    this.#chunks?.push(piece);
     this.#fresh = [];
     this.#freshBytes = 0;
   }
 
   /** The text of the answer, unpacked; null where there was too much of it, or more in it than is parsed. */
   async text({ "content-encoding": encoding, "content-type": type = "" }: IncomingHttpHeaders): Promise<string | null> {
+    if (this.#digest === null) this.#hashFresh();
     if (this.#chunks === null) return null;
     const packed = Buffer.concat(this.#chunks);
     const bytes = await unpacked(packed, encoding);
