@@ -77,6 +77,8 @@ describe("addresses", () => {
     "/anthropic//169.254.169.254/",
     "/anthropic/../api/v1/store",
     "/anthropic/v1/%2e%2e/%2e%2e/admin",
+    "/anthropic/v1/models/..;/files",
+    "/anthropic/v1/models/%2e.%3Bx/files",
     "/anthropic/v1/.%2E/x",
     "/anthropic/v1/./messages",
     "/anthropic/v1/messages%2f..%2fx",

@@ -274,6 +274,20 @@ it("forgets a call that was refused while the store did not answer", async () =>
 }, 20_000);
 
 describe("pass", () => {
+  it("ends with the server although another program has a turn in the session of a call", async () => {
+    const serving = await start({ onStoreDown: "pass" });
+    await ask(serving, "before");
+    const [call] = await serving.calls(1);
+    await serving.serving.ask("POST", `/sessions/${call?.session}/turns`, {
+      body: { owner: "another", leaseMs: 600_000 },
+    });
+    await ask(serving, "between");
+    const beganMs = performance.now();
+    await serving.serving.server.close();
+    expect(performance.now() - beganMs).toBeLessThan(15_000);
+    expect(serving.serving.log()).toContain("could not be stored");
+  }, 30_000);
+
   it("passes calls on without a record, and counts them", async () => {
     const serving = await start({ onStoreDown: "pass" });
     leaving.leave("fails");

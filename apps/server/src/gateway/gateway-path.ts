@@ -73,7 +73,9 @@ export function isUnsafePath(path: string): boolean {
     path.includes("\\") ||
     segments.some((segment, index) => {
       const plain = segment.toLowerCase().replaceAll("%2e", ".");
-      if (plain === "." || plain === ".." || plain.includes("%2f") || plain.includes("%5c")) return true;
+      // Some servers take what stands behind a semicolon for no part of the segment.
+      const [name = ""] = plain.split(/;|%3b/);
+      if (name === "." || name === ".." || plain.includes("%2f") || plain.includes("%5c")) return true;
       return segment === "" && index < segments.length - 1;
     })
   );

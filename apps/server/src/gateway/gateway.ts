@@ -322,6 +322,7 @@ export async function createGateway(
     async close() {
       clearInterval(pruning);
       connections.close();
+      recorder.limitBusyWait(mostStoreWaitMs);
       while (storing.size > 0) await Promise.allSettled(storing);
       await keeper.close();
       // What is in the spool may still be tried: the next process stores it.

@@ -61,7 +61,7 @@ export class Recorder {
   readonly lookup: SessionLookup;
   readonly #store: SessionStore;
   readonly #clock: Clock;
-  readonly #busyWaitMs: number;
+  #busyWaitMs: number;
   readonly #logs: SessionLogs;
   readonly #notes: SessionLookup;
   readonly #storing: CallsInStoring;
@@ -92,6 +92,11 @@ export class Recorder {
 
   forget(ref: SessionRef): void {
     this.#logs.forget(ref);
+  }
+
+  /** No call waits longer than this for a turn of somebody else's from now on. */
+  limitBusyWait(ms: number): void {
+    this.#busyWaitMs = Math.min(this.#busyWaitMs, ms);
   }
 
   /** Resolves once nothing waits any more. */
@@ -321,7 +326,7 @@ export class Recorder {
     let session = known;
     const { chosen } = begun;
     const { ref } = chosen;
-    const untilMs = this.#clock.nowMs() + this.#busyWaitMs;
+    const beganMs = this.#clock.nowMs();
     for (let attempt = 1; ; attempt++) {
       const { log } = session;
       const from = chosen.from === null ? null : log.node(chosen.from.id);
@@ -346,7 +351,8 @@ export class Recorder {
         const isOutdated = isOvertaken(error) || hasErrorCode(error, "APPEND_CONFLICT");
         // One that was read or forgotten since it was chosen was changed or removed after that: it must not come back.
         if (isExpected && isOutdated && this.#logs.remembered(ref) === known) return false;
-        if (hasErrorCode(error, "SESSION_BUSY") && this.#clock.nowMs() < untilMs) await this.#clock.sleep(250);
+        if (hasErrorCode(error, "SESSION_BUSY") && this.#clock.nowMs() - beganMs < this.#busyWaitMs)
+          await this.#clock.sleep(250);
         else if (!isOutdated || attempt >= mostTries) throw error;
         this.#logs.forget(ref);
         session = await this.#existing(ref);
