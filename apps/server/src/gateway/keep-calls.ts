@@ -151,7 +151,7 @@ async function recordSpooled(
   }
   const split = (await readRequest(call.api, body)) ?? unreadRequest(call.api, body);
   const { requestSha256, recordId } = call;
-  const open = recorder.open({ scope, headers, split, requestSha256, mayWrite }, recordId);
+  const open = recorder.open({ scope, headers, split, requestSha256, mayWrite }, recordId, false);
   await open.end(call, reply === null ? null : replyOf(split, reply), rebuilt);
   return true;
 }

@@ -104,8 +104,13 @@ export class Recorder {
     return this.#queues.settled();
   }
 
-  /** Begins to store a call: its session, and the messages that are new. */
-  open(request: SessionRequest, recordId: string): OpenCall {
+  /**
+   * Begins to store a call: its session, and the messages that are new.
+   *
+   * @param mayRecall whether a session that is remembered counts as there; not for a call that has waited, whose session may
+   * have been removed meanwhile
+   */
+  open(request: SessionRequest, recordId: string, mayRecall = true): OpenCall {
     let place: CallSession | null = null;
     const name = Promise.withResolvers<string>();
     const found = (session: CallSession): void => {
@@ -113,7 +118,7 @@ export class Recorder {
       name.resolve(session.key);
     };
     const order = orderOf(this.#opened++, request.split);
-    const begun = this.#begin(request, { recordId, order, found });
+    const begun = this.#begin(request, { recordId, order, found }, mayRecall);
     const session = begun.then(({ chosen }) => chosen.ref.key);
     // Whoever waits for it hears of a failure; nobody has to.
     session.catch(name.reject);
@@ -132,7 +137,7 @@ export class Recorder {
   }
 
   /** Chooses the session of a call, and stores there what is new of it. */
-  async #begin(request: SessionRequest, opened: OpenedCall, mayRecall = true): Promise<BegunCall> {
+  async #begin(request: SessionRequest, opened: OpenedCall, mayRecall: boolean): Promise<BegunCall> {
     const { session, ...begun } = await this.#choose(request, opened, mayRecall);
     const { ref, lane, isRemembered } = begun.chosen;
     let isWritten: boolean;
@@ -253,7 +258,7 @@ export class Recorder {
     } catch (error) {
       if (hasErrorCode(error, "SESSION_NOT_FOUND")) throw error;
       // The store may have come back meanwhile.
-      known = await this.#begin(request, { recordId: call.recordId, order, found: () => {} });
+      known = await this.#begin(request, { recordId: call.recordId, order, found: () => {} }, false);
     }
     const { chosen, callId, attempt, runningKey } = known;
     const { ref, lane, compactionOf } = chosen;

@@ -47,6 +47,8 @@ export class Spool {
   readonly #files = new Map<string, WaitingFile>();
   /** Calls that the store may still take by itself: the file is read after that. */
   readonly #running = new Map<string, Promise<unknown>>();
+  /** Calls whose files are being written. */
+  readonly #adding = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #count = 0;
   #draining: Promise<void> | null = null;
@@ -94,7 +96,13 @@ export class Spool {
    * @param hasMetBusy an attempt to store it has met a turn of somebody else's
    * @throws {ThroughlineError} STORE_FULL where the files take as much as they may; Error of the system
    */
-  async add(call: SpooledCall, running: Promise<unknown> | null, hasMetBusy = false): Promise<void> {
+  add(call: SpooledCall, running: Promise<unknown> | null, hasMetBusy = false): Promise<void> {
+    const adding: Promise<void> = this.#add(call, running, hasMetBusy).finally(() => this.#adding.delete(adding));
+    this.#adding.add(adding);
+    return adding;
+  }
+
+  async #add(call: SpooledCall, running: Promise<unknown> | null, hasMetBusy: boolean): Promise<void> {
     const { folder, mostBytes } = this.#options;
     const bytes = bytesOf(call);
     if (this.#bytes + bytes.length > mostBytes)
@@ -134,6 +142,8 @@ export class Spool {
   async erase({ namespace, agentId, key }: SessionRef, isPurged: boolean): Promise<number> {
     const { folder } = this.#options;
     let left = 0;
+    // A file that is being written would be missed.
+    await Promise.allSettled(this.#adding);
     for (const name of (await readdir(folder)).toSorted()) {
       const isAside = name.endsWith(asideSuffix);
       if (!isAside && !this.#files.has(name)) continue;
