@@ -59,10 +59,10 @@ const mostSettleMs = 1000;
 export class Recorder {
   /** Finds the sessions of replies, also of those that are being stored. */
   readonly lookup: SessionLookup;
+  readonly logs: SessionLogs;
   readonly #store: SessionStore;
   readonly #clock: Clock;
   #busyWaitMs: number;
-  readonly #logs: SessionLogs;
   readonly #notes: SessionLookup;
   readonly #storing: CallsInStoring;
   /** What waits for its turn, by session or choice. */
@@ -75,14 +75,10 @@ export class Recorder {
     this.#store = store;
     this.#clock = clock;
     this.#busyWaitMs = busyWaitMs;
-    this.#logs = new SessionLogs(store);
+    this.logs = new SessionLogs(store);
     this.#storing = new CallsInStoring(clock);
     this.#notes = createSessionLookup(store);
     this.lookup = this.#storing.waitedFor(this.#notes);
-  }
-
-  get logs(): SessionLogs {
-    return this.#logs;
   }
 
   /** A client has heard the end of a call that is going to be stored: what it asks next may follow it. */
@@ -91,7 +87,7 @@ export class Recorder {
   }
 
   forget(ref: SessionRef): void {
-    this.#logs.forget(ref);
+    this.logs.forget(ref);
   }
 
   /** No call waits longer than this for a turn of somebody else's from now on. */
@@ -186,10 +182,10 @@ export class Recorder {
     };
     return {
       settled,
-      remembered: (ref) => (mayRecall ? this.#logs.remembered(ref) : null),
+      remembered: (ref) => (mayRecall ? this.logs.remembered(ref) : null),
       read: async (ref) => {
         await settled(ref);
-        return this.#logs.read(ref);
+        return this.logs.read(ref);
       },
     };
   }
@@ -233,16 +229,16 @@ export class Recorder {
 
   async #create(ref: SessionRef, entry: Readonly<Record<string, unknown>>): Promise<KnownSession> {
     const state = await saveNew(this.#store, ref, { ...entry, channel: "gateway" });
-    if (state !== null) return this.#logs.begun(ref, state);
+    if (state !== null) return this.logs.begun(ref, state);
     // Another process was faster.
-    const session = await this.#logs.read(ref);
+    const session = await this.logs.read(ref);
     if (session === null) throw new RangeError("A session that was made is not there.");
     return session;
   }
 
   /** @throws {ThroughlineError} SESSION_NOT_FOUND: what was deleted while a call was answered must not come back with it */
   async #existing(ref: SessionRef): Promise<KnownSession> {
-    const session = await this.#logs.read(ref);
+    const session = await this.logs.read(ref);
     if (session !== null) return session;
     throw refused("SESSION_NOT_FOUND", "The session was removed while the call was answered.", { key: ref.key });
   }
@@ -347,19 +343,19 @@ export class Recorder {
         const expect = isExpected ? { expect: { head: session.headId } } : {};
         const { stored = [], head } = await this.#store.append(ref, drafts, { return: "stored", ...expect });
         if (stored[0]?.seq === log.lastSeq + 1) for (const record of stored) log.apply(record);
-        this.#logs.grown(session);
+        this.logs.grown(session);
         session.headId = head.headId;
         if (!isPart) return true;
-        session = (await this.#logs.read(ref)) ?? session;
+        session = (await this.logs.read(ref)) ?? session;
         attempt = 0;
       } catch (error) {
         const isOutdated = isOvertaken(error) || hasErrorCode(error, "APPEND_CONFLICT");
         // One that was read or forgotten since it was chosen was changed or removed after that: it must not come back.
-        if (isExpected && isOutdated && this.#logs.remembered(ref) === known) return false;
+        if (isExpected && isOutdated && this.logs.remembered(ref) === known) return false;
         if (hasErrorCode(error, "SESSION_BUSY") && this.#clock.nowMs() - beganMs < this.#busyWaitMs)
           await this.#clock.sleep(250);
         else if (!isOutdated || attempt >= mostTries) throw error;
-        this.#logs.forget(ref);
+        this.logs.forget(ref);
         session = await this.#existing(ref);
       }
     }
