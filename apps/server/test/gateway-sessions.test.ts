@@ -19,13 +19,15 @@ interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Readonly<Record<string, unknown>>;
   readonly token?: string;
+  /** @default 200 */
+  readonly status?: number;
 }
 
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" } }];
 
 /** Sends a call; gives the name of its session behind the token's, and the reply. */
 async function send(call: Call): Promise<{ readonly session: string; readonly key: string; readonly reply: Reply }> {
-  const { path = "anthropic/v1/messages", headers = {}, body = {}, token = gateway.token } = call;
+  const { path = "anthropic/v1/messages", headers = {}, body = {}, token = gateway.token, status = 200 } = call;
   const answer = await fetch(`${gateway.url}/${path}`, {
     method: "POST",
     headers: {
@@ -37,7 +39,7 @@ async function send(call: Call): Promise<{ readonly session: string; readonly ke
     body: JSON.stringify({ model: path.startsWith("openai") ? "gpt-5" : "claude-opus-5", max_tokens: 99, ...body }),
   });
   const reply = (await answer.json()) as Reply;
-  expect([answer.status, JSON.stringify(reply)]).toEqual([200, expect.anything()]);
+  expect([answer.status, JSON.stringify(reply)]).toEqual([status, expect.anything()]);
   const key = answer.headers.get("throughline-session") ?? "";
   const id = answer.headers.get("throughline-call") ?? "";
   // The next call of a client comes when this one is stored.
@@ -243,6 +245,16 @@ describe("a client that names nothing", () => {
     for (const content of ["Yes?", "What?"]) gateway.simulator.enqueue({ kind: "answer", content, delayMs: 200 });
     const both = await Promise.all([50, 60].map(async (size) => talk(["Alike"], { body: { max_tokens: size } })));
     expect(new Set(both.flat()).size).toBe(2);
+  });
+
+  it("has a session of its own for a retry where another conversation has taken the place", async () => {
+    gateway.simulator.enqueue({ kind: "error", status: 500 });
+    const messages = [user("Alike, and failed")];
+    const failed = await send({ body: { messages, max_tokens: 50 }, status: 500 });
+    const taken = await send({ body: { messages, max_tokens: 60 } });
+    const again = await send({ body: { messages, max_tokens: 50 } });
+    expect(taken.session).toBe(failed.session);
+    expect(again.session).not.toBe(taken.session);
   });
 
   it("keeps an answer that is asked for again as a branch beside the first", async () => {

@@ -190,6 +190,13 @@ export class WireLog {
     return this.#calls.get(requestSha256) ?? null;
   }
 
+  /** Whether a call with another body was answered here. */
+  hasAnsweredOther(requestSha256: string): boolean {
+    for (const [sha256, { outcome }] of this.#calls)
+      if (sha256 !== requestSha256 && outcome === "answered") return true;
+    return false;
+  }
+
   /** The messages, as JSON, that were last sent in place of all up to this one; null for none. */
   summaryUpTo(messageId: string): string | null {
     return this.#summaries.get(messageId) ?? null;

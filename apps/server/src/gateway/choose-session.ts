@@ -275,16 +275,16 @@ function longest(
     const match = session.log.match(split);
     const { known, node, nodes } = match;
     const isAnswered = nodes.some((one) => one.isReply);
-    const isOpen = node !== null && node.children.length === 0 && !isAsked(ref.key, requestSha256);
-    const mayFollow = isAnswered || isOpen || isRetry(session, requestSha256);
+    const isOpen = node !== null && (node.children.length === 0 || isRetry(session, requestSha256));
+    const mayFollow = isAnswered || (isOpen && !isAsked(ref.key, requestSha256));
     if (known === 0 || !mayFollow || known <= (best?.known ?? 0)) continue;
     best = { chosen: { ...begin, ref, session, match }, known };
   }
   return best?.chosen ?? null;
 }
 
-/** Whether a body was sent before, and has not been answered. */
+/** Whether a body was sent before, and neither it nor another has been answered: that would be another's conversation. */
 function isRetry({ log }: KnownSession, requestSha256: string): boolean {
   const again = log.callOf(requestSha256);
-  return again !== null && again.outcome !== "answered";
+  return again !== null && again.outcome !== "answered" && !log.hasAnsweredOther(requestSha256);
 }
