@@ -2,7 +2,7 @@
 // end requests are given back from the log and compared, and the notes that led to the sessions are pruned. The exit code is 1
 // when a request is not given back, a call is missing, or a note is left.
 // node --conditions=@throughline/source tools/gateway-calls.ts [--store memory|sqlite|jsonl|postgres] [--calls 100000]
-//   [--length 10]: calls of one conversation [--parallel 4]
+//   [--length 10]: calls of one conversation [--parallel 4] [--samples 200]: so many requests are given back
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     calls: { type: "string", default: "100000" },
     length: { type: "string", default: "10" },
     parallel: { type: "string", default: "4" },
+    samples: { type: "string", default: "200" },
   },
 });
 const [calls, length, parallel] = [Number(values.calls), Number(values.length), Number(values.parallel)];
@@ -32,7 +33,7 @@ const folder = mkdtempSync(join(tmpdir(), "throughline-gateway-calls-"));
 const lookups = { namespace: "throughline.gateway" } as const;
 const weekMs = 7 * 24 * 3_600_000;
 /** Of so many requests one is given back in the end. */
-const sampleEvery = Math.max(1, Math.floor(calls / 200));
+const sampleEvery = Math.max(1, Math.floor(calls / Number(values.samples)));
 const sampled: { readonly key: string; readonly callId: string; readonly sha256: string }[] = [];
 
 const postgres = values.store === "postgres" ? await startedPostgres() : null;
@@ -153,10 +154,18 @@ await server.close();
 
 const later = await start(weekMs + 24 * 3_600_000);
 const store = await openStore();
+/** Waits where the server has had too many requests. */
+async function ask(url: string): Promise<Response> {
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+  if (answer.status !== 429) return answer;
+  await systemClock.sleep(Number(answer.headers.get("retry-after") ?? 1) * 1000);
+  return ask(url);
+}
+
 let missing = 0;
 for (const { key, callId, sha256 } of sampled) {
   const path = `/api/v1/sessions/${key}/calls/${callId}/request?payload=bytes`;
-  const answer = await fetch(`${later.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+  const answer = await ask(`${later.url}${path}`);
   const hash = createHash("sha256")
     .update(Buffer.from(await answer.arrayBuffer()))
     .digest("hex");
