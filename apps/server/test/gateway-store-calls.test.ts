@@ -212,6 +212,20 @@ describe("the name of the session", () => {
   });
 });
 
+it("has a session for each of many conversations that begin alike and go on before they are stored", async () => {
+  const gateway = await serveHere();
+  const before = new Set(await sessionKeys());
+  const all = Array.from({ length: 32 }, () => converse(gateway));
+  delays = { "load note": 60, "save note": 60 };
+  await Promise.all(
+    all.map(async (one) => {
+      for (const text of ["They begin alike.", "And go on."]) await one.say(text, gateway);
+    }),
+  );
+  for (const one of all) await one.stored();
+  expect((await sessionKeys()).filter((key) => !before.has(key))).toHaveLength(all.length);
+});
+
 describe("a session that another process changes meanwhile", () => {
   const refOf = (key: string): SessionRef => ({ namespace: "", agentId: "main", key });
 
@@ -234,6 +248,22 @@ describe("a session that another process changes meanwhile", () => {
       given.push(sha256(await here.requestOf(call)));
     }
     expect(given).toEqual(one.bodies.map((body) => sha256(Buffer.from(body))));
+  });
+
+  it("is not joined by another conversation that begins alike while its first question is asked elsewhere", async () => {
+    const [here, there] = [await serveHere(), await serveHere()];
+    const [one, other] = [converse(here), new Conversation(here.token, 8)];
+    here.simulator.enqueue({ kind: "answer", content: [{ type: "text", text: "Slow as one." }], delayMs: 1500 });
+    const slow = one.say("Both say this first.", here);
+    const isAsked = async (): Promise<boolean> => {
+      const all = await Promise.all((await sessionKeys()).map(recordsOf));
+      return JSON.stringify(all).includes("Both say this first.");
+    };
+    await expect.poll(isAsked, { timeout: 10_000 }).toBe(true);
+    await other.say("Both say this first.", there);
+    await slow;
+    const keys = [...(await one.stored()), ...(await other.stored())];
+    expect([keys.length, new Set(keys).size]).toEqual([2, 2]);
   });
 
   it("has a branch where both go on from the same reply", async () => {

@@ -190,6 +190,11 @@ export class WireLog {
     return this.#calls.get(requestSha256) ?? null;
   }
 
+  /** Whether a call has ended here, however. */
+  get hasCalls(): boolean {
+    return this.#calls.size > 0;
+  }
+
   /** Whether a call with another body was answered here. */
   hasAnsweredOther(requestSha256: string): boolean {
     for (const [sha256, { outcome }] of this.#calls)

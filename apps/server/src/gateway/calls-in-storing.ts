@@ -6,6 +6,8 @@ import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
 /** A call whose answer the client has heard, and that is on its way into the store. */
 export interface CallInStoring {
   readonly stored: Promise<unknown>;
+  /** Settles once its session is chosen, or cannot be. */
+  readonly placed: Promise<unknown>;
   /** The key of its session; null until that is chosen. */
   readonly key: () => string | null;
   /** When it began, among all; null: its session is chosen later, and elsewhere. */
@@ -71,6 +73,11 @@ export class CallsInStoring {
         const all = before === null ? this.#of(scope) : this.#before(scope, before);
         const calls = what === "response" ? all : all.filter(({ order }) => order?.first === before?.first);
         if (calls.length === 0) return keys;
+        if (before !== null) {
+          // Behind others that begin alike the choice takes its time, and only after that the storing.
+          const placed = Promise.allSettled(calls.map((call) => call.placed));
+          await within(this.#clock, placed, mostWaitMs);
+        }
         await this.#stored(calls, before === null ? mostWaitMs : mostPlacingMs);
         const noted = lookup.remembered(scope, what, id);
         return noted.length > 0 ? noted : lookup.find(scope, what, id);

@@ -50,8 +50,8 @@ export interface SessionRequest {
   readonly mayWrite: boolean;
 }
 
-/** Whether a session waits for the answer to another request than this one. */
-export type IsAsked = (key: string, requestSha256: string) => boolean;
+/** What is being asked in a session by this process: another request than this one, the same one alone, or null. */
+export type IsAsked = (key: string, requestSha256: string) => "other" | "same" | null;
 
 /** The reply that a request continues: the provider has stored it under this id. */
 function followedReply(split: SplitRequest): string | null {
@@ -276,7 +276,10 @@ function longest(
     const { known, node, nodes } = match;
     const isAnswered = nodes.some((one) => one.isReply);
     const isOpen = node !== null && (node.children.length === 0 || isRetry(session, requestSha256));
-    const mayFollow = isAnswered || (isOpen && !isAsked(ref.key, requestSha256));
+    const asked = isAsked(ref.key, requestSha256);
+    // A question of which no call has ended may be asked by another process now.
+    const isLeft = asked === "same" || (asked === null && session.log.hasCalls);
+    const mayFollow = isAnswered || (isOpen && isLeft);
     if (known === 0 || !mayFollow || known <= (best?.known ?? 0)) continue;
     best = { chosen: { ...begin, ref, session, match }, known };
   }

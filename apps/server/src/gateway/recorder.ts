@@ -11,6 +11,7 @@ import {
   choiceName,
   type ChosenSession,
   continuedSession,
+  type IsAsked,
   type SessionReads,
   type SessionRequest,
 } from "./choose-session.ts";
@@ -83,7 +84,8 @@ export class Recorder {
 
   /** A client has heard the end of a call that is going to be stored: what it asks next may follow it. */
   addStoring(scope: GatewayScope, open: OpenCall | null, stored: Promise<unknown>): void {
-    this.#storing.add(scope, { stored, key: () => open?.place?.key ?? null, order: open?.order ?? null });
+    const { order = null, name: placed = stored } = open ?? {};
+    this.#storing.add(scope, { stored, placed, order, key: () => open?.place?.key ?? null });
   }
 
   forget(ref: SessionRef): void {
@@ -127,7 +129,7 @@ export class Recorder {
       },
       order,
       end: (call, reply, rebuilt = null) => this.#end(request, begun, { call, reply, rebuilt, order }),
-      // Where it has not begun it has left by itself.
+      // Otherwise it has left by itself.
       abandon: () => void begun.then(({ runningKey }) => this.#leave(runningKey)).catch(() => {}),
     };
   }
@@ -159,7 +161,7 @@ export class Recorder {
     await letOthersRun(split);
     const reads = this.#readsFor(request, opened.order, mayRecall);
     const lookup = this.#storing.waitedFor(this.#notes, opened.order);
-    const isAsked = (key: string, sha256: string): boolean => this.#isAsked(key, sha256);
+    const isAsked: IsAsked = (key, sha256) => this.#isAsked(key, sha256);
     const name = choiceName(request);
     const continued =
       name === null
@@ -220,11 +222,10 @@ export class Recorder {
     if (running !== undefined && --running.count <= 0) this.#running.delete(runningKey);
   }
 
-  /** Whether another request than this one is being answered in a session. */
-  #isAsked(key: string, sha256: string): boolean {
-    for (const name of this.#running.keys())
-      if (name.startsWith(`${key} `) && !name.endsWith(` ${sha256}`)) return true;
-    return false;
+  #isAsked(key: string, sha256: string): ReturnType<IsAsked> {
+    const here = [...this.#running.keys()].filter((name) => name.startsWith(`${key} `));
+    if (here.length === 0) return null;
+    return here.every((name) => name.endsWith(` ${sha256}`)) ? "same" : "other";
   }
 
   async #create(ref: SessionRef, entry: Readonly<Record<string, unknown>>): Promise<KnownSession> {
@@ -364,7 +365,6 @@ export class Recorder {
 
 async function nothing(): Promise<void> {}
 
-/** What waits for a session. */
 function queueOf({ namespace, key }: SessionRef): string {
   return JSON.stringify([namespace, key]);
 }
