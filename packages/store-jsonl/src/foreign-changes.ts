@@ -80,14 +80,16 @@ export class ForeignChanges implements Coexistence {
   async #takeAll(): Promise<void> {
     await this.takeView();
     await this.#purges.finishInterrupted(this.#adoption().onFinding);
-    const seen = this.#folderSeen();
-    if ((seen !== null && this.#isTaken("folder", seen)) || this.#hasOnlyNewOnes()) return;
+    const { seen, isSettled } = this.#folderNow();
+    if ((isSettled && this.#isTaken("folder", seen)) || this.#hasOnlyNewOnes(seen)) return;
     if (this.#foreignSessions() !== null) {
       await this.#commit([], () => this.#foreignSessions());
       await this.#agree(this.#agent.view.seenAs);
     }
     // A file that nobody could be given may be given to somebody later without another change of the folder.
-    if (seen !== null && seen === this.#folderSeen() && !this.#hasStrays) this.#note("folder", seen);
+    if (!isSettled || this.#hasStrays) return;
+    const now = this.#folderNow();
+    if (now.isSettled && now.seen === seen) this.#note("folder", seen);
   }
 
   /**
@@ -181,31 +183,25 @@ export class ForeignChanges implements Coexistence {
     return this.#notes.get(name) === seen || (log.isIndexed && index.note(name) === seen);
   }
 
-  /** The sessions folder as it is; null when it changed so lately that another change might not show. */
-  #folderSeen(): string | null {
+  /** The sessions folder as it is. `isSettled`: it did not change so lately that another change might not show. */
+  #folderNow(): { readonly seen: string; readonly isSettled: boolean } {
     const facts = this.#context.files.facts(this.#agent.folder.sessions);
-    if (facts === null) return this.#stamp("");
-    return ageMsOf(facts) > timeGrainMs ? this.#stamp(`${facts.identity}:${facts.modifiedNs}`) : null;
+    if (facts === null) return { seen: this.#stamp(""), isSettled: true };
+    return { seen: this.#stamp(`${facts.identity}:${facts.modifiedNs}`), isSettled: ageMsOf(facts) > timeGrainMs };
   }
 
   whileMaking(make: () => void): void {
-    const isLooked = this.#looked !== null && this.#looked.seen === this.#folderNow();
+    const isLooked = this.#looked !== null && this.#looked.seen === this.#folderNow().seen;
     make();
     if (this.#looked === null || !isLooked) return;
-    this.#looked = { ...this.#looked, seen: this.#folderNow(), hasNewOnes: true };
+    this.#looked = { ...this.#looked, seen: this.#folderNow().seen, hasNewOnes: true };
   }
 
   /** Whether the folder was looked through lately, and only transcripts of this handle came. Another's of the same tick is found later. */
-  #hasOnlyNewOnes(): boolean {
+  #hasOnlyNewOnes(seen: string): boolean {
     const looked = this.#looked;
     if (looked === null || !looked.hasNewOnes || looked.nameCount <= manyNames) return false;
-    return monotonicMs() - looked.atMs < lookMs && looked.seen === this.#folderNow();
-  }
-
-  /** The sessions folder as it is, also where another change might not show. */
-  #folderNow(): string {
-    const facts = this.#context.files.facts(this.#agent.folder.sessions);
-    return this.#stamp(facts === null ? "" : `${facts.identity}:${facts.modifiedNs}`);
+    return monotonicMs() - looked.atMs < lookMs && looked.seen === seen;
   }
 
   #changesOfView(): RowChange | null {
@@ -232,7 +228,7 @@ export class ForeignChanges implements Coexistence {
   }
 
   #foreignSessions(): RowChange | null {
-    const [seen, atMs] = [this.#folderNow(), monotonicMs()];
+    const [{ seen }, atMs] = [this.#folderNow(), monotonicMs()];
     const adopted = adoptSessions(this.#adoption());
     this.#hasStrays = adopted.hasStrays;
     this.#looked = { seen, atMs, nameCount: adopted.nameCount, hasNewOnes: false };

@@ -26,9 +26,8 @@ const leastBytes = 4 * 1024;
 /** The logs of sessions, kept in memory while they are used. */
 export class SessionLogs {
   readonly #store: SessionStore;
-  readonly #known = new Map<string, KnownSession>();
-  /** What each of them took when it was last counted. */
-  readonly #sizes = new Map<string, number>();
+  /** Those that were used last stand last. `size`: what a session took when it was last counted. */
+  readonly #known = new Map<string, { readonly session: KnownSession; readonly size: number }>();
   #bytes = 0;
 
   constructor(store: SessionStore) {
@@ -37,7 +36,7 @@ export class SessionLogs {
 
   /** What is remembered of a session, which others may have changed or removed; null for nothing. */
   remembered(ref: SessionRef): KnownSession | null {
-    return this.#known.get(nameOf(ref)) ?? null;
+    return this.#known.get(nameOf(ref))?.session ?? null;
   }
 
   /** A session that was begun a moment ago, and has no record. */
@@ -56,7 +55,7 @@ export class SessionLogs {
       return null;
     }
     const name = nameOf(ref);
-    let session = this.#known.get(name);
+    let session = this.#known.get(name)?.session;
     if (session === undefined || session.sessionId !== state.entry.sessionId) {
       this.forget(ref);
       session = { ref, sessionId: state.entry.sessionId, log: new WireLog(), headId: null };
@@ -90,14 +89,13 @@ export class SessionLogs {
   /** Counts what a session takes once something was appended to its log. */
   grown(session: KnownSession): void {
     const name = nameOf(session.ref);
-    if (this.#known.get(name) === session) this.#keep(name, session);
+    if (this.#known.get(name)?.session === session) this.#keep(name, session);
   }
 
   #keep(name: string, session: KnownSession): void {
     this.#drop(name);
     const size = session.log.bytes + leastBytes;
-    this.#known.set(name, session);
-    this.#sizes.set(name, size);
+    this.#known.set(name, { session, size });
     this.#bytes += size;
     for (const oldest of this.#known.keys()) {
       if (this.#bytes <= mostBytes || oldest === name) return;
@@ -106,8 +104,7 @@ export class SessionLogs {
   }
 
   #drop(name: string): void {
-    this.#bytes -= this.#sizes.get(name) ?? 0;
-    this.#sizes.delete(name);
+    this.#bytes -= this.#known.get(name)?.size ?? 0;
     this.#known.delete(name);
   }
 
