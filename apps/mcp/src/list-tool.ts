@@ -10,6 +10,7 @@ import { CallRefusal } from "./tool-failure.ts";
 const usualSessions = 20;
 const mostSessions = 50;
 const mostNameCharacters = 80;
+const mostFolderCharacters = 200;
 
 interface ListArguments {
   readonly limit?: number | undefined;
@@ -27,6 +28,8 @@ const sessionShape = z.object({
   key: z.string(),
   agent: z.string().optional(),
   label: z.string().nullable(),
+  program: z.string().optional(),
+  folder: z.string().optional(),
   messages: z.number(),
   lastActivity: z.string().nullable(),
 });
@@ -94,14 +97,15 @@ function placeOfCursor(cursor: string): { part: number; inPart: string | null } 
 }
 
 function shownSession(state: SessionState, ownAgent: string): ShownSession {
-  const { key, label, messageCount, updatedAtMs } = sessionRow(state);
-  const title = state.entry["title"];
-  const name = label ?? (typeof title === "string" && title !== "" ? title : null);
+  const { key, label, title, program, cwd, messageCount, updatedAtMs } = sessionRow(state);
+  const name = label ?? title;
   const agent = agentBeside(state.ref, ownAgent);
   return {
     key,
     ...(agent === null ? {} : { agent }),
     label: name === null ? null : plainName(name, mostNameCharacters),
+    ...(program === null ? {} : { program: plainName(program, mostNameCharacters) }),
+    ...(cwd === null ? {} : { folder: plainName(cwd, mostFolderCharacters) }),
     messages: messageCount,
     lastActivity: timeValue(updatedAtMs),
   };
@@ -110,10 +114,12 @@ function shownSession(state: SessionState, ownAgent: string): ShownSession {
 function resultOf(sessions: readonly ShownSession[], nextCursor: string | null): CallResult {
   const structured = { notice, sessions: [...sessions], nextCursor };
   if (sessions.length === 0) return { text: "[No sessions.]", structured };
-  const lines = sessions.map(({ label, messages, lastActivity, ...ref }) => {
+  const lines = sessions.map(({ label, program, folder, messages, lastActivity, ...ref }) => {
     const name = label === null ? "" : ` ${quotedName(label, mostNameCharacters)}`;
+    const from = program === undefined ? "" : `, from ${program}`;
+    const where = folder === undefined ? "" : `, in ${quotedName(folder, mostFolderCharacters)}`;
     const time = timeText(lastActivity === null ? null : Date.parse(lastActivity));
-    return `${placeOf(ref)}${name}, ${messages} messages, ${time}`;
+    return `${placeOf(ref)}${name}${from}${where}, ${messages} messages, ${time}`;
   });
   const more = nextCursor === null ? [] : [`[There are more: ask with cursor ${nextCursor}.]`];
   return { text: [`[${notice}]`, ...lines, ...more].join("\n"), structured };

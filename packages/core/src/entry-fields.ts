@@ -18,6 +18,8 @@ const entryFields: Readonly<Record<string, FieldKind>> = {
   displayName: "text",
   title: "text",
   titleBy: ["rules", "model", "import"],
+  cwd: "text",
+  handedOff: "any",
   chatType: ["direct", "group", "channel", "dm"],
   groupId: "text",
   subject: "text",

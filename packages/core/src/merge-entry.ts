@@ -92,6 +92,7 @@ function saysSomething(value: unknown): boolean {
 const keptFields = [
   "label",
   "displayName",
+  "cwd",
   "chatType",
   "groupId",
   "subject",

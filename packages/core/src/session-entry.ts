@@ -71,6 +71,8 @@ export interface SessionEntry {
   readonly titleBy?: string;
   /** A name that another program made for its lists. */
   readonly displayName?: string;
+  /** The folder that the session works in, absolute. A terminal resumes the newest session of its own folder. */
+  readonly cwd?: string;
   /** `direct`, `group` or `channel`; `dm` is an old word for `direct`. */
   readonly chatType?: string;
   /** The channel's id of the group. */

@@ -26,7 +26,15 @@ export interface SessionCandidate {
   readonly key: string;
   readonly sessionId: string;
   readonly label: string | null;
+  readonly title: string | null;
   readonly isArchived: boolean;
+}
+
+/** What a text is compared with to find this session by it. */
+export function sessionCandidate(state: SessionState): SessionCandidate {
+  const { ref, sessionId, entry, archived } = state;
+  const title = typeof entry.title === "string" && entry.title !== "" ? entry.title : null;
+  return { key: ref.key, sessionId, label: sessionLabel(entry), title, isArchived: archived };
 }
 
 type SessionMatch<Candidate> =
@@ -35,8 +43,9 @@ type SessionMatch<Candidate> =
   | { readonly kind: "several"; readonly candidates: readonly Candidate[] };
 
 /**
- * Finds the session that a text names: an exact key, else an exact id, else the only session whose key, id or label
- * starts with it. Case does not matter. An archived session answers to its id only: its key belongs to the current one.
+ * Finds the session that a text names: an exact key, else an exact id, else the only session whose key, id, label or title
+ * starts with it, else the only one whose label or title holds all of its words. Case does not matter. An archived session
+ * answers to its id only: its key belongs to the current one.
  */
 export function matchSession<Candidate extends SessionCandidate>(
   text: string,
@@ -51,12 +60,27 @@ export function matchSession<Candidate extends SessionCandidate>(
   if (options.isExact || text === "") return { kind: "none" };
   const prefix = text.toLowerCase();
   const begins = (value: string | null): boolean => value?.toLowerCase().startsWith(prefix) === true;
-  const found = candidates.filter(
-    ({ key, sessionId, label, isArchived }) => begins(sessionId) || (!isArchived && (begins(key) || begins(label))),
+  const begun = candidates.filter(
+    ({ key, sessionId, label, title, isArchived }) =>
+      begins(sessionId) || (!isArchived && (begins(key) || begins(label) || begins(title))),
   );
+  return matchOf(begun.length > 0 ? begun : candidates.filter((candidate) => holdsWords(candidate, prefix)));
+}
+
+function matchOf<Candidate>(found: readonly Candidate[]): SessionMatch<Candidate> {
   const [only] = found;
   if (only === undefined) return { kind: "none" };
   return found.length === 1 ? { kind: "one", candidate: only } : { kind: "several", candidates: found };
+}
+
+/** Whether the label or the title of a session holds every word of a text in lower case. */
+function holdsWords({ label, title, isArchived }: SessionCandidate, text: string): boolean {
+  const words = text.split(" ").filter((word) => word !== "");
+  if (isArchived || words.length === 0) return false;
+  return [label, title].some((name) => {
+    const lower = name?.toLowerCase();
+    return lower !== undefined && words.every((word) => lower.includes(word));
+  });
 }
 
 /** Options of `resolveSession`. */
@@ -71,7 +95,7 @@ const resolveTable: OptionTable<ResolveSessionOptions> = { isExact: optionKinds.
 
 /**
  * Finds the session that a KEY argument names: an exact key, the session of a label, or an exact id. Else it is the
- * only one whose key, id or label starts with the text.
+ * only one whose key, id, label or title starts with the text, else the only one whose label or title holds all its words.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, SESSION_AMBIGUOUS, KEY_AGENT_MISMATCH, STORE_NOT_FOUND
  */
 export async function resolveSession(
@@ -97,13 +121,7 @@ export async function resolveSession(
     ...waiting,
   };
   for await (const state of listSessions(store, query)) {
-    candidates.push({
-      key: state.ref.key,
-      sessionId: state.sessionId,
-      label: sessionLabel(state.entry),
-      isArchived: state.archived,
-      state,
-    });
+    candidates.push({ ...sessionCandidate(state), state });
   }
   const match = matchSession(text, candidates, { isExact: options.isExact === true });
   if (match.kind === "one") return match.candidate.state;
@@ -220,12 +238,12 @@ function agentOf(text: string, scope: SessionScope): string {
 /** The most sessions among which a misspelt name is looked for: a person waits. */
 const mostCompared = 5000;
 
-/** The key of the session that a name was probably meant to be: by its key, its last part, or its label. */
+/** The key of the session that a name was probably meant to be: by its key, its last part, its label or its title. */
 function nearestKey(text: string, candidates: readonly SessionCandidate[]): string | null {
   const keyByName = new Map<string, string>();
-  for (const { key, label, isArchived } of candidates.slice(0, mostCompared)) {
+  for (const { key, label, title, isArchived } of candidates.slice(0, mostCompared)) {
     if (isArchived) continue;
-    for (const name of [key, key.slice(key.lastIndexOf(":") + 1), label ?? ""])
+    for (const name of [key, key.slice(key.lastIndexOf(":") + 1), label ?? "", title ?? ""])
       if (name !== "" && !keyByName.has(name)) keyByName.set(name, key);
   }
   const name = nearestName(text, [...keyByName.keys()], { maxEdits: text.length > 8 ? 3 : 2, minLength: 3 });
@@ -251,8 +269,11 @@ function notFound(
 }
 
 function ambiguous(text: string, candidates: readonly SessionCandidate[]): ThroughlineError {
-  const named = candidates.slice(0, 10).map(({ key, sessionId, label }) => ({ key, sessionId, label }));
-  const list = named.map(({ key, sessionId, label }) => `  ${key}  ${sessionId}${label === null ? "" : `  ${label}`}`);
+  const named = candidates.slice(0, 10).map(({ key, sessionId, label, title }) => ({ key, sessionId, label, title }));
+  const list = named.map(({ key, sessionId, label, title }) => {
+    const name = label ?? title;
+    return `  ${key}  ${sessionId}${name === null ? "" : `  ${name}`}`;
+  });
   const more = candidates.length > named.length ? `\n  and ${candidates.length - named.length} more` : "";
   return new ThroughlineError(
     "SESSION_AMBIGUOUS",

@@ -9,8 +9,22 @@ export interface SessionRow {
   readonly key: string;
   /** The id of the session, which an archive keeps. */
   readonly sessionId: string;
-  /** What people call the session; null when nobody named it. */
+  /** What a person or another program's lists call the session; null when nobody named it. */
   readonly label: string | null;
+  /** The name made from the conversation; null when there is none. */
+  readonly title: string | null;
+  /** Who made the title: `rules`, `model`, or `import` for one that the source states. Null without a title. */
+  readonly titleBy: string | null;
+  /** What lists show: the label, else the title, else the last part of the key. */
+  readonly name: string;
+  /** The format of the program that the session was imported from, such as `claude-code`; null for an own session. */
+  readonly program: string | null;
+  /** The folder that the session works in, absolute; null when it is not known. */
+  readonly cwd: string | null;
+  /** The id of the session that this one is a fork of; null for any other session. */
+  readonly forkedFrom: string | null;
+  /** The key of the session that spawned this one; null when none did. */
+  readonly spawnedBy: string | null;
   /** Whether the session is in use or archived. */
   readonly state: "active" | "archived";
   /** The id of the archive; null for an active session. */
@@ -48,6 +62,13 @@ export function sessionRow(state: SessionState): SessionRow {
     key: ref.key,
     sessionId: state.sessionId,
     label: sessionLabel(entry),
+    title: textOrNull(entry.title),
+    titleBy: textOrNull(entry.title) === null ? null : textOrNull(entry.titleBy),
+    name: sessionName(state),
+    program: sessionProgram(entry),
+    cwd: textOrNull(entry.cwd),
+    forkedFrom: memberText(entry["forkedFrom"], "sessionId"),
+    spawnedBy: textOrNull(entry.spawnedBy),
     state: state.archived ? "archived" : "active",
     archiveId: ref.archiveId ?? null,
     recordCount: head.lastSeq,
@@ -69,7 +90,22 @@ function incompleteBy(entry: SessionEntry): SessionRow["incomplete"] {
   return receipt?.isPartial === true ? "import" : null;
 }
 
-/** What people call the session; null when nobody named it. */
+/** What a list shows for a session: its label, else its title, else the last part of its key. */
+export function sessionName({ entry, ref }: Pick<SessionState, "entry" | "ref">): string {
+  return givenName(entry) ?? (ref.key.slice(ref.key.lastIndexOf(":") + 1) || ref.key);
+}
+
+/** The label or title of a session; null when it has neither, and its key is its only name. */
+export function givenName(entry: SessionEntry): string | null {
+  return textOrNull(entry.label) ?? textOrNull(entry.title) ?? textOrNull(entry.displayName);
+}
+
+/** The format that a session was imported from, such as `claude-code`; null for an own session. */
+export function sessionProgram(entry: SessionEntry): string | null {
+  return memberText(entry["importedFrom"], "format");
+}
+
+/** What a person or another program's lists call the session; null when nobody named it. */
 export function sessionLabel(entry: SessionEntry): string | null {
   return textOrNull(entry.label) ?? textOrNull(entry.displayName);
 }
@@ -87,6 +123,10 @@ export function percentOf(tokens: number | null, windowTokens: number | null): n
 
 function countOrNull(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
+}
+
+function memberText(value: unknown, member: string): string | null {
+  return typeof value === "object" && value !== null ? textOrNull((value as Record<string, unknown>)[member]) : null;
 }
 
 function textOrNull(value: unknown): string | null {

@@ -10,10 +10,12 @@ const candidate = (
   sessionId: string,
   label: string | null = null,
   isArchived = false,
+  title: string | null = null,
 ): SessionCandidate => ({
   key,
   sessionId,
   label,
+  title,
   isArchived,
 });
 
@@ -29,6 +31,10 @@ const sessions: readonly SessionCandidate[] = [
   candidate("agent:main:main", "88889999-dead", "Home, before", true),
   candidate("Straße", "99990000-beef", "ÄÖÜ"),
   candidate("main:slack:C9", "aaaabbbb-1234", "C9"),
+  candidate("agent:main:import:direct:1", "bbbbcccc-1234", null, false, "Fix the login bug in login.ts"),
+  candidate("agent:main:import:direct:2", "ccccdddd-1234", null, false, "Refactor the auth module"),
+  candidate("agent:main:import:direct:3", "ddddeeee-1234", "Payments", false, "Refactor the payment module"),
+  candidate("agent:main:gone", "eeeeffff-1234", null, true, "An archived quest"),
 ];
 
 /** What is typed, and the id it finds, or how many it fits. */
@@ -58,12 +64,22 @@ const table: readonly (readonly [text: string, expected: string | number])[] = [
   ["NOTES", 2],
   ["Note", 2],
   ["notes-", "55556666-ffff"],
+  // The beginning of a title, then all words of a title or label, in any order.
+  ["fix the login", "bbbbcccc-1234"],
+  ["refactor the", 2],
+  ["refactor the auth", "ccccdddd-1234"],
+  ["Payments", "ddddeeee-1234"],
+  ["module auth", "ccccdddd-1234"],
+  ["bug login", "bbbbcccc-1234"],
+  ["module", 2],
+  ["login payment", 0],
+  ["archived quest", 0],
   ["notes,", "55556666-ffff"],
   ["AGENT:MAIN:DISCORD:GROUP", "33334444-dddd"],
   ["agent:main:discord", 3],
   ["agent:main:discord:d", 2],
   ["agent:main:discord:di", "11112222-bbbb"],
-  ["agent:", 4],
+  ["agent:", 7],
   ["home", 2],
   ["home ", "33334444-dddd"],
   ["bob", "22223333-cccc"],
@@ -79,9 +95,9 @@ const table: readonly (readonly [text: string, expected: string | number])[] = [
   ["8888", "88889999-dead"],
   // The same session by key and by label is one session.
   ["5555", 2],
-  // Nothing in the middle of a name, no patterns, nothing empty.
+  // Nothing in the middle of a key, no patterns, nothing empty.
   ["discord", 0],
-  ["improvement", 0],
+  ["improvement", "33334444-dddd"],
   ["agent:main:*", 0],
   ["", 0],
   ["zzz", 0],

@@ -1,6 +1,6 @@
 import { classifyOverflow, recoveryAction } from "@throughline/guard";
 import { findRecord, listSessions, sessionTotals } from "@throughline/queries";
-import { matchSession, sessionLabel } from "@throughline/queries/internal";
+import { matchSession, sessionCandidate } from "@throughline/queries/internal";
 import { refused } from "@throughline/core/store";
 import { z } from "zod";
 import { json, list } from "../http/answer.ts";
@@ -58,7 +58,8 @@ export const readingRoutes: readonly RouteDefinition[] = [
     id: "resolveSession",
     method: "GET",
     path: "/resolve",
-    summary: "The sessions that a text may name: an exact key or id, else the beginning of a key, id or label.",
+    summary:
+      "The sessions that a text may name: an exact key or id, else the beginning of a key, id, label or title, else all words of a label or title.",
     scope: "read",
     query: z.strictObject({ agent: sessionQuery.agent, q: z.string() }),
     answers: { 200: { description: "One session, several, or none.", schema: listOf(sessionSchema) } },
@@ -68,13 +69,7 @@ export const readingRoutes: readonly RouteDefinition[] = [
       const asked = { namespace: view.namespace, ...(agentId === undefined ? {} : { agentId }), state: "any" as const };
       const candidates = [];
       for await (const state of listSessions(view.store(agentId), { ...asked, signal }))
-        candidates.push({
-          key: state.ref.key,
-          sessionId: state.sessionId,
-          label: sessionLabel(state.entry),
-          isArchived: state.archived,
-          state,
-        });
+        candidates.push({ ...sessionCandidate(state), state });
       const found = matchSession(query.q, candidates);
       const all = found.kind === "one" ? [found.candidate] : found.kind === "none" ? [] : found.candidates;
       return list(all.map(({ state }) => JSON.stringify(sessionJson(state))));
