@@ -28,3 +28,12 @@ export function newFindings(
     line === null || line > knownLines || (line === knownLines && at >= fromFinding);
   return findings.filter(isNew).map(importFinding);
 }
+
+/** Findings that are no fault of a line. */
+export const ordinaryFindings: ReadonlySet<string> = new Set([
+  "VERSION_MIGRATED",
+  "RECORD_FLAT",
+  "HEADER_MISSING",
+  "HEADER_MISMATCH",
+  "HEADER_INVALID",
+]);

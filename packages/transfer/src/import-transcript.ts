@@ -8,6 +8,7 @@ import {
   ThroughlineError,
 } from "@throughline/core";
 import { splitBlobs, type SplitEntry } from "@throughline/core/internal";
+import { TitleFinder } from "@throughline/history/internal";
 import { decodeLine } from "@throughline/openclaw-format";
 import { growthOf, maxRestBytes, readPiece, supersededPieces, type LineGrowth } from "./continued-line.ts";
 import { followArchive } from "./follow-archive.ts";
@@ -27,8 +28,8 @@ import { createSourceReader, type SourceLine, type SourceReader } from "./source
 import type { SourceRegistry } from "./source-registry.ts";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
-import { newFindings } from "./import-findings.ts";
-import { spawnFields, takenOver } from "./stated-entry.ts";
+import { newFindings, ordinaryFindings } from "./import-findings.ts";
+import { headerFolder, spawnFields, statedEntry } from "./stated-entry.ts";
 import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
 /** What sources are imported into. */
@@ -58,15 +59,6 @@ export async function importTranscript(
   }
 }
 
-/** Findings that are no fault of a line. */
-const ordinary: ReadonlySet<string> = new Set([
-  "VERSION_MIGRATED",
-  "RECORD_FLAT",
-  "HEADER_MISSING",
-  "HEADER_MISMATCH",
-  "HEADER_INVALID",
-]);
-
 class ImportRun {
   private readonly store: SessionStore;
   private readonly registry: SourceRegistry;
@@ -74,6 +66,7 @@ class ImportRun {
   private readonly target: ImportTarget;
   private readonly options: ImportOptions;
   private readonly reader: SourceReader;
+  private readonly titles: TitleFinder = new TitleFinder();
   private readonly hash: Hash = createHash("sha256");
   private ref: SessionRef;
   private state: SessionState | null;
@@ -186,7 +179,7 @@ class ImportRun {
     await this.registry.begin();
     if (this.sourceBytes > 0) this.receipt = { ...this.receipt, isPartial: true };
     const { store, registry, source, ref, receipt } = this;
-    const entryFields = { ...(await spawnFields(registry, source, ref)), ...this.split.entry };
+    const entryFields = { ...headerFolder(source), ...(await spawnFields(registry, source, ref)), ...this.split.entry };
     const begun = { entryFields, receipt, file };
     this.state = await createImportedSession(store, ref, source, begun);
     this.writer = this.newWriter();
@@ -255,9 +248,10 @@ class ImportRun {
       this.lost.push({ line: this.lineCount, bytes: sizeBytes, reason: "too-long" });
       return;
     }
-    const isOdd = this.reader.findings.slice(known).some(({ code }) => !ordinary.has(code));
+    const isOdd = this.reader.findings.slice(known).some(({ code }) => !ordinaryFindings.has(code));
     if (isOdd || (line.unparsed !== null && line.unparsed !== "blank")) this.repaired++;
     const redaction = this.redactions.get(line.record.id);
+    if (redaction === undefined) for (const record of [line.record, ...(line.derived ?? [])]) this.titles.take(record);
     this.batch.add(line, sizeBytes, redaction === undefined ? null : withheldDrafts(line, redaction, sizeBytes));
     this.recordCount++;
     this.derivedCount += line.derived?.length ?? 0;
@@ -317,7 +311,11 @@ class ImportRun {
     const now = advanced(this.receipt, read, this.sourceBytes);
     const receipt = withNotes(now, batch, (this.state?.head.lastSeq ?? 0) + 1);
     const { headBefore, updatedAtMs } = this;
-    const entry = takenOver(this.reader.entry, this.isBegunBefore ? this.state : null);
+    const entry = statedEntry(this.reader, this.titles.title, {
+      source: this.source,
+      state: this.state,
+      isBegunBefore: this.isBegunBefore,
+    });
     const lines = { headBefore, headAfter: headId, updatedAtMs, isComplete: this.lost.length === 0, entry };
     if (this.options.dryRun === true && this.records === 0 && batch.drafts.length > 0)
       await this.writer.assertNotGoneOn(headBefore);

@@ -1,4 +1,4 @@
-import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
+import { type Finding, isRecordOfType, type RecordSource, type SessionRecord } from "@throughline/core";
 import { isSideRecord } from "@throughline/core/internal";
 import { createTranscriptReader, type TranscriptLine } from "@throughline/openclaw-format";
 import type { ForeignFormat, UnitPlace } from "@throughline/foreign-formats";
@@ -20,6 +20,8 @@ export interface SourceReader {
   readonly headId: string | null;
   /** What the lines so far say of the session: fields of its entry. */
   readonly entry: Readonly<Record<string, unknown>>;
+  /** The names that lines gave the session before the last one: a label that is one of these came from the source. */
+  readonly earlierNames: ReadonlySet<string>;
 }
 
 export interface SourceReaderOptions {
@@ -41,13 +43,20 @@ export function createSourceReader(source: ReadSource, options: SourceReaderOpti
   return source.foreign === undefined ? ownReader(source, options) : foreignReader(source.foreign, source, options);
 }
 
-const noEntry: Readonly<Record<string, unknown>> = {};
+const noNames: ReadonlySet<string> = new Set();
 
 function ownReader(source: ReadSource, options: SourceReaderOptions): SourceReader {
   const { path, nameSessionId: sessionId } = source;
   const reader = createTranscriptReader({ path, sessionId, ...options });
+  const names: string[] = [];
   return {
-    push: (line, place) => reader.push(line, place),
+    push: (unit, place) => {
+      const line = reader.push(unit, place);
+      // What pi's `/name` writes.
+      const name = isRecordOfType(line.record, "session_info") ? line.record.name : undefined;
+      if (typeof name === "string" && name.trim() !== "") names.push(name.trim());
+      return line;
+    },
     finish: () => void reader.finish(),
     get findings() {
       return reader.findings;
@@ -55,7 +64,13 @@ function ownReader(source: ReadSource, options: SourceReaderOptions): SourceRead
     get headId() {
       return reader.headId;
     },
-    entry: noEntry,
+    get entry() {
+      const label = names.at(-1);
+      return label === undefined ? {} : { label };
+    },
+    get earlierNames() {
+      return new Set(names.slice(0, -1));
+    },
   };
 }
 
@@ -100,5 +115,6 @@ function foreignReader(
     get entry() {
       return reader.entry;
     },
+    earlierNames: noNames,
   };
 }

@@ -39,7 +39,12 @@ async function stored(store: SessionStore): Promise<NonNullable<Awaited<ReturnTy
   return state;
 }
 
-function withoutReceipt({ importedFrom: _receipt, ...fields }: Readonly<Record<string, unknown>>): unknown {
+/** What an import adds to the entry beside the receipt: the folder of the header, and a title by rules. */
+const added = { cwd: "/home/u/project", title: "a1", titleBy: "rules" };
+
+function withoutAdded(entryOfImport: Readonly<Record<string, unknown>>): unknown {
+  const { importedFrom: _receipt, cwd, title, titleBy, ...fields } = entryOfImport;
+  expect({ cwd, title, titleBy }).toEqual(added);
   return fields;
 }
 
@@ -63,7 +68,7 @@ describe("large fields of an entry that is imported", () => {
     await byHand.save(ref, entry, { ifRevision: null });
     const saved = await setBlobsAside(byHand, ref);
     // Behind the header, which a store in files has at the beginning.
-    expect(JSON.stringify(withoutReceipt(state.entry)).replaceAll(/"seq":\d/g, "")).toBe(
+    expect(JSON.stringify(withoutAdded(state.entry)).replaceAll(/"seq":\d/g, "")).toBe(
       JSON.stringify(saved.entry).replaceAll(/"seq":\d/g, ""),
     );
     expect(Object.keys(state.entry)).toEqual(expect.arrayContaining(["blobsAside", "label", "odd"]));
@@ -89,7 +94,7 @@ describe("large fields of an entry that is imported", () => {
       const text = readFileSync(folder.at(to, "agents/main/sessions/sessions.json"), "utf8");
       const back = (JSON.parse(text) as Record<string, Record<string, unknown>>)[ref.key] ?? {};
       const { sessionFile: _path, ...fields } = back;
-      expect(fields).toEqual(entry);
+      expect(fields).toEqual({ ...entry, ...added });
       for (const field of ["skillsSnapshot", "systemPromptReport"] as const)
         expect(JSON.stringify(back[field])).toBe(JSON.stringify(entry[field]));
     }

@@ -1,0 +1,46 @@
+/** A word of a title: a path keeps its file name, an address loses its scheme and query, and a key is not shown. */
+export function shortenWord(word: string): string {
+  const start = /^["'(<[{@]{0,4}/.exec(word)?.[0].length ?? 0;
+  let end = word.length;
+  while (end > start && `"')>]},;:!?.…`.includes(word.charAt(end - 1))) end--;
+  const inner = word.slice(start, end);
+  const short = shortened(inner);
+  if (short === inner) return word;
+  // The sign of a file that is mentioned goes with its path.
+  return word.slice(0, start).replaceAll("@", "") + short + word.slice(end);
+}
+
+function shortened(word: string): string {
+  if (/^https?:\/\//i.test(word)) return shortAddress(word.slice(word.indexOf("//") + 2));
+  const assigned = /^([\w.-]{1,60}[=:])(.{8,})$/.exec(word);
+  if (assigned !== null && /key|token|secret|passw|auth|pwd/i.test(assigned[1] ?? "")) return `${assigned[1]}[key]`;
+  if (isKey(word)) return "[key]";
+  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{20,27}$/i.test(word)) return word.slice(0, 8);
+  const parts = word.split(/[\\/]/).filter((part) => part !== "");
+  const isPath = parts.length >= 3 && /[\\/]/.test(word);
+  return isPath ? shortened(parts.at(-1) ?? "") : word;
+}
+
+/** `host/page` as it is; of a longer address the host and the last part. */
+function shortAddress(address: string): string {
+  const end = address.search(/[?#]/);
+  const plain = (end === -1 ? address : address.slice(0, end)).replace(/^www\./i, "");
+  const host = plain.slice(plain.lastIndexOf("@", plain.indexOf("/") === -1 ? plain.length : plain.indexOf("/")) + 1);
+  const parts = host.split("/").filter((part) => part !== "");
+  const last = parts.at(-1) ?? "";
+  if (parts.length < 3) return parts.map((part) => (isKey(part) ? "[key]" : part)).join("/");
+  return `${parts[0]}/…/${isKey(last) ? "[key]" : last}`;
+}
+
+const keyBeginnings =
+  /^(sk-|sk_|pk_|rk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|SG\.|eyJ)[\w.+/=-]{8,}$/;
+
+/** Text that looks like a secret: a known beginning, or a long run of letters and digits that is no word. */
+function isKey(word: string): boolean {
+  if (keyBeginnings.test(word)) return true;
+  if (word.length < 24 || !/^[\w+/=.-]+$/.test(word)) return false;
+  const digits = word.replace(/[^0-9]/g, "").length;
+  const isHex = /^[0-9a-f]+$/i.test(word);
+  const isMixed = /[a-z]/.test(word) && /[A-Z]/.test(word);
+  return isHex ? digits >= 4 : digits >= 4 && (isMixed || digits >= 6) && !/[./-].*[./-]/.test(word);
+}

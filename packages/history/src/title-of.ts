@@ -1,0 +1,191 @@
+import { isRecordOfType, type SessionRecord } from "@throughline/core";
+import { promptText } from "./prompt-text.ts";
+import { shortenWord } from "./shorten-word.ts";
+
+/** The most user messages that are looked at. */
+const mostMessages = 5;
+/** The widest title, in cells of a terminal. */
+const mostCells = 60;
+/** A shorter first sentence says too little: the next one stays with it. */
+const shortestSentence = 12;
+
+/**
+ * The title of a conversation by rules, without a model: from the first of its first five user messages that gives one.
+ * It has at most 60 cells, and no tag, key, control character or path of three parts. Null when none gives a title.
+ *
+ * @param texts the user's messages, oldest first
+ */
+export function titleOf(texts: readonly string[]): string | null {
+  for (const text of texts.slice(0, mostMessages)) {
+    const title = titleOfText(text);
+    if (title !== null) return title;
+  }
+  return null;
+}
+
+/** The same of records that come one by one, oldest first; words of a program, such as a memory flush's, do not count. */
+export class TitleFinder {
+  #messages = 0;
+  /** Null as long as no record gave one. */
+  title: string | null = null;
+
+  take(record: SessionRecord): void {
+    if (this.title !== null || this.#messages >= mostMessages) return;
+    if (!isRecordOfType(record, "message") || record.message.role !== "user") return;
+    const { source, content } = record.message;
+    if (source === "flush" || source === "continue") return;
+    const text = textOf(content);
+    if (text === "") return;
+    this.#messages += 1;
+    this.title = titleOfText(text);
+  }
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .flatMap((block: unknown) => {
+      const { type, text } = (block ?? {}) as { readonly type?: unknown; readonly text?: unknown };
+      return type === "text" && typeof text === "string" ? [text] : [];
+    })
+    .join("\n");
+}
+
+function titleOfText(text: string): string | null {
+  const lines = promptText(text)
+    .split("\n")
+    .map(plainLine)
+    .filter((line) => line !== "" && !isTrivial(line) && !/^\/[\w:-]+$/.test(line));
+  const line = lines.find((each) => /\p{L}{2}/u.test(each) && !isListing(each)) ?? lines.find(hasLetterOrDigit);
+  if (line === undefined) return null;
+  const { rest, isRequest } = withoutOpening(line);
+  const words = rest.split(" ").map(shortenWord);
+  const sentence = firstSentence(words.filter((word) => word !== "").join(" "));
+  const ended = withoutEnd(sentence);
+  const title = isRequest && ended.endsWith("?") ? withoutEnd(ended.slice(0, -1)) : ended;
+  return hasLetterOrDigit(title) ? cutToCells(withCapital(title), mostCells) : null;
+}
+
+function hasLetterOrDigit(text: string): boolean {
+  return /[\p{L}\p{N}]/u.test(text);
+}
+
+/** A line without the marks of Markdown and with single spaces. */
+function plainLine(line: string): string {
+  const text = line.trim().replace(/^(#{1,6}|[-*+>]|\d{1,3}[.)])\s/, "");
+  return text
+    .replaceAll("**", "")
+    .replaceAll("`", "")
+    .replaceAll("*", "")
+    .split(/\s/)
+    .filter((word) => word !== "")
+    .join(" ");
+}
+
+const trivialWords: ReadonlySet<string> = new Set(
+  (
+    "continue|go on|go ahead|carry on|keep going|yes|no|y|n|ok|okay|sure|yep|nope|test|testing|test test|hi|hello|hey|hallo|" +
+    "hi there|hello there|hey there|hello world|good morning|good evening|thanks|thank you|thx|do it|proceed|next|again|" +
+    "retry|try again|stop|help|next one|ping|pong|done|hm|hmm|great|nice|cool|perfect|right|please|please continue|" +
+    "what|why|how|who are you|are you there|exit|quit|clear|resume|start|begin|/clear|/help|/new|/exit"
+  ).split("|"),
+);
+
+function isTrivial(line: string): boolean {
+  const words = line.toLowerCase().split(/[^\p{L}\p{N}/]/u);
+  return trivialWords.has(words.filter((word) => word !== "").join(" "));
+}
+
+/** A stack trace, a list of data, an address: nothing that a person would name a conversation by. */
+function isListing(line: string): boolean {
+  return (
+    /^(at |File "|Traceback|[{[<|])/.test(line) ||
+    /^https?:\/\/\S{1,2000}$/.test(line) ||
+    /^(System|Error|Warning|\w{1,40}(Error|Exception)):/.test(line)
+  );
+}
+
+const greeting =
+  /^(hi|hello|hey|hallo|good (morning|evening|afternoon)|ok|okay|thanks?|thank you|please|pls|so|now|also|hm{1,5}|yo)(?![\p{L}\p{N}'’_./-])(?! world\b)( (there|claude|codex|gemini|again|everyone|all|team))?[ ,.!:;–—-]{0,5}/iu;
+/** Words that only punctuation makes a greeting: "right align" is none. */
+const remark = /^(alright|right|great|perfect|cool|nice|well)[,.!:;–—-][ ,.!:;–—-]{0,5}/i;
+const request = /^(can|could|would|will) (you|u|we) (please |pls |kindly |maybe |just |also )?/i;
+const opener =
+  /^((please|pls|kindly) |(i want|i'd like|i would like|i need) (you )?to |let'?s |let us |we (need|have|want) to |(we|you) should |help me (to )?|you(?:'re| are) (?:going|about) to |your (?:task|job|goal) is to |go ahead and |i(?:'m| am) (?:trying|going|looking) to |are you able to |do you mind |is it possible to )/i;
+
+/** The line without up to three greetings and openers, and whether it asked as "can you" does. */
+function withoutOpening(line: string): { readonly rest: string; readonly isRequest: boolean } {
+  let rest = line;
+  let isRequest = false;
+  for (let count = 0; count < 3; count++) {
+    isRequest ||= request.test(rest);
+    const cut = rest.replace(remark, "").replace(greeting, "").replace(request, "").replace(opener, "");
+    if (cut === rest || !hasLetterOrDigit(cut)) break;
+    rest = cut;
+  }
+  return { rest, isRequest };
+}
+
+const sentenceEnds = ".!?。！？";
+const abbreviations: ReadonlySet<string> = new Set([
+  "e.g.",
+  "i.e.",
+  "etc.",
+  "vs.",
+  "mr.",
+  "dr.",
+  "ms.",
+  "no.",
+  "approx.",
+]);
+
+/** Up to the first sentence end behind `shortestSentence` characters that the end or a space follows. */
+function firstSentence(text: string): string {
+  for (let at = shortestSentence - 1; at < text.length; at++) {
+    const end = text.charAt(at);
+    if (!sentenceEnds.includes(end)) continue;
+    const next = text.charAt(at + 1);
+    const word = text.slice(text.lastIndexOf(" ", at) + 1, at + 1).toLowerCase();
+    if ((next === "" || next === " ") && !abbreviations.has(word)) return text.slice(0, at + 1);
+  }
+  return text;
+}
+
+function withoutEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && " .,:;!…-–—'\"(。！".includes(text.charAt(end - 1))) end--;
+  return text
+    .slice(0, end)
+    .replace(/^["'(–—-]{1,3}/, "")
+    .trim();
+}
+
+function withCapital(text: string): string {
+  const [first = ""] = text.split(" ", 1);
+  return /[./_\\:0-9]/.test(first) || /\p{Lu}/u.test(first)
+    ? text
+    : text.replace(/^./u, (letter) => letter.toUpperCase());
+}
+
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+const wide =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}|\p{Regional_Indicator}|[\u{20000}-\u{3fffd}]/u;
+
+/** The text when it fits, else its beginning up to a word where that keeps most of it, and `…`. */
+function cutToCells(text: string, most: number): string {
+  // No grapheme that is shown takes less than one cell, and none is longer than a few characters.
+  const pieces = [...graphemes.segment(text.slice(0, most * 20))].map(({ segment }) => segment);
+  let cells = 0;
+  let kept = "";
+  let fitting = "";
+  for (const piece of pieces) {
+    cells += wide.test(piece) ? 2 : 1;
+    if (cells > most) break;
+    kept += piece;
+    if (cells <= most - 1) fitting = kept;
+  }
+  if (kept.length === text.length) return text;
+  const space = fitting.lastIndexOf(" ");
+  return `${withoutEnd(space > fitting.length * 0.6 ? fitting.slice(0, space) : fitting)}…`;
+}
