@@ -1,4 +1,8 @@
+import stringWidth from "fast-string-width";
 import { terminalSafeLine } from "./terminal-safe.ts";
+
+/** Where a text that is too long loses characters. */
+type Cut = "start" | "middle" | "end";
 
 export interface TableColumn {
   readonly title: string;
@@ -6,6 +10,10 @@ export interface TableColumn {
   readonly align?: "left" | "right";
   /** Columns of a higher number are left out first on a narrow terminal; 0 always stays. @default 0 */
   readonly rank?: number;
+  /** Cells that the column keeps when it is shortened; others of a higher rank are left out first. @default the widest cell */
+  readonly least?: number;
+  /** Where a long cell loses its text. @default "middle" */
+  readonly cut?: Cut;
 }
 
 export interface TableLine {
@@ -17,8 +25,8 @@ const gap = "  ";
 const shortestCell = 8;
 
 /**
- * Lines of a table. With a width: aligned, with a heading, columns left out and cells shortened until it fits. Without:
- * cells separated by tabs, whole and without a heading, for programs.
+ * Lines of a table. With a width: aligned, with a heading, empty columns left out, and columns left out and cells shortened
+ * until it fits. Without: cells separated by tabs, whole and without a heading, for programs.
  */
 export function layoutTable(
   columns: readonly TableColumn[],
@@ -28,57 +36,74 @@ export function layoutTable(
   const cells = rows.map((row) => columns.map((_, index) => terminalSafeLine(row[index] ?? "")));
   if (width === null) return cells.map((row) => ({ text: row.join("\t"), isHeading: false }));
   const widths = columns.map(({ title }, index) =>
-    cells.reduce((widest, row) => Math.max(widest, cellWidth(row[index] ?? "")), cellWidth(title)),
+    cells.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? "")), stringWidth(title)),
   );
-  const shown = fitColumns(columns, widths, width);
+  const shown = fitColumns(columns, cells, widths, width);
   const line = (row: readonly string[]): string =>
     shown
-      .map((index) => pad(row[index] ?? "", widths[index] ?? 0, columns[index]?.align ?? "left"))
+      .map((index) => pad(row[index] ?? "", widths[index] ?? 0, columns[index] ?? { title: "" }))
       .join(gap)
       .trimEnd();
   const heading = { text: line(columns.map(({ title }) => title)), isHeading: true };
   return [heading, ...cells.map((row) => ({ text: line(row), isHeading: false }))];
 }
 
-/** Leaves out columns by rank, then shortens the widest one that is left; gives the columns shown. */
-function fitColumns(columns: readonly TableColumn[], widths: number[], width: number): readonly number[] {
+/**
+ * Leaves out columns without a cell, then columns by rank until the rest fits as short as it may be, then shortens the widest
+ * of them; gives the columns shown.
+ */
+function fitColumns(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly string[])[],
+  widths: number[],
+  width: number,
+): readonly number[] {
   let shown = columns.map((_, index) => index);
-  const total = (): number => shown.reduce((sum, index) => sum + (widths[index] ?? 0) + gap.length, -gap.length);
+  if (rows.length > 0) shown = shown.filter((index) => rows.some((row) => (row[index] ?? "") !== ""));
+  const least = widths.map((each, index) => Math.min(each, columns[index]?.least ?? each));
+  const total = (of: readonly number[]): number =>
+    shown.reduce((sum, index) => sum + (of[index] ?? 0) + gap.length, -gap.length);
   const ranks = [...new Set(columns.map(({ rank = 0 }) => rank))].filter((rank) => rank > 0).toSorted((a, b) => b - a);
   for (const rank of ranks) {
-    if (total() <= width) break;
+    if (total(least) <= width) break;
     shown = shown.filter((index) => (columns[index]?.rank ?? 0) < rank);
   }
-  while (total() > width) {
-    const widest = shown.reduce(
-      (best, index) => ((widths[index] ?? 0) > (widths[best] ?? 0) ? index : best),
-      shown[0] ?? 0,
-    );
-    const current = widths[widest] ?? 0;
-    if (current <= shortestCell) break;
-    widths[widest] = Math.max(shortestCell, current - (total() - width));
-  }
+  // First down to what each column keeps, then, where even that is too wide, further.
+  for (const floor of [least, least.map((each) => Math.min(each, shortestCell))]) narrow(widths, shown, floor, width);
   return shown;
 }
 
-function pad(text: string, width: number, align: "left" | "right"): string {
-  const short = shorten(text, width);
-  const fill = " ".repeat(Math.max(0, width - cellWidth(short)));
+/** Takes from the column that has the most to give, until the columns fit or none has more. */
+function narrow(widths: number[], shown: readonly number[], floor: readonly number[], width: number): void {
+  const spare = (index: number): number => (widths[index] ?? 0) - (floor[index] ?? 0);
+  for (;;) {
+    const over = shown.reduce((sum, index) => sum + (widths[index] ?? 0) + gap.length, -gap.length) - width;
+    const widest = shown.reduce((best, index) => (spare(index) > spare(best) ? index : best), shown[0] ?? 0);
+    if (over <= 0 || spare(widest) <= 0) return;
+    widths[widest] = Math.max(floor[widest] ?? 0, (widths[widest] ?? 0) - over);
+  }
+}
+
+function pad(text: string, width: number, { align = "left", cut = "middle" }: TableColumn): string {
+  const short = shorten(text, width, cut);
+  const fill = " ".repeat(Math.max(0, width - stringWidth(short)));
   return align === "right" ? fill + short : short + fill;
 }
 
-/** Keeps head and tail: of a long key both ends tell something. */
-export function shorten(text: string, width: number): string {
-  if (cellWidth(text) <= width) return text;
-  const characters = Array.from(text);
-  const tail = Math.floor((width - 1) / 3);
-  const head = Math.max(1, width - 1 - tail);
-  return `${characters.slice(0, head).join("")}…${tail > 0 ? characters.slice(-tail).join("") : ""}`;
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+/** Cuts a text to `width` cells. A long key keeps both ends, a sentence its beginning, a path its end. */
+export function shorten(text: string, width: number, cut: Cut = "middle"): string {
+  if (stringWidth(text) <= width) return text;
+  const pieces = [...graphemes.segment(text)].map(({ segment }) => segment);
+  const tail = { start: width - 1, middle: Math.floor((width - 1) / 3), end: 0 }[cut];
+  const end = fitting(pieces.toReversed(), tail).toReversed();
+  const head = cut === "start" ? 0 : Math.max(1, width - 1 - tail);
+  return `${fitting(pieces, head).join("")}…${end.join("")}`;
 }
 
-/** Characters, not UTF-16 units. Wide scripts are counted as one: a line may then be too long, never garbled. */
-function cellWidth(text: string): number {
-  let width = 0;
-  for (const _ of text) width += 1;
-  return width;
+function fitting(pieces: readonly string[], width: number): readonly string[] {
+  let cells = 0;
+  const end = pieces.findIndex((piece) => (cells += stringWidth(piece)) > width);
+  return end === -1 ? pieces : pieces.slice(0, end);
 }

@@ -1,11 +1,12 @@
-/** How long ago, in one unit: `12 s`, `5 min`, `3 h`, `6 d`; older than 60 days: the date. */
+/** How long ago, in one unit: `12 s`, `5 min`, `3 h`, `6 d`, `4 mo`, `2 y`. */
 export function ageText(atMs: number, nowMs: number): string {
   const seconds = Math.max(0, Math.round((nowMs - atMs) / 1000));
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h`;
-  if (seconds < 60 * 86_400) return `${Math.floor(seconds / 86_400)} d`;
-  return localTime(atMs).slice(0, 10);
+  const days = Math.floor(seconds / 86_400);
+  if (days < 60) return `${days} d`;
+  return days < 730 ? `${Math.floor(days / 30.44)} mo` : `${Math.floor(days / 365.25)} y`;
 }
 
 /** The most milliseconds that a Date holds. */

@@ -59,8 +59,8 @@ describe("a conversation on a terminal", () => {
     await say(terminal, "/context");
     expect(terminal.text()).toMatch(/Context usage: ~[\d,]+ tokens/);
     await say(terminal, "/list");
-    expect(terminal.text()).toMatch(/\* +agent:main:cli:direct:my-project +my-project +4 +\d+ s/);
-    expect(terminal.text()).toMatch(/\n +agent:main:cli:direct:experiments +experiments +2 +\d+ s/);
+    expect(terminal.text()).toMatch(/\* +my-project +own +~ +4 +\d+ s +agent/);
+    expect(terminal.text()).toMatch(/\n +experiments +own +~ +2 +\d+ s +agent/);
     terminal.write("/quit\r");
     expect(await terminal.exitCode()).toBe(0);
     expect(terminal.text()).toContain("Saved. Resume: throughline chat --key agent:main:cli:direct:my-project");
@@ -110,8 +110,8 @@ describe("a conversation on a terminal", () => {
       await using terminal = chat(["--key", "agent:main:one"]);
       await terminal.waitFor("> ");
       await say(terminal, command);
-      expect(terminal.text()).toMatch(/\n\* +agent:main:one +2 +\d+ s\n/);
-      expect(terminal.text()).toMatch(/\n +agent:main:two +1 +\d+ s\n/);
+      expect(terminal.text()).toMatch(/\n\* +"1" +own +2 +\d+ s +agent:main:one\n/);
+      expect(terminal.text()).toMatch(/\n +"3" +own +1 +\d+ s +agent:main:two\n/);
     },
   );
 

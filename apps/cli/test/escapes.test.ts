@@ -261,7 +261,7 @@ describe("colour", () => {
 
   it("keeps tables within the width of the terminal", async () => {
     const { stdout } = await runHere(home, ["sessions"], { isTerminal: true, environment: { NO_COLOR: "1" } });
-    expect(stdout).toMatch(/^KEY/);
+    expect(stdout).toMatch(/^NAME/);
     expect(stdout.split("\n").every((line) => Array.from(line).length <= 80)).toBe(true);
   });
 });

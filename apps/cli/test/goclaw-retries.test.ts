@@ -77,6 +77,9 @@ describe("a compaction of GoClaw that waits for its summary", () => {
       environment: { ...environment, HOME: directory.path, THROUGHLINE_HOME: directory.path },
       columns: 200,
     });
+    // The import stays as it is: its fork, which the first message makes, gets the summary.
+    await terminal.waitFor("Continuing in a fork");
+    terminal.write("hello\r");
     await terminal.waitFor("a summary that no model had written was replaced by a better one", 20_000);
     const asked = provider.requests.filter(({ body }) => isSummary(body)).map(({ body }) => JSON.stringify(body));
     expect(asked).toHaveLength(1);
@@ -87,7 +90,9 @@ describe("a compaction of GoClaw that waits for its summary", () => {
     await terminal.waitFor("Noted.");
     expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("lamp four is replaced in March");
     expect(provider.requests.filter(({ body }) => isSummary(body))).toHaveLength(1);
-    const { stdout } = await run("show", key, "--all-branches", "--json", "--quiet");
+    const { stdout: rows } = await run("sessions", "--program", "own", "--json", "--quiet");
+    const fork = String(objects(rows)[0]?.["key"]);
+    const { stdout } = await run("show", fork, "--all-branches", "--json", "--quiet");
     const messages = objects(stdout).filter(({ type }) => type === "message");
     expect(messages.length).toBeGreaterThanOrEqual(20);
   });

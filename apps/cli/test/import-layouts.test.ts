@@ -56,9 +56,18 @@ describe("sessions of the tutorials", () => {
       { label: "my-project", messageCount: 5 },
       { kind: "end" },
     ]);
-    const chat = ["chat", "--agent", "luna", "--model", "offline", "--once"];
+    const chat = [
+      "chat",
+      "--agent",
+      "luna",
+      "--model",
+      "offline",
+      "--key",
+      "agent:luna:import:direct:abc123",
+      "--once",
+    ];
     expect(await json(...chat, "what is my name")).toMatchObject([
-      { key: "agent:luna:import:direct:abc123", text: expect.stringContaining("Your name is Ada") },
+      { key: expect.stringMatching(/^agent:luna:cli:direct:/), text: expect.stringContaining("Your name is Ada") },
     ]);
     expect((await json("import", "workspace"))[0]).toMatchObject({ totals: { unchanged: 1, imported: 0 } });
   });

@@ -126,7 +126,8 @@ describe("sessions of another program at the first run", () => {
     await yes.waitFor("[y/N] ");
     yes.write("y\r");
     await yes.waitFor("Imported 1 session, 2 records");
-    await yes.waitFor("Restored: 1 previous turn");
+    // An import is not resumed: the person did not ask for that.
+    await yes.waitFor("New session");
     expect(await sessionKeys()).toEqual([key]);
     expect(stateOf(folder)).toEqual(before);
   });
@@ -211,7 +212,7 @@ describe("the state directory of another program", () => {
     expect(await sessionKeys()).toEqual([]);
     terminal.write("y\r");
     await terminal.waitFor("Imported 1 session, 3 records");
-    await terminal.waitFor("Restored: 1 previous turn");
+    await terminal.waitFor("New session");
     expect(await sessionKeys()).toEqual([key]);
   });
 
@@ -287,21 +288,17 @@ describe("a store in the folder that it should inherit", () => {
 });
 
 describe("chat without a key", () => {
-  it("goes on with what was talked to last here, not with a channel that was imported [CLI-15]", async () => {
+  it("resumes the newest session of its folder, and no channel or job without its key [CLI-15]", async () => {
     const store = `sqlite:${join(home, "sessions.db")}`;
     const once = ["chat", "--model", "offline", "--once", "hello", "--json"];
     const channel = "agent:main:slack:channel:c1";
     mkdirSync(home);
-    await seed(directory.path, [{ key: channel, drafts: [user("deploy at five")] }], store);
-    const first = await run(once);
-    expect(objects(first.stdout)[0]).toMatchObject({ key: "agent:main:cli:direct:chat" });
-    expect(first.stderr).toContain(
-      `${channel} was used last, but it belongs to a channel or a job. A new session is created instead;`,
-    );
-    await seed(directory.path, [{ key: "agent:main:cron:daily", drafts: [user("the report")] }], store);
-    const second = await run(once);
-    expect(objects(second.stdout)[0]).toMatchObject({ key: "agent:main:cli:direct:chat" });
-    expect(second.stderr).toContain("Resuming agent:main:cli:direct:chat instead");
+    const entry = { cwd: directory.path };
+    await seed(directory.path, [{ key: channel, entry, drafts: [user("deploy at five")] }], store);
+    const first = objects((await run(once)).stdout)[0]?.["key"];
+    expect(first).toMatch(/^agent:main:cli:direct:throughline-cli-/);
+    await seed(directory.path, [{ key: "agent:main:cron:daily", entry, drafts: [user("the report")] }], store);
+    expect(objects((await run(once)).stdout)[0]).toMatchObject({ key: first });
     const third = await run([...once, "--key", channel]);
     expect(objects(third.stdout)[0]).toMatchObject({ key: channel });
   });

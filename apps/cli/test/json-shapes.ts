@@ -14,6 +14,7 @@ import {
   one,
   or,
   problemOf,
+  sessionNames,
   text,
 } from "./shape-checks.ts";
 import type { Shape } from "./shape-checks.ts";
@@ -48,7 +49,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     agentId: text,
     key: text,
     sessionId: text,
-    label: or(text),
+    ...sessionNames,
     state: one("active", "archived"),
     archiveId: or(text),
     recordCount: count,

@@ -38,3 +38,15 @@ export function problemOf(value: unknown, shape: Shape): string | null {
 }
 
 export const kind: Shape = { kind: text };
+
+/** The names of a session, and what it came from. */
+export const sessionNames: Shape = {
+  label: or(text),
+  title: or(text),
+  titleBy: or(text),
+  name: text,
+  program: or(text),
+  cwd: or(text),
+  forkedFrom: or(text),
+  spawnedBy: or(text),
+};

@@ -31,8 +31,20 @@ describe("layoutTable", () => {
     expect(text(20).every((line) => line.length <= 20)).toBe(true);
   });
 
+  it("keeps what each column needs before it leaves one out, and leaves out empty ones", () => {
+    const named = [
+      { title: "NAME", least: 8, cut: "end" as const },
+      { title: "STATE", rank: 1 },
+      { title: "KEY", least: 5 },
+    ];
+    const lines = layoutTable(named, [["日本語で説明してください", "", "agent:main:main"]], 16);
+    expect(lines.map((line) => line.text)).toEqual(["NAME      KEY", "日本語…   agen…n"]);
+  });
+
   it("does not cut characters in half", () => {
-    expect(shorten("🙂".repeat(20), 8)).toBe("🙂🙂🙂🙂🙂…🙂🙂");
+    expect(shorten("🙂".repeat(20), 8)).toBe("🙂🙂…🙂");
+    expect(shorten("👩‍👩‍👧‍👦 family", 8, "end")).toBe("👩‍👩‍👧‍👦 fami…");
+    expect(shorten("/home/ada/app", 8, "start")).toBe("…ada/app");
   });
 });
 
@@ -48,8 +60,9 @@ describe("times", () => {
     expect(ageText(1_700_000_000_000 - ageMs, 1_700_000_000_000)).toBe(expected);
   });
 
-  it("gives the date of what is old, and survives times that are none", () => {
-    expect(ageText(1_600_000_000_000, 1_700_000_000_000)).toBe("2020-09-13");
+  it("gives months and years of what is old, and survives times that are none", () => {
+    expect(ageText(1_600_000_000_000, 1_700_000_000_000)).toBe("3 y");
+    expect(ageText(1_690_000_000_000, 1_700_000_000_000)).toBe("3 mo");
     expect([timeText(null), timeText(9e15)]).toEqual(["-", "-"]);
   });
 

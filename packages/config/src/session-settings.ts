@@ -93,7 +93,7 @@ export interface SessionSettings {
   readonly reset: ResetPolicy;
   /** Of OpenClaw's functions. */
   readonly cacheTtlMs: number;
-  /** The session that a conversation opens where nobody names one; null: the one that was used last. */
+  /** The session that a conversation opens where nobody names one; null: the newest of the folder. */
   readonly defaultKey: string | null;
   /** What of another program's sessions is taken over. */
   readonly inherit: {

@@ -19,7 +19,7 @@ export const storeSettings: SettingFragment = {
     },
     {
       key: "defaultKey",
-      description: "The session that chat opens without --key; null: the one that was used last here.",
+      description: "The session that chat opens without --key; null: the newest own session of the folder.",
       kind: { type: "text", minLength: 1 },
       default: null,
     },

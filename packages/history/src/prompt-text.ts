@@ -155,8 +155,8 @@ function withoutLinks(text: string): string {
 const longestTag = 400;
 
 /**
- * Without tags: one that begins a line and a closing one leave nothing, any other leaves its name, since a component or an
- * element is spoken of.
+ * Removes tags. One that begins a line and a closing one leave nothing; any other leaves its name, since the sentence mentions
+ * a component or an element.
  */
 function withoutTags(text: string): string {
   let kept = "";
@@ -169,8 +169,8 @@ function withoutTags(text: string): string {
     if (end === -1 || text.charAt(nameEnd + end) !== ">" || !/[\s/>:.]/.test(text.charAt(nameEnd))) continue;
     const before = kept.slice(-longestTag) + text.slice(Math.max(from, at - longestTag), at);
     const isFirst = before.slice(before.lastIndexOf("\n") + 1).trim() === "";
-    const isSpokenOf = !isClosing && !isFirst && !/\w$/.test(before);
-    kept += text.slice(from, at) + (isSpokenOf ? text.slice(nameStart, nameEnd) : " ");
+    const isMentioned = !isClosing && !isFirst && !/\w$/.test(before);
+    kept += text.slice(from, at) + (isMentioned ? text.slice(nameStart, nameEnd) : " ");
     from = nameEnd + end + 1;
   }
   // What is left of a tag that never ends is no tag any more.
@@ -178,8 +178,8 @@ function withoutTags(text: string): string {
 }
 
 function withoutControls(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- These are what must not reach a terminal.
   const controls =
+    // oxlint-disable-next-line no-control-regex -- These are what must not reach a terminal.
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
   return text.replaceAll("\r\n", "\n").replace(controls, "").normalize("NFC");
 }

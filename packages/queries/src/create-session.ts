@@ -23,15 +23,18 @@ export interface CreateSessionOptions {
   readonly key: string | null;
   /** The id of the new session, unique in the store. */
   readonly sessionId: string;
+  /** More fields of the entry, such as the folder: `{ cwd: "/home/u/app" }`. */
+  readonly entry?: Readonly<Record<string, unknown>>;
   /** Ends the search for a free key. */
   readonly signal?: AbortSignal;
 }
 
-const { orNull, required, signal: signalKind, text } = optionKinds;
+const { object, orNull, required, signal: signalKind, text } = optionKinds;
 const createTable: OptionTable<CreateSessionOptions> = {
   label: required(orNull(text)),
   key: required(orNull(text)),
   sessionId: required(text),
+  entry: object,
   signal: signalKind,
 };
 
@@ -47,7 +50,7 @@ export async function createSession(
   assertKnownOptions<CreateSessionOptions>("createSession", options, createTable);
   const { namespace, agentId, isAgentGiven } = scope;
   const { label, key, sessionId, signal } = options;
-  const entry: SessionEntry = { sessionId, ...(label === null ? {} : { label }) };
+  const entry: SessionEntry = { ...options.entry, sessionId, ...(label === null ? {} : { label }) };
   const given = isAgentGiven ? { agentId } : {};
   const wanted = key ?? terminalSessionKey(agentId, label ?? "session");
   const ref = sessionRef({ key: wanted, namespace, ...given });

@@ -43,9 +43,9 @@ type SessionMatch<Candidate> =
   | { readonly kind: "several"; readonly candidates: readonly Candidate[] };
 
 /**
- * Finds the session that a text names: an exact key, else an exact id, else the only session whose key, id, label or title
- * starts with it, else the only one whose label or title holds all of its words. Case does not matter. An archived session
- * answers to its id only: its key belongs to the current one.
+ * Finds the session that a text names: an exact key, else an exact id. Else it is the only session whose key, id, label or
+ * title starts with the text, else the only one whose label or title holds all of its words. Case does not matter. An archived
+ * session answers to its id only: its key belongs to the current one.
  */
 export function matchSession<Candidate extends SessionCandidate>(
   text: string,

@@ -42,7 +42,7 @@ export async function inSession(
     });
   }
   if (!isDryRun) await waitForTurn(store, ref, context);
-  await using conversation = await openConversation(context, store, ref, { hasTools: false });
+  await using conversation = await openConversation(context, store, { ref, origin: null }, { hasTools: false });
   output.note(modelText(conversation.chosen));
   conversation.listen({
     onEvent: (event) => {

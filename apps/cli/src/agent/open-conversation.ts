@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
 import { sessionSettings } from "@throughline/config";
-import type { SessionRef, SessionStore } from "@throughline/core";
+import type { SessionStore } from "@throughline/core";
 import { createConversation } from "../chat/conversation.ts";
 import type { Conversation } from "../chat/conversation.ts";
+import { conversationFolder, type StartingSession } from "../chat/starting-session.ts";
 import { causeText } from "../chat/event-note.ts";
 import { workspaceTools } from "../chat/workspace.ts";
 import type { CommandContext } from "../command.ts";
@@ -19,7 +20,7 @@ export interface OpenConversationOptions {
 export async function openConversation(
   context: CommandContext,
   store: SessionStore,
-  ref: SessionRef,
+  start: StartingSession,
   { hasTools = true }: OpenConversationOptions = {},
 ): Promise<Conversation> {
   const { host, output, settings } = context;
@@ -38,6 +39,7 @@ export async function openConversation(
       system: system === "" ? null : system,
       tools,
       workspaceRoot: root,
+      folder: conversationFolder(context),
       settings: agent,
       breakers,
       choice: {
@@ -45,6 +47,6 @@ export async function openConversation(
         windowTokens: window === undefined || window.source === "default" ? null : Number(window.value),
       },
     },
-    ref,
+    start,
   );
 }

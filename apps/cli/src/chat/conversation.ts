@@ -1,6 +1,9 @@
 import type { SessionSettings } from "@throughline/config";
-import { hasErrorCode, type AgentTool } from "@throughline/core";
+import { hasErrorCode, openSession, updateEntry, type AgentTool } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { forkToNewSession } from "@throughline/queries";
+import { freeRef } from "@throughline/queries/internal";
 import type { SessionModel, Turn } from "@throughline/session";
 import type { AgentSession, AgentSessions, WholeTurnEvent } from "@throughline/session/whole-turn";
 import type { SummarizerBreakers } from "@throughline/summarizer-providers";
@@ -10,18 +13,25 @@ import type { BackgroundWork, SettleOptions } from "./background-work.ts";
 import { causeText } from "./event-note.ts";
 import { chooseModel } from "./choose-model.ts";
 import type { ChosenModel, ModelChoice } from "./choose-model.ts";
+import { forkFields, turnTitle } from "./made-session.ts";
 import { readSessionModels } from "./session-models.ts";
+import type { StartingSession } from "./starting-session.ts";
 
 /** What a person talks to: one session at a time, and the model that answers in it. */
 export interface Conversation extends AsyncDisposable {
   readonly store: SessionStore;
   /** Where the next turn goes. There may be no session yet: it is made for the first word. */
   readonly ref: SessionRef;
+  /** The imported session that the first message forks; null for any other, and from then on. */
+  readonly origin: SessionState | null;
   /** Null until the session is there. */
   readonly session: AgentSession | null;
   readonly chosen: ChosenModel;
-  /** Makes another session the current one; one that is there is opened, one that is not waits for its first word. */
-  switchTo(ref: SessionRef): Promise<AgentSession | null>;
+  /**
+   * Makes another session the current one; one that is there is opened, one that is not, or that is a fork of an import, waits
+   * for its first word.
+   */
+  switchTo(start: StartingSession): Promise<AgentSession | null>;
   /** Another model from now on. @throws {ThroughlineError} INPUT_INVALID, MODEL_KEY_MISSING */
   useModel(name: string): Promise<ChosenModel>;
   /** Opens the session if it is not, and gives it. */
@@ -58,16 +68,18 @@ export interface ConversationOptions {
   readonly tools: readonly AgentTool[];
   /** The folder of the tools. */
   readonly workspaceRoot: string | null;
+  /** The folder that a new session belongs to. */
+  readonly folder: string;
   /** What the session says of its model is put in when one is opened. */
   readonly choice: Omit<ModelChoice, "session">;
   readonly settings: SessionSettings;
   readonly breakers: SummarizerBreakers;
 }
 
-/** Begins at `ref`. @throws {ThroughlineError} what choosing a model and opening the session throw */
-export async function createConversation(options: ConversationOptions, ref: SessionRef): Promise<Conversation> {
-  const conversation = new OpenConversation(options, ref);
-  await conversation.switchTo(ref);
+/** Begins at `start`. @throws {ThroughlineError} what choosing a model and opening the session throw */
+export async function createConversation(options: ConversationOptions, start: StartingSession): Promise<Conversation> {
+  const conversation = new OpenConversation(options, start);
+  await conversation.switchTo(start);
   return conversation;
 }
 
@@ -86,31 +98,38 @@ class OpenConversation implements Conversation {
     onNote: (message) => this.#early.push((listener) => listener.onNote(message)),
   };
   ref: SessionRef;
+  origin: SessionState | null;
   session: AgentSession | null = null;
   chosen: ChosenModel;
 
-  constructor(options: ConversationOptions, ref: SessionRef) {
+  constructor(options: ConversationOptions, { ref, origin }: StartingSession) {
     this.#options = options;
     this.store = options.store;
     this.breakers = options.breakers;
     this.ref = ref;
+    this.origin = origin;
     this.#wanted = options.choice.wanted;
     this.chosen = chooseModel({ ...options.choice, session: null });
   }
 
-  async switchTo(ref: SessionRef): Promise<AgentSession | null> {
+  async switchTo({ ref, origin }: StartingSession): Promise<AgentSession | null> {
     await this.session?.close();
     this.session = null;
     this.ref = ref;
-    const state = await this.store.load(ref);
+    this.origin = origin;
+    const state = origin ?? (await this.store.load(ref));
     await this.#choose(state);
-    return state === null ? null : this.open();
+    return state === null || origin !== null ? null : this.open();
   }
 
   async #choose(state: SessionState | null): Promise<void> {
     const wanted = this.#wanted;
-    const session = state === null || wanted !== null ? null : await readSessionModels(this.store, state);
-    this.chosen = chooseModel({ ...this.#options.choice, wanted, session });
+    const { choice } = this.#options;
+    const isOwnAsked = state !== null && wanted === null;
+    const session = isOwnAsked ? await readSessionModels(this.store, state) : null;
+    // Of an import, the model that another program used comes last: nobody here has chosen it.
+    const usual = this.origin === null ? null : chooseModel({ ...choice, wanted, session: null });
+    this.chosen = usual === null || usual.isOffline ? chooseModel({ ...choice, wanted, session }) : usual;
     const { problem, name } = this.chosen;
     if (problem !== null) this.#listener.onNote(`${problem.message} ${name} answers. ${problem.remedy}`);
   }
@@ -132,10 +151,37 @@ class OpenConversation implements Conversation {
   async open(): Promise<AgentSession> {
     const sessions = await this.#sessions();
     if (this.session === null) {
+      await this.#create();
       this.session = await sessions.open(this.ref);
       await this.session.setModel(this.#model());
     }
     return this.session;
+  }
+
+  /** Makes the session that the first word waits for: of this folder, and of an import a fork. */
+  async #create(): Promise<void> {
+    const { store, origin } = this;
+    const { folder } = this.#options;
+    if (origin === null) {
+      await openSession(store, this.ref, { random: systemRandom, entry: { cwd: folder } });
+      return;
+    }
+    const fork = await this.#fork(origin);
+    await updateEntry(store, fork.ref, (entry) => ({ ...entry, ...forkFields(origin, folder) }));
+    this.origin = null;
+  }
+
+  async #fork(origin: SessionState): Promise<SessionState> {
+    for (;;) {
+      try {
+        const options = { sessionId: systemRandom.uuid(), label: "", target: this.ref };
+        return await forkToNewSession(this.store, origin, options);
+      } catch (error) {
+        if (!hasErrorCode(error, "SESSION_EXISTS")) throw error;
+        // Another process took the key since it was found free.
+        this.ref = await freeRef(this.store, this.ref);
+      }
+    }
   }
 
   #model(): SessionModel {
@@ -169,9 +215,19 @@ class OpenConversation implements Conversation {
     const { whenBusy, onDelta, ...rest } = options;
     const turnOptions = { ...rest, onDelta, ...(whenBusy === null ? {} : { whenBusy }) };
     const turn = await (text === null ? session.resume(turnOptions) : session.runTurn(text, turnOptions));
+    if (turn.outcome === "done" && text !== null) await this.#title(turn.ref, text);
     // A branch is a session of its own: what is said next belongs there.
-    if (turn.ref.key !== this.ref.key) await this.switchTo(turn.ref);
+    if (turn.ref.key !== this.ref.key) await this.switchTo({ ref: turn.ref, origin: null });
     return turn;
+  }
+
+  /** The turn is stored: a title that cannot be written is a note, and the next turn makes one. */
+  async #title(ref: SessionRef, text: string): Promise<void> {
+    try {
+      await turnTitle(this.store, ref, text);
+    } catch (error) {
+      this.#listener.onNote(`The session was not given a title: ${causeText(error)}`);
+    }
   }
 
   async replacement(): Promise<AgentSession["replacement"]> {

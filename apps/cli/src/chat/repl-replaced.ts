@@ -29,7 +29,7 @@ export async function recoverEarlier({ context, conversation }: ReplContext): Pr
   const { namespace, agentId, key } = earlier.ref;
   const target = await freeRef(store, { namespace, agentId, key: `${key}-recovered` }, signal);
   await forkSession(store, earlier.ref, target, { sessionId: systemRandom.uuid(), signal });
-  const opened = await conversation.switchTo(target);
+  const opened = await conversation.switchTo({ ref: target, origin: null });
   await output.line("Continuing in a copy of the earlier session: ", { text: target.key, style: "bold" });
   const restored = opened === null ? null : restoredText(opened);
   if (restored !== null) await output.line(restored);

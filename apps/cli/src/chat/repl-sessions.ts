@@ -3,11 +3,15 @@ import type { SessionState } from "@throughline/core";
 import { keptOnReset, noteArchiving } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { createSession, listSessions, resolveSession } from "@throughline/queries";
-import { sessionLabel } from "@throughline/queries/internal";
+import { sessionProgram } from "@throughline/queries/internal";
+import { shownFolder, shownName, shownProgram } from "../session-names.ts";
 import { ageText } from "../time-text.ts";
 import { patience, waitForTurn } from "../wait-for-turn.ts";
+import type { AgentSession } from "@throughline/session/whole-turn";
+import { forkNotice } from "./fork-notice.ts";
 import { interruptedText, restoredText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
+import { continued, conversationFolder } from "./starting-session.ts";
 
 /** The most sessions that `/sessions` lists; `throughline sessions` lists all. */
 const mostListed = 50;
@@ -21,9 +25,10 @@ export async function newSession(repl: ReplContext, label: string): Promise<void
     label: label === "" ? null : label,
     key: null,
     sessionId: systemRandom.uuid(),
+    entry: { cwd: conversationFolder(context) },
     signal,
   });
-  await conversation.switchTo(state.ref);
+  await conversation.switchTo({ ref: state.ref, origin: null });
   await output.line("New session ", { text: state.ref.key, style: "bold" }, ` (id ${state.sessionId})`);
 }
 
@@ -34,21 +39,31 @@ export async function listTheSessions({ context, conversation }: ReplContext): P
   const nowMs = Date.now();
   let count = 0;
   const query = { namespace: scope.namespace, agentId: scope.agentId, limit: mostListed, signal };
-  for await (const { ref, entry, messageCount, updatedAtMs } of listSessions(conversation.store, query)) {
+  for await (const state of listSessions(conversation.store, query)) {
     count += 1;
     if (count > mostListed) break;
-    const mark = ref.key === conversation.ref.key ? "*" : " ";
-    rows.push([mark, ref.key, sessionLabel(entry) ?? "", String(messageCount), ageText(updatedAtMs, nowMs)]);
+    const { ref, entry, messageCount, updatedAtMs } = state;
+    rows.push([
+      ref.key === conversation.ref.key ? "*" : " ",
+      await shownName(conversation.store, state, signal),
+      shownProgram(sessionProgram(entry)),
+      shownFolder(entry.cwd, context.host.userHome),
+      String(messageCount),
+      ageText(updatedAtMs, nowMs),
+      ref.key,
+    ]);
   }
   if (count === 0) await output.line("No sessions yet: this one is made for its first word.");
   else
     await output.table(
       [
         { title: " " },
-        { title: "KEY" },
-        { title: "LABEL", rank: 1 },
-        { title: "MESSAGES", align: "right", rank: 2 },
+        { title: "NAME", least: 26, cut: "end" },
+        { title: "PROGRAM", rank: 1, least: 11, cut: "end" },
+        { title: "FOLDER", rank: 2, least: 12, cut: "start" },
+        { title: "MESSAGES", align: "right", rank: 1 },
         { title: "LAST", align: "right" },
+        { title: "KEY", least: 8 },
       ],
       rows,
     );
@@ -66,12 +81,17 @@ export async function switchSession({ context, conversation }: ReplContext, text
       details: { ...state.ref },
       remedy: `Restore it first: throughline restore --archive ${state.sessionId}`,
     });
-  const session = await conversation.switchTo(state.ref);
-  await output.line("Switched to ", { text: state.ref.key, style: "bold" }, ` (id ${state.sessionId})`);
+  const session = await conversation.switchTo(await continued(context, conversation.store, state));
+  await output.line("Switched to ", { text: conversation.ref.key, style: "bold" }, idText(session));
+  for (const line of await forkNotice(context, conversation)) await output.line({ text: line, style: "yellow" });
   const restored = session === null ? null : restoredText(session);
   if (restored !== null) await output.line(restored);
   if (session?.interruptedTurn != null)
     await output.line({ text: interruptedText(session.interruptedTurn), style: "yellow" });
+}
+
+function idText(session: AgentSession | null): string {
+  return session === null ? "  (new)" : ` (id ${session.sessionId})`;
 }
 
 /** `/delete`: archives another session. The current one and an agent's main one stay. */
@@ -103,7 +123,7 @@ export async function resetCurrent({ context, conversation }: ReplContext): Prom
   await waitForTurn(store, ref, context);
   await noteArchiving(store, ref, systemClock);
   const fresh = await resetSession(store, ref, { random: systemRandom, keep: keptOnReset });
-  await conversation.switchTo(ref);
+  await conversation.switchTo({ ref, origin: null });
   await output.line(`Reset. The new id is ${fresh.sessionId}; the old session is archived as ${old.sessionId}.`);
 }
 

@@ -5,6 +5,7 @@ import { withRemedy } from "../error-report.ts";
 import { percentOf } from "@throughline/queries/internal";
 import { checkpointPatienceMs } from "./chat-patience.ts";
 import type { Conversation } from "./conversation.ts";
+import { forkNotice } from "./fork-notice.ts";
 import { sendDenied } from "./send-denied.ts";
 import { interruptedText, modelText } from "./greeting.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
@@ -15,12 +16,14 @@ const replacedRemedy = "Nothing was sent. Run the command again to continue in t
 
 /** One turn: the answer on stdout, everything else on stderr. */
 export async function runOnce(
-  { host, output, signal }: CommandContext,
+  context: CommandContext,
   conversation: Conversation,
   { text, whenBusy }: { readonly text: string; readonly whenBusy: "queue" | "reject" | "branch" | null },
 ): Promise<number> {
+  const { host, output, signal } = context;
   const { chosen } = conversation;
   output.note(modelText(chosen));
+  for (const line of await forkNotice(context, conversation)) output.note(line);
   const session = await conversation.open();
   if (session.interruptedTurn !== null) output.note(interruptedText(session.interruptedTurn));
   const printer = createTurnPrinter(output, { isText: !output.isJson });

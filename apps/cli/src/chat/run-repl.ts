@@ -3,10 +3,12 @@ import { hasErrorCode } from "@throughline/core";
 import { nearestName } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { reportError, withRemedy } from "../error-report.ts";
+import { shownFolder, shownName } from "../session-names.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { checkpointPatienceMs } from "./chat-patience.ts";
 import type { Conversation, ConversationListener } from "./conversation.ts";
 import { causeText, eventNote } from "./event-note.ts";
+import { forkNotice } from "./fork-notice.ts";
 import { interruptedText, modelText, restoredText } from "./greeting.ts";
 import { createInputHistory } from "./input-history.ts";
 import { createLineEditor } from "./line-editor.ts";
@@ -14,6 +16,7 @@ import type { LineEditor } from "./line-editor.ts";
 import { replCommands } from "./repl-commands.ts";
 import type { ReplContext } from "./repl-context.ts";
 import { sendDenied } from "./send-denied.ts";
+import { conversationFolder } from "./starting-session.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
 
 export interface ReplOptions {
@@ -161,10 +164,15 @@ async function answered(
   }
 }
 
-async function greet({ output }: CommandContext, conversation: Conversation): Promise<void> {
-  const { session, ref, chosen } = conversation;
-  await output.line({ text: ref.key, style: "bold" }, session === null ? "  (new)" : "");
+async function greet(context: CommandContext, conversation: Conversation): Promise<void> {
+  const { output } = context;
+  const { store, session, ref, chosen } = conversation;
+  const state = session === null ? null : await store.load(ref);
+  const name = state === null ? "New session" : await shownName(store, state, context.signal);
+  const folder = shownFolder(conversationFolder(context), context.host.userHome);
+  await output.line({ text: name, style: "bold" }, { text: `  ${folder}  ${ref.key}`, style: "dim" });
   await output.line({ text: modelText(chosen), style: chosen.isOffline ? "yellow" : "dim" });
+  for (const line of await forkNotice(context, conversation)) await output.line({ text: line, style: "yellow" });
   const restored = session === null ? null : restoredText(session);
   if (restored !== null) await output.line(restored);
   if (session?.interruptedTurn != null)

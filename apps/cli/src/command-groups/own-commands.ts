@@ -6,7 +6,7 @@ import { parseCount } from "../option-values.ts";
 export const conversationCommands: readonly CommandDefinition[] = [
   {
     name: "chat",
-    description: "talk to an agent; resumes the session that was used last",
+    description: "talk to an agent; resumes the newest session of this folder",
     asksModel: true,
     arguments: [],
     options: [

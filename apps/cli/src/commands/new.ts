@@ -1,6 +1,7 @@
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { createSession } from "@throughline/queries";
+import { conversationFolder } from "../chat/starting-session.ts";
 import { showSession } from "../show-session.ts";
 
 /** Creates a session and prints its id. */
@@ -12,6 +13,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     label: label === "" ? null : label,
     key: key ?? null,
     sessionId: systemRandom.uuid(),
+    entry: { cwd: conversationFolder(context) },
     signal: context.signal,
   });
   await showSession(context, state, "new session");

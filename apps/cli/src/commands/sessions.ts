@@ -1,5 +1,9 @@
+import { resolve } from "node:path";
 import type { ListQuery, SessionState, SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { usageError } from "../error-report.ts";
+import { namedFormat } from "../program-names.ts";
+import { realFolder, shownFolder, shownName, shownProgram } from "../session-names.ts";
 import { ageText } from "../time-text.ts";
 import { sessionRow, type SessionRow } from "@throughline/queries";
 import type { TableColumn } from "../text-table.ts";
@@ -12,6 +16,10 @@ interface SessionsOptions {
   readonly sort?: "updated" | "key";
   readonly allAgents?: boolean;
   readonly archived?: boolean;
+  readonly program?: string;
+  readonly folder?: string;
+  readonly here?: boolean;
+  readonly keys?: boolean;
 }
 
 const shownByDefault = 50;
@@ -20,16 +28,17 @@ const largestPage = 1000;
 const countedAtMost = 1000;
 
 const columns: readonly TableColumn[] = [
-  { title: "KEY" },
-  { title: "LABEL", rank: 2 },
-  { title: "ID", rank: 4 },
-  { title: "RECORDS", align: "right", rank: 5 },
-  { title: "MESSAGES", align: "right", rank: 1 },
-  { title: "TOKENS", align: "right", rank: 3 },
-  { title: "CONTEXT", align: "right", rank: 3 },
+  { title: "NAME", least: 26, cut: "end" },
+  { title: "PROGRAM", rank: 1, least: 11, cut: "end" },
+  { title: "FOLDER", rank: 2, least: 12, cut: "start" },
+  { title: "MESSAGES", align: "right" },
   { title: "LAST", align: "right" },
+  { title: "CONTEXT", align: "right", rank: 4 },
   { title: "STATE", rank: 3 },
+  { title: "KEY", least: 8 },
 ];
+/** The same with keys that are never cut. */
+const columnsOfWholeKeys: readonly TableColumn[] = [...columns.slice(0, -1), { title: "KEY" }];
 
 /** Lists sessions: for people the newest, for programs all of them, read page by page. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -46,33 +55,60 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     signal,
   };
   const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : shownByDefault);
-  const rows: SessionRow[] = [];
+  const isWanted = rowFilter(context, options);
+  const states: SessionState[] = [];
   let count = 0;
   const show = async (state: SessionState): Promise<void> => {
     count += 1;
     if (output.isJson) await output.object(sessionRow(state));
-    else rows.push(sessionRow(state));
+    else states.push(state);
   };
-  const nextCursor = await readSessions(store, query, limit, options.cursor ?? null, show);
+  const nextCursor = await readSessions(store, { query, isWanted }, limit, options.cursor ?? null, show);
   if (output.isJson) {
     await output.end(count, nextCursor);
     return 0;
   }
   const nowMs = Date.now();
-  await output.table(
-    columns,
-    rows.map((row) => cells(row, nowMs)),
-  );
+  const rows: (readonly string[])[] = [];
+  for (const state of states)
+    rows.push(
+      cells(sessionRow(state), await shownName(store, state, signal), { userHome: context.host.userHome, nowMs }),
+    );
+  await output.table(options.keys === true ? columnsOfWholeKeys : columns, rows);
   await output.flush();
-  if (count === 0) output.note(`No sessions of agent ${scope.agentId} in this store.`);
-  else output.note(await countText(store, query, count, nextCursor, options.cursor !== undefined));
+  if (count === 0) output.note(noneText(context, options));
+  else output.note(await countText(store, { query, isWanted }, count, nextCursor, options.cursor !== undefined));
   return 0;
+}
+
+/** The sessions that are read, and those of them that are shown. */
+interface Filtered {
+  readonly query: ListQuery;
+  readonly isWanted: (row: SessionRow) => boolean;
+}
+
+/** Whether a session is of the program and the folder that were asked for; folders are compared by what they are. */
+function rowFilter({ host }: CommandContext, { program, folder, here }: SessionsOptions): Filtered["isWanted"] {
+  if (here === true && folder !== undefined) throw usageError("--here is --folder .: give one of them.");
+  const format = program === undefined ? undefined : namedFormat(program);
+  const path = here === true ? "." : folder;
+  const wanted = path === undefined ? null : realFolder(resolve(host.workingDirectory, path));
+  return (row) =>
+    (format === undefined || format.includes(row.program ?? "own")) &&
+    (wanted === null || (row.cwd !== null && realFolder(row.cwd) === wanted));
+}
+
+function noneText({ scope }: CommandContext, { program, folder, here }: SessionsOptions): string {
+  const isNarrowed = program !== undefined || folder !== undefined || here === true;
+  return isNarrowed
+    ? "No such session. `throughline sessions` lists those of every program and folder."
+    : `No sessions of agent ${scope.agentId} in this store.`;
 }
 
 /** Calls `show` for at most `limit` sessions; gives the cursor of what follows. */
 async function readSessions(
   store: SessionStore,
-  query: ListQuery,
+  { query, isWanted }: Filtered,
   limit: number,
   firstCursor: string | null,
   show: (state: SessionState) => Promise<void>,
@@ -85,8 +121,11 @@ async function readSessions(
       limit: Math.min(left, largestPage),
       ...(cursor === null ? {} : { cursor }),
     });
-    for (const state of page.sessions) await show(state);
-    left -= page.sessions.length;
+    for (const state of page.sessions) {
+      if (!isWanted(sessionRow(state))) continue;
+      await show(state);
+      left -= 1;
+    }
     cursor = page.nextCursor;
   } while (cursor !== null && left > 0);
   return cursor;
@@ -94,7 +133,7 @@ async function readSessions(
 
 async function countText(
   store: SessionStore,
-  query: ListQuery,
+  filtered: Filtered,
   shown: number,
   nextCursor: string | null,
   isContinued: boolean,
@@ -103,25 +142,28 @@ async function countText(
   const cursor =
     nextCursor === null
       ? null
-      : await readSessions(store, query, countedAtMost, nextCursor, async () => void (rest += 1));
+      : await readSessions(store, filtered, countedAtMost, nextCursor, async () => void (rest += 1));
   const total = `${cursor === null ? "" : "more than "}${shown + rest}`;
   const more = nextCursor === null ? "" : " (--limit all shows all)";
   return `${shown} of ${total}${isContinued ? " from here on" : ""} shown${more}`;
 }
 
-function cells(row: SessionRow, nowMs: number): readonly string[] {
+function cells(
+  row: SessionRow,
+  name: string,
+  { userHome, nowMs }: { readonly userHome: string; readonly nowMs: number },
+): readonly string[] {
   return [
-    row.key,
-    row.label ?? "",
-    row.sessionId,
-    String(row.recordCount),
+    name,
+    shownProgram(row.program),
+    shownFolder(row.cwd, userHome),
     String(row.messageCount),
-    row.contextTokens === null ? "-" : String(row.contextTokens),
-    row.contextPercent === null ? "-" : `${row.contextPercent} %`,
     ageText(row.updatedAtMs, nowMs),
+    row.contextPercent === null ? "" : `${row.contextPercent} %`,
     [
       ...(row.state === "archived" ? ["archived"] : []),
       ...(row.incomplete === null ? [] : [`incomplete ${row.incomplete}`]),
     ].join(", "),
+    row.key,
   ];
 }

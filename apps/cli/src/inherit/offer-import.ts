@@ -6,8 +6,9 @@ import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
 import { maskSecrets } from "@throughline/config/internal";
-import { foreignPlaces, isOwnPlace, openclawState, placesAt, programTranscripts } from "@throughline/transfer/internal";
+import { foreignPlaces, isOwnPlace, placesAt, programTranscripts } from "@throughline/transfer/internal";
 import type { ForeignPlace, ProgramTranscripts } from "@throughline/transfer/internal";
+import { inheritSources } from "./inherited-session.ts";
 import { answerFor, isAsBefore, readInheritState, writeInheritState } from "./inherit-state.ts";
 import type { InheritState } from "./inherit-state.ts";
 
@@ -75,10 +76,7 @@ async function newPlaces(
   const statePath = join(home, "inherited.json");
   if (inherit.enabled === false) return { inherit, state: {}, statePath, fresh: [] };
   const state = readInheritState(statePath);
-  const isNamed = settings.some(({ key, source }) => key === "session.inherit.source" && source !== "default");
-  // A place that somebody named is the only one.
-  const named = isNamed ? [inherit.source] : [openclawState(host.userHome), inherit.source];
-  const paths = new Set(named.flatMap((path) => placesAt(resolve(path))));
+  const paths = new Set(inheritSources(context, inherit.source).flatMap((path) => placesAt(path)));
   const isNew = (place: ForeignPlace): boolean =>
     inherit.enabled === true ? !isAsBefore(place, state[place.path]) : state[place.path] === undefined;
   const found = foreignPlaces([...paths]).filter(isNew);

@@ -1,0 +1,44 @@
+import { readWindow } from "@throughline/core";
+import type { SessionState } from "@throughline/core";
+import { sessionName, sessionProgram, withinMemory } from "@throughline/queries/internal";
+import { measureContext, namedModel, nextContext } from "@throughline/server/context-size";
+import type { CommandContext } from "../command.ts";
+import { grouped } from "../counted.ts";
+import { realFolder, shownFolder, shownProgram } from "../session-names.ts";
+import type { Conversation } from "./conversation.ts";
+import { conversationFolder } from "./starting-session.ts";
+
+/**
+ * States what the first message of a conversation that continues an import sends to which model, and the folder of the tools
+ * if the session worked in another one. Gives no lines for any other conversation.
+ */
+export async function forkNotice(
+  context: CommandContext,
+  { store, origin, chosen }: Pick<Conversation, "store" | "origin" | "chosen">,
+): Promise<readonly string[]> {
+  if (origin === null) return [];
+  const { state, records } = await readWindow(withinMemory(store), origin.ref, { signal: context.signal });
+  const { built, learned } = nextContext(state, records);
+  const windowTokens = chosen.model.windowTokens ?? chosen.model.assumedWindowTokens ?? null;
+  const model = chosen.isOffline ? null : namedModel(chosen.name);
+  const { gauge } = await measureContext(built, { model, windowTokens, learned });
+  const whose = `~${grouped(gauge.tokens)} tokens of ${JSON.stringify(sessionName(state))} (${programOf(state)})`;
+  const isTooLong = windowTokens !== null && gauge.tokens > windowTokens;
+  const summary = `${whose} do not fit ${grouped(windowTokens ?? 0)}; a summary by ${chosen.name} replaces the older part.`;
+  const all = chosen.isOffline
+    ? `${whose} are given to the offline rules on this machine with your first message. /model chooses a model.`
+    : `${whose} go to ${chosen.name} with your first message. /model changes it.`;
+  return [`Continuing in a fork: ${isTooLong ? summary : all}`, ...folderNotice(context, state)];
+}
+
+function programOf({ entry }: SessionState): string {
+  return shownProgram(sessionProgram(entry));
+}
+
+function folderNotice(context: CommandContext, { entry }: SessionState): readonly string[] {
+  const folder = conversationFolder(context);
+  const { cwd } = entry;
+  if (typeof cwd !== "string" || realFolder(cwd) === folder) return [];
+  const { userHome } = context.host;
+  return [`The session worked in ${shownFolder(cwd, userHome)}. Tools work in ${shownFolder(folder, userHome)}.`];
+}

@@ -1,0 +1,22 @@
+import { updateEntry } from "@throughline/core";
+import type { SessionEntry, SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { titleOf } from "@throughline/history/internal";
+
+/** What a fork takes over from the session it continues, beside its records, and the folder it belongs to. */
+export function forkFields({ entry }: SessionState, folder: string): Partial<SessionEntry> {
+  const { label, title, titleBy } = entry;
+  return {
+    cwd: folder,
+    ...(label === undefined ? {} : { label }),
+    ...(title === undefined ? {} : { title, ...(titleBy === undefined ? {} : { titleBy }) }),
+  };
+}
+
+/** Gives a session without a title the one that the words of a turn make. */
+export async function turnTitle(store: SessionStore, ref: SessionRef, text: string): Promise<void> {
+  const state = await store.load(ref);
+  if (state === null || state.entry.title !== undefined) return;
+  const title = titleOf([text]);
+  if (title === null) return;
+  await updateEntry(store, ref, (entry) => (entry.title === undefined ? { ...entry, title, titleBy: "rules" } : entry));
+}

@@ -1,0 +1,29 @@
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import { sessionSettings } from "@throughline/config";
+import type { SessionEntry } from "@throughline/core";
+import { openclawState } from "@throughline/transfer/internal";
+import type { CommandContext } from "../command.ts";
+
+/**
+ * Whether a session came from the place that `session.inherit` moves sessions from: with `enabled: true` the person has said
+ * that they continue here.
+ */
+export function isInherited(context: CommandContext, entry: SessionEntry): boolean {
+  const { inherit } = sessionSettings(context.config);
+  if (inherit.enabled !== true) return false;
+  const { path } = (entry["importedFrom"] ?? {}) as { readonly path?: unknown };
+  return typeof path === "string" && inheritSources(context, inherit.source).some((source) => isWithin(source, path));
+}
+
+/** The places that sessions are inherited from: OpenClaw's state, and the one that the settings name. */
+export function inheritSources({ host, settings }: CommandContext, source: string): readonly string[] {
+  const isNamed = settings.some(({ key, source: from }) => key === "session.inherit.source" && from !== "default");
+  // A place that somebody named is the only one.
+  const paths = isNamed ? [source] : [openclawState(host.userHome), source];
+  return paths.map((path) => resolve(path));
+}
+
+function isWithin(folder: string, path: string): boolean {
+  const inner = relative(folder, path);
+  return !isAbsolute(inner) && inner !== ".." && !inner.startsWith(`..${sep}`);
+}

@@ -1,0 +1,63 @@
+import { realpathSync } from "node:fs";
+import { isAbsolute, relative, sep } from "node:path";
+import { isRecordOfType, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
+import { blocksText, givenName, sessionName } from "@throughline/queries/internal";
+import { programName } from "./program-names.ts";
+import { terminalSafeLine } from "./terminal-safe.ts";
+import { shorten } from "./text-table.ts";
+
+/** The first words of a session are looked for among this number of records. */
+const mostRecordsRead = 20;
+const mostWordCells = 60;
+
+/**
+ * What a list for people shows for a session: its label or title, else its first words in quotation marks, else the last part
+ * of its key. The words are read from the store: for rows that are shown only.
+ */
+export async function shownName(store: SessionStore, state: SessionState, signal?: AbortSignal): Promise<string> {
+  const given = givenName(state.entry);
+  if (given !== null) return given;
+  const words = await firstWords(store, state, signal);
+  return words === null ? sessionName(state) : `"${words}"`;
+}
+
+async function firstWords(store: SessionStore, { ref }: SessionState, signal?: AbortSignal): Promise<string | null> {
+  const page = { limit: mostRecordsRead, ...(signal === undefined ? {} : { signal }) };
+  try {
+    for await (const { records } of store.read(ref, page)) {
+      for (const { record } of records) {
+        if (!isRecordOfType(record, "message") || record.message.role !== "user") continue;
+        const line = terminalSafeLine(blocksText(record.message.content)).trim();
+        if (line !== "") return shorten(line, mostWordCells, "end");
+      }
+    }
+  } catch (error) {
+    // The list shows the other sessions; reading this one reports what is wrong with it.
+    if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
+  }
+  return null;
+}
+
+/** The program that a session came from, for people: `own` for one that began here. */
+export function shownProgram(program: string | null): string {
+  return program === null ? "own" : programName(program);
+}
+
+/** A folder with `~` for the user's directory. */
+export function shownFolder(cwd: string | null | undefined, userHome: string): string {
+  if (typeof cwd !== "string") return "";
+  const inHome = relative(userHome, cwd);
+  if (inHome === "") return "~";
+  const isInHome = userHome !== "/" && !isAbsolute(inHome) && inHome !== ".." && !inHome.startsWith(`..${sep}`);
+  return isInHome ? `~${sep}${inHome}` : cwd;
+}
+
+/** A folder by what it is, through links; the path itself where nothing is there any more. */
+export function realFolder(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // A deleted folder, or one of another machine: its name is all there is.
+    return path;
+  }
+}
