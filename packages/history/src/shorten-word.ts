@@ -1,5 +1,6 @@
 /** A word of a title: a path keeps its file name, an address loses its scheme and query, and a key is not shown. */
-export function shortenWord(word: string): string {
+export function shortenWord(given: string): string {
+  const word = given.replace(knownKey, "[key]");
   const start = /^["'(<[{@]{0,4}/.exec(word)?.[0].length ?? 0;
   let end = word.length;
   while (end > start && `"')>]},;:!?.…`.includes(word.charAt(end - 1))) end--;
@@ -32,12 +33,12 @@ function shortAddress(address: string): string {
   return `${parts[0]}/…/${isKey(last) ? "[key]" : last}`;
 }
 
-const keyBeginnings =
-  /^(sk-|sk_|pk_|rk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|SG\.|eyJ)[\w.+/=-]{8,}$/;
+/** Secrets by their known beginnings, also inside a word of a script without spaces. */
+const knownKey =
+  /(?<![A-Za-z0-9])(?:sk-|sk_|pk_|rk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|SG\.|eyJ)[\w.+/=-]{8,}/g;
 
-/** Text that looks like a secret: a known beginning, or a long run of letters and digits that is no word. */
+/** Text that looks like a secret: a long run of letters and digits that is no word. */
 function isKey(word: string): boolean {
-  if (keyBeginnings.test(word)) return true;
   if (word.length < 24 || !/^[\w+/=.-]+$/.test(word)) return false;
   const digits = word.replace(/[^0-9]/g, "").length;
   const isHex = /^[0-9a-f]+$/i.test(word);

@@ -63,7 +63,9 @@ function titleOfText(text: string): string | null {
   const words = rest.split(" ").map(shortenWord);
   const sentence = firstSentence(words.filter((word) => word !== "").join(" "));
   const ended = withoutEnd(sentence);
-  const title = isRequest && ended.endsWith("?") ? withoutEnd(ended.slice(0, -1)) : ended;
+  const plain = isRequest && ended.endsWith("?") ? withoutEnd(ended.slice(0, -1)) : ended;
+  // A quotation mark without its other half is left of a quotation that was cut.
+  const title = plain.split('"').length % 2 === 0 ? plain.replaceAll('"', "") : plain;
   return hasLetterOrDigit(title) ? cutToCells(withCapital(title), mostCells) : null;
 }
 

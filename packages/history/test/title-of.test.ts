@@ -36,6 +36,7 @@ const table: readonly (readonly [text: string, title: string | null])[] = [
   ["[Mon 2026-01-05 12:30 UTC] book a table", "Book a table"],
   ["see [the docs](https://a.b/c/d) and ![x](y.png) now", "See the docs and now"],
   ["Fix `Vec<T>` in the parser", "Fix Vec in the parser"],
+  ['Write a definition of "photoshop".', "Write a definition of photoshop"],
   ["read.me says nothing useful", "read.me says nothing useful"],
   ["# AGENTS.md instructions for /home/u/p\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>", null],
   ["This session is being continued from a previous conversation that ran out of context.", null],
@@ -88,7 +89,7 @@ describe("titleOf", () => {
         expect(title).not.toMatch(/<[A-Za-z/]/);
         // oxlint-disable-next-line no-control-regex -- These are what must not be there.
         expect(title).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/);
-        expect(title).not.toContain("sk-abcdefghijkl ");
+        expect(title).not.toMatch(/(?<![A-Za-z0-9])sk-abcdefgh/);
         expect(title.trim()).toBe(title);
         expect([...new Intl.Segmenter("en").segment(title)].length).toBeLessThanOrEqual(60);
       }),
