@@ -35,24 +35,25 @@ function writeSessions(count: number, records: number, text: string): void {
   writeFileSync(join(folder, "sessions.json"), JSON.stringify(index));
 }
 
-/** `import` in a process of its own with so much memory for objects; killed after so many sessions when asked to. */
-async function importSource(heapMegabytes: number, killAfter = Infinity): Promise<number | null> {
+/** `import` in a process of its own, with so much memory for objects. */
+async function importSource(heapMegabytes: number): Promise<number | null> {
   const node = [sourceCondition, `--max-old-space-size=${heapMegabytes}`, binPath];
   const child = spawn(process.execPath, [...node, "import", join(directory.path, "source"), "--json"], {
     cwd: directory.path,
     env: cleanEnvironment(directory.path),
     stdio: ["ignore", "ignore", "ignore"],
   });
-  const ended = once(child, "close") as Promise<[number | null]>;
-  while (Number.isFinite(killAfter) && child.exitCode === null) {
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    const { stdout } = await runHere(directory.path, ["stats", "--json", "--quiet"]);
-    if (stdout !== "" && Number(objects(stdout)[0]?.["sessions"]) >= killAfter) {
-      child.kill("SIGKILL");
-      break;
-    }
-  }
-  return (await ended)[0];
+  const [code] = (await once(child, "close")) as [number | null];
+  return code;
+}
+
+/** `import` in a process that ends itself with SIGKILL at a progress report; gives the signal. */
+async function importUntil(report: number): Promise<string | null> {
+  const program = join(import.meta.dirname, "killed-import.ts");
+  const args = [sourceCondition, program, directory.path, join(directory.path, "source"), String(report)];
+  const child = spawn(process.execPath, args, { env: cleanEnvironment(directory.path), stdio: "ignore" });
+  const [, signal] = (await once(child, "close")) as [number | null, string | null];
+  return signal;
 }
 
 async function stored(): Promise<readonly [sessions: unknown, messages: unknown]> {
@@ -77,7 +78,8 @@ describe("an import on the command line", () => {
     async () => {
       const sessions = testSize({ short: 150, long: 600 });
       writeSessions(sessions, 20, "x".repeat(100));
-      expect(await importSource(256, 50)).toBeNull();
+      // Two reports for each session: when it begins and when it is stored.
+      expect(await importUntil(sessions)).toBe("SIGKILL");
       const [before] = await stored();
       expect(Number(before)).toBeGreaterThanOrEqual(50);
       expect(Number(before)).toBeLessThan(sessions);
