@@ -31,6 +31,7 @@ function stepsOf(testFilters: readonly string[]): readonly Step[] {
     tool("requirements"),
     tool("expressions"),
     tool("words"),
+    tool("changesets"),
     tool("api"),
     { name: "exports", command: process.execPath, args: ["tools/public-exports.ts"] },
     // Forced: an incremental check does not notice that the compiler options themselves have changed.
