@@ -1,21 +1,22 @@
-// The way in from a fresh clone: plain JavaScript for any Node from 20 on, no dependencies.
-// `npm start` installs what the command line needs and opens it; `npm test` installs everything and runs all checks;
-// `npm run test:long` installs everything and runs the suites that are too long for `npm test`;
-// `npm run build` installs everything and builds what would be published.
+// The entry point of a fresh clone: plain JavaScript for any Node from 20 on, without dependencies.
+// Each command installs the packages first, unless they are installed already:
+// `npm start` opens a conversation; `npm run -s throughline -- …` runs any command of the command line;
+// `npm test` runs all checks; `npm run test:long` runs the suites that are too long for `npm test`;
+// `npm run build` builds what would be published; `npm run setup` installs and does nothing else;
+// `npm run reinstall` replaces installed packages that are damaged.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
 const pnpmVersion = "12.21.0";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-const markerPath = join(root, "node_modules/.cache/throughline/install.json");
+const modules = join(root, "node_modules");
+const markerPath = join(modules, ".cache/throughline/install.json");
 /** The package manager as arguments of npx: a machine with Node and npm need not have it. */
 const pnpm = ["-y", `pnpm@${pnpmVersion}`];
-// No --filter for the command line alone: pnpm 12.21 takes 85 s with one where it takes 13 s without (empty store).
-const cliOnly = ["--prod"];
 
 /** Runs a program to its end; gives its exit code, 128 + n for a signal, and what it printed when captured. */
 function run(file, args, { capture = false, env = process.env } = {}) {
@@ -50,29 +51,94 @@ function installHash() {
   return hash.digest("hex");
 }
 
-function installedScope(hash) {
-  if (!existsSync(markerPath)) return null;
-  const marker = JSON.parse(readFileSync(markerPath, "utf8"));
-  return marker.hash === hash ? marker.scope : null;
+/** The folders of the workspace, the root among them. */
+function workspaceFolders() {
+  const listed = readFileSync(join(root, "pnpm-workspace.yaml"), "utf8").matchAll(/^ {2}- (\S+)$/gm);
+  const folders = [...listed].flatMap(([, pattern]) => {
+    if (!pattern.endsWith("/*")) return [pattern];
+    const parent = pattern.slice(0, -2);
+    return readdirSync(join(root, parent)).map((name) => join(parent, name));
+  });
+  return [".", ...folders].filter((folder) => existsSync(join(root, folder, "package.json")));
 }
 
-/** Installs `scope` ("cli" or "all") unless it is there already; throws with pnpm's own words when that fails. */
-async function install(scope) {
+/** The packages that a manifest of the workspace names and that cannot be found from its folder. */
+function unresolvedPackages() {
+  return workspaceFolders().flatMap((folder) => {
+    const manifest = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+    return Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })
+      .filter((name) => !existsSync(join(root, folder, "node_modules", name, "package.json")))
+      .map((name) => `${name} of ${folder}`);
+  });
+}
+
+/** The folders of all packages, also of those that only other packages need. */
+function installedFolders() {
+  const store = join(modules, ".pnpm");
+  return existsSync(store) ? readdirSync(store) : [];
+}
+
+/** Whether the last install came to its end, was made from the same lockfile, and is all there still. */
+function isInstalled(hash) {
+  if (!existsSync(markerPath)) return false;
+  const marker = parsed(readFileSync(markerPath, "utf8"));
+  if (marker?.hash !== hash || !Array.isArray(marker.folders)) return false;
+  const folders = new Set(installedFolders());
+  return marker.folders.every((name) => folders.has(name)) && unresolvedPackages().length === 0;
+}
+
+/** Null for a text that is not JSON: a marker that was cut off counts as no marker. */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Installs all packages unless they are there already; throws with pnpm's own words when that fails. */
+async function install() {
   const hash = installHash();
-  const present = installedScope(hash);
-  if (present === "all" || present === scope) return;
-  process.stderr.write(`installing ${scope === "cli" ? "what the command line needs" : "packages"} ... `);
+  if (isInstalled(hash)) return;
+  process.stderr.write("installing packages ... ");
   const startMs = performance.now();
-  const args = [...pnpm, "install", "--frozen-lockfile", ...(scope === "cli" ? cliOnly : [])];
+  // An install that is killed half way must leave no marker.
+  rmSync(markerPath, { force: true });
+  await runInstall();
+  if (unresolvedPackages().length > 0) {
+    // pnpm trusts its own notes in node_modules, which can name more than is there.
+    rmSync(modules, { recursive: true, force: true });
+    await runInstall();
+  }
+  const unresolved = unresolvedPackages();
+  if (unresolved.length > 0)
+    throw new Error(`failed\nPackages are missing after the install: ${unresolved.join(", ")}.`);
+  mkdirSync(dirname(markerPath), { recursive: true });
+  writeFileSync(markerPath, `${JSON.stringify({ hash, folders: installedFolders() })}\n`);
+  process.stderr.write(`${((performance.now() - startMs) / 1000).toFixed(1)} s\n`);
+}
+
+async function runInstall() {
+  // All packages: a --prod install lacks what the bundle of the command line has built in, and a --filter is no faster.
+  const args = [...pnpm, "install", "--frozen-lockfile"];
   // CI=true: pnpm must not stop to ask whether it may replace an older node_modules.
   const { code, output } = await run("npx", args, { capture: true, env: { ...process.env, CI: "true" } });
-  if (code !== 0) {
-    process.stderr.write(`failed\n${output}\n`);
-    throw new Error(`npx ${args.join(" ")} ended with ${code}. Check the connection to the package registry.`);
-  }
-  mkdirSync(dirname(markerPath), { recursive: true });
-  writeFileSync(markerPath, `${JSON.stringify({ hash, scope })}\n`);
-  process.stderr.write(`${((performance.now() - startMs) / 1000).toFixed(1)} s\n`);
+  if (code === 0) return;
+  throw new Error(
+    `failed\n${output}\nnpx ${args.join(" ")} ended with ${code}. Check the connection to the package registry and run the command again.`,
+  );
+}
+
+async function setup() {
+  await install();
+  return 0;
+}
+
+/** Removes all installed packages and installs them again: pnpm does not notice a single file that is missing or changed. */
+async function reinstall() {
+  rmSync(modules, { recursive: true, force: true });
+  await install();
+  return 0;
 }
 
 /** The Node that the lockfile pins; on a platform without one, this process's own when it is new enough. */
@@ -86,26 +152,38 @@ function pinnedNode() {
   );
 }
 
-/** `npm start` opens a conversation, without a terminal the demonstration; a command after `--` goes to the command line. */
-async function start(args) {
-  await install("cli");
-  const usual = process.stdin.isTTY === true && process.stdout.isTTY === true ? "chat" : "demo";
+/** Runs a command of the command line from source. */
+async function throughline(args) {
+  await install();
   const entry = ["--conditions=@throughline/source", join("apps", "cli", "bin", "throughline.js")];
-  const { code } = await run(pinnedNode(), [...entry, ...(args.length > 0 ? args : [usual])]);
-  if (code === 0 && args.length === 0) process.stderr.write(nextSteps);
+  const { code } = await run(pinnedNode(), [...entry, ...args]);
+  return code;
+}
+
+/** One turn with the model that needs no key, in a session of its own: nobody is there to answer, and nothing costs money. */
+const greeting = ["chat", "--once", "Hello", "--model", "offline", "--key", "agent:main:cli:direct:first-start"];
+
+/** `npm start` opens a conversation, without a terminal one turn of it; a command after `--` goes to the command line. */
+async function start(args) {
+  if (args.length > 0) return throughline(args);
+  const hasTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  const code = await throughline(hasTerminal ? ["chat"] : greeting);
+  if (code === 0) process.stderr.write(nextSteps);
   return code;
 }
 
 const nextSteps = `
 What to do next:
-  npm start -- chat --model anthropic/claude-sonnet-4-5   with ANTHROPIC_API_KEY set: talk to a model
-  npm start -- import ~/.claude ~/.codex ~/.gemini        keep and search your own transcripts
-  docs/getting-started.md                                 write a program of your own
+  List what is stored:               npm run -s throughline -- sessions
+  See what a session withstands:     npm run -s throughline -- demo
+  Keep and search your transcripts:  npm run -s throughline -- import ~/.claude ~/.codex ~/.gemini
+  Talk to a model:                   ANTHROPIC_API_KEY=… npm run -s throughline -- chat --model anthropic/claude-sonnet-4-5
+  Write a program:                   docs/getting-started.md
 `;
 
 async function test(args) {
   try {
-    await install("all");
+    await install();
     const { code } = await run(pinnedNode(), [join("tools", "run-checks.ts"), ...args]);
     return code;
   } catch (error) {
@@ -117,7 +195,7 @@ async function test(args) {
 }
 
 async function testLong(args) {
-  await install("all");
+  await install();
   const { code } = await run(pinnedNode(), [
     "--conditions=@throughline/source",
     join("tools", "long-suites.ts"),
@@ -128,7 +206,7 @@ async function testLong(args) {
 
 /** Turbo runs the scripts of the packages with pnpm, which npx puts on its path. */
 async function build(args) {
-  await install("all");
+  await install();
   const { code } = await run("npx", [...pnpm, "exec", "turbo", "run", "build", ...args], {
     env: { ...process.env, TURBO_TELEMETRY_DISABLED: "1" },
   });
@@ -140,10 +218,13 @@ async function main([command, ...args]) {
     throw new Error(`Node 20 or newer is needed; this is ${process.versions.node}.`);
   }
   if (command === "start") return start(args);
+  if (command === "throughline") return throughline(args);
+  if (command === "setup") return setup();
+  if (command === "reinstall") return reinstall();
   if (command === "test") return test(args);
   if (command === "test:long") return testLong(args);
   if (command === "build") return build(args);
-  throw new Error("usage: node tools/bootstrap.mjs start|test|test:long|build [arguments]");
+  throw new Error("usage: node tools/bootstrap.mjs start|throughline|test|test:long|build|setup|reinstall [arguments]");
 }
 
 try {

@@ -17,7 +17,7 @@ export type FencePlan =
   | { readonly kind: "invalid"; readonly message: string };
 
 const timeoutMs = 60_000;
-const commandPattern = /^(?:pnpm -s throughline|npx -y @throughline\/cli|throughline)(?:\s|$)/;
+const commandPattern = /^(?:npm run -s throughline --|npx -y @throughline\/cli|throughline)(?:\s|$)/;
 
 /** The file that a fence with `file=NAME` writes or, as `diff`, changes. */
 export function fenceFile(fence: Fence): string | null {
@@ -47,7 +47,7 @@ export function planFence(fence: Fence): FencePlan {
 const shellFunctions = [
   "set -euo pipefail",
   'throughline() { "$THROUGHLINE_DOC_NODE" "$THROUGHLINE_DOC_ENTRY" "$@"; }',
-  'pnpm() { [ "$1 $2" = "-s throughline" ] || { echo "only pnpm -s throughline is known here" >&2; return 2; }; shift 2; throughline "$@"; }',
+  'npm() { [ "${*:1:4}" = "run -s throughline --" ] || { command npm "$@"; return; }; shift 4; throughline "$@"; }',
   'npx() { [ "$1 $2" = "-y @throughline/cli" ] || { echo "only npx -y @throughline/cli is known here" >&2; return 2; }; shift 2; throughline "$@"; }',
 ].join("\n");
 

@@ -49,7 +49,7 @@ export interface SoakResult {
   readonly heapMb: number;
 }
 
-const ownMain = join(import.meta.dirname, "../apps/cli/src/main.ts");
+const ownMain = join(import.meta.dirname, "../apps/cli/bin/throughline.js");
 
 /** One node: always at the same port, whichever process serves it. */
 class Node {

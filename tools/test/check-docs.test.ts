@@ -142,7 +142,7 @@ describe("examples", () => {
     const text =
       fence("sh", "npm install nothing") +
       fence("sh", "# why\nthroughline good | grep ran") +
-      fence("sh", "pnpm -s throughline bad");
+      fence("sh", "npm run -s throughline -- bad");
     const report = await checkDocs(temporaryTree({ ...tree, "apps/cli/bin/throughline.js": entry, "README.md": text }));
     expect(report.fencesRun).toBe(2);
     expect(report.violations).toEqual(["README.md:8 the example fails:\nran"]);

@@ -9,21 +9,31 @@ if (version[0] < 22 || (version[0] === 22 && version[1] < 18)) {
   );
   process.exitCode = 2;
 } else {
-  import("./start.js").catch(function (error) {
-    // What is thrown here was thrown while the program's own files were loaded.
-    const message = "The program cannot be loaded: " + String(error && error.message).split("\n")[0];
-    const manifest = process
-      .getBuiltinModule("node:fs")
-      .readFileSync(new URL("../package.json", import.meta.url), "utf8");
-    const name = JSON.parse(manifest).name;
-    const remedy = "Install it again: npm install --global " + name + ", or npm install where it is a dependency.";
-    const failure = { kind: "error", code: "INSTALLATION_DAMAGED", message: message, remedy: remedy };
-    const rest = { retryable: false, outcome: "not-applied", details: { name: error && error.name } };
-    process.stderr.write(
-      process.argv.indexOf("--json") === -1
-        ? "error: " + message + "\n" + remedy + "\n"
-        : JSON.stringify(Object.assign(failure, rest)) + "\n",
-    );
-    process.exitCode = 1;
-  });
+  import("./start.js")
+    .then(function (module) {
+      return module.start(reinstallRemedy());
+    })
+    .catch(function (error) {
+      // What is thrown here was thrown while the program's own files were loaded.
+      const message = "The program cannot be loaded: " + String(error && error.message).split("\n")[0];
+      const remedy = reinstallRemedy();
+      const failure = { kind: "error", code: "INSTALLATION_DAMAGED", message: message, remedy: remedy };
+      const rest = { retryable: false, outcome: "not-applied", details: { name: error && error.name } };
+      process.stderr.write(
+        process.argv.indexOf("--json") === -1
+          ? "error: " + message + "\n" + remedy + "\n"
+          : JSON.stringify(Object.assign(failure, rest)) + "\n",
+      );
+      process.exitCode = 1;
+    });
+}
+
+/** How this installation is repaired. Here, because this file is all that a damaged installation surely has. */
+function reinstallRemedy() {
+  const fs = process.getBuiltinModule("node:fs");
+  // Sources are in a checkout only.
+  if (fs.existsSync(new URL("../src/main.ts", import.meta.url)))
+    return "Install its packages again: `npm run reinstall`.";
+  const name = JSON.parse(fs.readFileSync(new URL("../package.json", import.meta.url), "utf8")).name;
+  return "Install it again: npm install --global " + name + ", or npm install where it is a dependency.";
 }

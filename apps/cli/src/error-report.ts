@@ -18,6 +18,8 @@ export interface ReportOptions {
   readonly exitCodes?: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Puts commands in a text for people as they are typed here. @default the text itself */
   readonly asTyped?: (text: string) => string;
+  /** Stands in place of every other remedy of INSTALLATION_DAMAGED. @default the error's own */
+  readonly reinstallRemedy?: string;
 }
 
 /** Wrong usage ends with 2, everything else with 1, unless the command says otherwise. */
@@ -26,7 +28,7 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
   const exitCode = options.exitCodes?.[typed.code] ?? (typed.code === "USAGE" ? 2 : 1);
   const message = maskSecrets(typed.message);
   const details = maskDeep(typed.details);
-  const remedy = options.command === null ? typed.remedy : remedyOf(typed, options.command);
+  const remedy = remedyHere(typed, options);
   if (options.isJson) {
     const { code, retryable, outcome } = typed;
     return { exitCode, text: `${jsonLine({ kind: "error", code, message, remedy, retryable, outcome, details })}\n` };
@@ -40,6 +42,12 @@ export function reportError(error: unknown, options: ReportOptions): ErrorReport
       lines.push(`cause: ${maskSecrets(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause))}`);
   }
   return { exitCode, text: `${terminalSafe(lines.join("\n"))}\n` };
+}
+
+function remedyHere(error: ThroughlineError, { command, reinstallRemedy }: ReportOptions): string {
+  // A package names what a program does that has installed it; the command line knows how it was installed itself.
+  if (error.code === "INSTALLATION_DAMAGED" && reinstallRemedy !== undefined) return reinstallRemedy;
+  return command === null ? error.remedy : remedyOf(error, command);
 }
 
 /** The remedy where `command` failed: wrong usage without one of its own leads to the help of the command. */

@@ -19,6 +19,8 @@ export interface Host {
   readonly onService?: () => void;
   /** What has to be typed to start this program. @default throughline */
   readonly commandName?: () => string;
+  /** How this installation is repaired, as a sentence. @default the remedy of the error */
+  readonly reinstallRemedy?: string;
   /** What starts this program again. */
   readonly self: { readonly command: string; readonly arguments: readonly string[] };
 }

@@ -22,31 +22,40 @@ function onSignal(exitCode: number): void {
   setTimeout(() => process.exit(exitCode), graceMs).unref();
 }
 
-// A reader that has seen enough, as in `| head -1`, is no failure.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    // A terminal that was closed: what is under way is being ended in good order, and nobody reads about it.
-    if (error.code === "EIO" && interrupt.signal.aborted) return;
-    // Requests are served on when nobody reads the log any more.
-    if (isService) return;
-    if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED") process.exit(0);
-    // What cannot be written cannot be taken back either: the output is cut, and whoever reads it must hear of it.
-    const failure = new ThroughlineError(
-      error.code === "ENOSPC" ? "STORE_FULL" : "STORE_IO",
-      `The output cannot be written: ${error.message}`,
-    );
-    if (stream === process.stdout)
-      process.stderr.write(
-        reportError(failure, { isJson: process.argv.includes("--json"), isDebug: false, command: null }).text,
-      );
-    process.exit(1);
-  });
+/** Runs the command line of this process to its end and sets its exit code. */
+export async function main(reinstallRemedy: string): Promise<void> {
+  watchStreams();
+  process.on("SIGINT", () => onSignal(130));
+  process.on("SIGTERM", () => onSignal(143));
+  process.on("SIGHUP", () => onSignal(129));
+  const exitCode = await run(reinstallRemedy);
+  process.exitCode = interruptedExitCode ?? exitCode;
 }
-process.on("SIGINT", () => onSignal(130));
-process.on("SIGTERM", () => onSignal(143));
-process.on("SIGHUP", () => onSignal(129));
 
-async function run(): Promise<number> {
+/** A reader that has seen enough, as in `| head -1`, is no failure. */
+function watchStreams(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      // A terminal that was closed: what is under way is being ended in good order, and nobody reads about it.
+      if (error.code === "EIO" && interrupt.signal.aborted) return;
+      // Requests are served on when nobody reads the log any more.
+      if (isService) return;
+      if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED") process.exit(0);
+      // What cannot be written cannot be taken back either: the output is cut, and whoever reads it must hear of it.
+      const failure = new ThroughlineError(
+        error.code === "ENOSPC" ? "STORE_FULL" : "STORE_IO",
+        `The output cannot be written: ${error.message}`,
+      );
+      if (stream === process.stdout)
+        process.stderr.write(
+          reportError(failure, { isJson: process.argv.includes("--json"), isDebug: false, command: null }).text,
+        );
+      process.exit(1);
+    });
+  }
+}
+
+async function run(reinstallRemedy: string): Promise<number> {
   let workingDirectory: string;
   try {
     workingDirectory = findWorkingDirectory();
@@ -68,6 +77,7 @@ async function run(): Promise<number> {
     workingDirectory,
     userHome: findUserHome(workingDirectory),
     signal: interrupt.signal,
+    reinstallRemedy,
     onService: () => (isService = true),
     commandName: () =>
       ownCommandName({
@@ -78,6 +88,3 @@ async function run(): Promise<number> {
     self: { command: process.execPath, arguments: [...process.execArgv, process.argv[1] ?? ""] },
   });
 }
-
-const exitCode = await run();
-process.exitCode = interruptedExitCode ?? exitCode;

@@ -14,12 +14,11 @@ export interface StartedBy {
 
 /** What has to be typed to run this program, here: never `npx throughline`, which is another project. */
 export function ownCommandName({ environment, nodeArguments, program }: StartedBy): string {
+  // A script of a checkout. Its `npm start` takes commands as well, but npm prints lines of its own before their output.
+  const script = environment["npm_lifecycle_event"];
+  const isCheckout = script === "start" && environment["npm_package_name"] === "throughline-workspace";
+  if (script === "throughline" || isCheckout) return "npm run -s throughline --";
   const isPnpm = environment["npm_config_user_agent"]?.startsWith("pnpm") === true;
-  if (environment["npm_lifecycle_event"] === "throughline")
-    return isPnpm ? "pnpm -s throughline" : "npm run -s throughline --";
-  // `npm start` of a checkout; the script of that name in a package of others starts something else.
-  if (environment["npm_lifecycle_event"] === "start" && environment["npm_package_name"] === "throughline-workspace")
-    return "npm start --";
   if (environment["npm_command"] === "exec") return isPnpm ? "pnpm exec throughline" : `npx ${commandPackage}`;
   if (isOnPath(environment["PATH"] ?? "", program)) return "throughline";
   return ["node", ...nodeArguments, program].map(shellWord).join(" ");

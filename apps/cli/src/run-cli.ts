@@ -39,6 +39,7 @@ export async function runCli(host: Host): Promise<number> {
     command: null as string | null,
     exitCodes: {} as NonNullable<CommandDefinition["exitCodes"]>,
     asTyped: (text: string): string => asTyped(text, host.commandName ?? ownName, []),
+    ...(host.reinstallRemedy === undefined ? {} : { reinstallRemedy: host.reinstallRemedy }),
   };
   let definition: CommandDefinition | null = null;
   try {

@@ -1,79 +1,80 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
-import { spawn } from "@lydell/node-pty";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { temporaryDirectory } from "./harness.ts";
+import { cleanEnvironment, objects, temporaryDirectory } from "./harness.ts";
+import { runInTerminal } from "./terminal.ts";
 
 const directory = temporaryDirectory();
-const root = directory.path;
+const root = join(import.meta.dirname, "../../..");
 const script = join(root, "tools/bootstrap.mjs");
-
-/** A checkout that has everything installed already, with a command line that only says what it was called with. */
-beforeAll(() => {
-  for (const folder of ["tools", "apps/cli/bin", "node_modules/.cache/throughline"])
-    mkdirSync(join(root, folder), { recursive: true });
-  cpSync(join(import.meta.dirname, "../../../tools/bootstrap.mjs"), script);
-  writeFileSync(
-    join(root, "apps/cli/bin/throughline.js"),
-    'console.log("called: " + process.argv.slice(2).join(" "));',
-  );
-  const [, version = ""] = /pnpmVersion = "([^"]+)"/.exec(readFileSync(script, "utf8")) ?? [];
-  const hash = createHash("sha256").update(version);
-  for (const name of ["pnpm-lock.yaml", "pnpm-workspace.yaml"]) {
-    writeFileSync(join(root, name), name);
-    hash.update(name);
-  }
-  const marker = { hash: hash.digest("hex"), scope: "all" };
-  writeFileSync(join(root, "node_modules/.cache/throughline/install.json"), JSON.stringify(marker));
-});
+const noKeys = { ANTHROPIC_API_KEY: "", OPENAI_API_KEY: "", OLLAMA_HOST: "", NODE_OPTIONS: "" };
 afterAll(() => directory.remove());
 
-async function piped(...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [script, "start", ...args], { cwd: root });
-  return stdout.trim();
+interface Printed {
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
-describe("npm run build", () => {
-  it("hands turbo the pinned pnpm, on a path that has none", async () => {
-    const folder = join(root, "path");
-    mkdirSync(folder);
-    symlinkSync(process.execPath, join(folder, "node"));
-    // What the registry would be asked for: says how it was called.
-    writeFileSync(
-      join(folder, "npx"),
-      `#!${process.execPath}\nconsole.log("npx " + process.argv.slice(2).join(" "));`,
-      {
-        mode: 0o755,
-      },
-    );
-    const { stdout } = await promisify(execFile)(process.execPath, [script, "build", "--dry"], {
-      cwd: root,
-      env: { PATH: folder },
-    });
-    expect(stdout.trim()).toMatch(/^npx -y pnpm@\d+\.\d+\.\d+ exec turbo run build --dry$/);
-    const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, "../../../package.json"), "utf8")) as {
-      scripts: Record<string, string>;
-    };
-    expect(Object.entries(scripts).filter(([, line]) => /(^|\s)turbo\s/.test(line))).toEqual([]);
-    expect(scripts["build"]).toBe("node tools/bootstrap.mjs build");
+/** Runs the script of this checkout, as npm does. */
+function run(
+  home: string,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Printed> {
+  const env = cleanEnvironment(home, { ...noKeys, ...variables });
+  const running = promisify(execFile)(process.execPath, [script, ...args], { cwd: root, env });
+  running.child.stdin?.end();
+  return running;
+}
+
+function emptyHome(name: string): string {
+  const home = join(directory.path, name);
+  mkdirSync(home);
+  return home;
+}
+
+// A checkout whose packages were installed by hand has no marker yet: the first call checks them and writes it.
+beforeAll(() => run(emptyHome("first"), ["throughline", "--version"]), 300_000);
+
+describe("npm run -s throughline", () => {
+  it("prints nothing but what the command prints", async () => {
+    expect(await run(emptyHome("silent"), ["throughline", "--version"])).toEqual({ stdout: "0.1.0\n", stderr: "" });
   });
 });
 
 describe("npm start", () => {
   it("opens a conversation on a terminal", async () => {
-    const child = spawn(process.execPath, [script, "start"], { cols: 80, rows: 24, cwd: root, env: process.env });
-    let printed = "";
-    child.onData((data) => (printed += data));
-    await new Promise((resolve) => child.onExit(resolve));
-    expect(printed).toContain("called: chat\r\n");
+    await using terminal = runInTerminal(emptyHome("terminal"), ["start"], { environment: noKeys, script });
+    await terminal.waitFor("\n> ");
+    terminal.write("/quit\r");
+    await terminal.waitFor("What to do next:");
+    expect(await terminal.exitCode()).toBe(0);
   });
 
-  it("runs the demonstration without one, and any command that is given", async () => {
-    expect(await piped()).toBe("called: demo");
-    expect(await piped("sessions", "--json")).toBe("called: sessions --json");
+  it("stores one turn without a terminal, and runs any command that is given", async () => {
+    const home = emptyHome("piped");
+    const { stdout, stderr } = await run(home, ["start"]);
+    expect(stdout).toContain("[offline rules, not a language model] Hello");
+    expect(stderr).toContain("npm run -s throughline -- sessions");
+    const sessions = await run(home, ["start", "sessions", "--json"]);
+    expect(objects(sessions.stdout)).toEqual([
+      expect.objectContaining({ kind: "session", messageCount: 2 }),
+      expect.objectContaining({ kind: "end" }),
+    ]);
+  });
+});
+
+describe("npm run build", () => {
+  it("hands turbo the pinned pnpm, on a path that has none", async () => {
+    const folder = emptyHome("path");
+    symlinkSync(process.execPath, join(folder, "node"));
+    // Stands for the registry's program: prints how it was called.
+    const program = `#!${process.execPath}\nconsole.log("npx " + process.argv.slice(2).join(" "));`;
+    writeFileSync(join(folder, "npx"), program, { mode: 0o755 });
+    const { stdout } = await run(folder, ["build", "--dry"], { PATH: folder });
+    expect(stdout.trim()).toMatch(/^npx -y pnpm@\d+\.\d+\.\d+ exec turbo run build --dry$/);
   });
 });

@@ -70,6 +70,17 @@ describe("an installation", () => {
     expect([code, objects(stdout).length]).toEqual([0, 2]);
   });
 
+  it("in a checkout prints the command that works there", async () => {
+    mkdirSync(join(cli, "src"));
+    writeFileSync(join(cli, "src/main.ts"), "");
+    rmSync(driver, { recursive: true });
+    const command = await run("sessions");
+    rmSync(join(cli, "dist/main.js"));
+    const start = await run("--version");
+    for (const { code, stderr } of [command, start])
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/\n[^\n]*`npm run reinstall`\.\n$/)]);
+  });
+
   it.each(ways)("%s says so in a sentence, and how to install it again", async (_name, damage) => {
     damage();
     const forPeople = await run("sessions");

@@ -29,7 +29,9 @@ describe("the name of this program", () => {
       `node --conditions=@throughline/source ${binPath}`,
     );
     expect(named({ npm_lifecycle_event: "throughline" })).toBe("npm run -s throughline --");
-    expect(named({ npm_lifecycle_event: "throughline", npm_config_user_agent: "pnpm/10" })).toBe("pnpm -s throughline");
+    const start = { npm_lifecycle_event: "start", npm_package_name: "throughline-workspace" };
+    for (const event of [{ npm_lifecycle_event: "throughline", npm_config_user_agent: "pnpm/10" }, start])
+      expect(named(event)).toBe("npm run -s throughline --");
     expect(named({ npm_command: "exec" })).toBe("npx @throughline/cli");
   });
 

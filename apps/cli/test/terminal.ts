@@ -18,10 +18,12 @@ export interface Terminal extends AsyncDisposable {
 export interface TerminalOptions {
   readonly columns?: number;
   readonly environment?: Readonly<Record<string, string>>;
+  /** A script that starts the command line. @default the command line itself */
+  readonly script?: string;
 }
 
 export function runInTerminal(home: string, args: readonly string[], options: TerminalOptions = {}): Terminal {
-  const child = spawn(process.execPath, [sourceCondition, binPath, ...args], {
+  const child = spawn(process.execPath, [sourceCondition, options.script ?? binPath, ...args], {
     name: options.environment?.["TERM"] ?? "xterm-256color",
     cols: options.columns ?? 80,
     rows: 24,

@@ -10,7 +10,7 @@ export type { CallUsage } from "./call-usage.ts";
 export { assertBatchSize, headAfterAppend } from "./check-append.ts";
 export { misspelt } from "./check-draft.ts";
 export { isColumnText } from "./column-text.ts";
-export { commandPackage, reinstallCommand } from "./command-package.ts";
+export { commandPackage } from "./command-package.ts";
 export { Deadline } from "./deadline.ts";
 export { applyRoute, normalizeDelivery } from "./delivery.ts";
 export { endOfValue } from "./end-of-value.ts";

@@ -1,7 +1,6 @@
 import { createRequire } from "node:module";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
-import { reinstallCommand } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
 
 /** Looks modules up from this file, in an ES module and in a bundle of the older format. */
@@ -48,7 +47,7 @@ function damaged(cause: unknown, why: string): ThroughlineError {
   return new ThroughlineError("INSTALLATION_DAMAGED", `better-sqlite3 cannot be loaded. ${why}`, {
     outcome: "not-applied",
     details: { package: "better-sqlite3", platform, arch, version },
-    remedy: `Install it again where your program is: npm install better-sqlite3. A global command: ${reinstallCommand}.`,
+    remedy: "Install it again where your program is: npm install better-sqlite3.",
     cause,
   });
 }
