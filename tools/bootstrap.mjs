@@ -122,11 +122,23 @@ async function runInstall() {
   // All packages: a --prod install lacks what the bundle of the command line has built in, and a --filter is no faster.
   const args = [...pnpm, "install", "--frozen-lockfile"];
   // CI=true: pnpm must not stop to ask whether it may replace an older node_modules.
-  const { code, output } = await run("npx", args, { capture: true, env: { ...process.env, CI: "true" } });
+  const options = { capture: true, env: { ...process.env, CI: "true" } };
+  let { code, output } = await run("npx", args, options);
+  const damaged = code === 0 ? null : npxFolder(output);
+  if (damaged !== null) {
+    // npx never repairs its copy of pnpm when a killed run has left half of one.
+    rmSync(damaged, { recursive: true, force: true });
+    ({ code, output } = await run("npx", args, options));
+  }
   if (code === 0) return;
   throw new Error(
     `failed\n${output}\nnpx ${args.join(" ")} ended with ${code}. Check the connection to the package registry and run the command again.`,
   );
+}
+
+/** The folder of the cache of npx that an error message names; null when it names none. */
+function npxFolder(output) {
+  return /^npm error path (.*[\\/]_npx[\\/][0-9a-f]+)[\\/]/m.exec(output)?.[1] ?? null;
 }
 
 async function setup() {
