@@ -57,16 +57,36 @@ function titleOfText(text: string): string | null {
     .split("\n")
     .map(plainLine)
     .filter((line) => line !== "" && !isTrivial(line) && !/^\/[\w:-]+$/.test(line));
-  const line = lines.find((each) => /\p{L}{2}/u.test(each) && !isListing(each)) ?? lines.find(hasLetterOrDigit);
+  const told = lines.filter((line) => /\p{L}{2}/u.test(line) && !isListing(line));
+  const behind = told.map(behindReaction);
+  const line = told.length === 0 ? lines.find(hasLetterOrDigit) : behind.find((each) => each !== "");
   if (line === undefined) return null;
-  const { rest, isRequest } = withoutOpening(line);
-  const words = rest.split(" ").map(shortenWord);
-  const sentence = firstSentence(words.filter((word) => word !== "").join(" "));
-  const ended = withoutEnd(sentence);
-  const plain = isRequest && ended.endsWith("?") ? withoutEnd(ended.slice(0, -1)) : ended;
+  const { rest, isRequest } = withoutOpening(line.split(" ").map(shortenWord).join(" "));
+  const sentence = withoutEnd(firstSentence(rest));
+  const whole = isRequest && sentence.endsWith("?") ? withoutEnd(sentence.slice(0, -1)) : sentence;
   // A quotation mark without its other half is left of a quotation that was cut.
-  const title = plain.split('"').length % 2 === 0 ? plain.replaceAll('"', "") : plain;
+  const title = whole.split('"').length % 2 === 0 ? whole.replaceAll('"', "") : whole;
   return hasLetterOrDigit(title) ? cutToCells(withCapital(title), mostCells) : null;
+}
+
+const reactions: ReadonlySet<string> = new Set(
+  "no|nope|nah|yes|yeah|yep|wait|oh|ah|ugh|argh|damn|omg|omfg|wtf|lol|wow|jesus|fuck|fucking|shit|hell|hmm|hm|sorry|oops".split(
+    "|",
+  ),
+);
+/** A longer sentence says more than how the writer feels about an answer. */
+const longestReaction = 9;
+
+/** The line without first sentences that only react to an answer: "no, that's not it."; empty where it holds nothing else. */
+function behindReaction(line: string): string {
+  let rest = line;
+  for (;;) {
+    const sentence = firstSentence(rest, 1);
+    const words = sentence.split(" ");
+    const first = (words[0] ?? "").toLowerCase().replace(/[^\p{L}]/gu, "");
+    if (!reactions.has(first) || words.length > longestReaction) return rest;
+    rest = rest.slice(sentence.length).trim();
+  }
 }
 
 function hasLetterOrDigit(text: string): boolean {
@@ -99,11 +119,12 @@ function isTrivial(line: string): boolean {
   return trivialWords.has(words.filter((word) => word !== "").join(" "));
 }
 
-/** A stack trace, a list of data, an address: nothing that a person would name a conversation by. */
+/** A stack trace, a list of data, a changed line, an address or a path: nothing that a person would name a conversation by. */
 function isListing(line: string): boolean {
   return (
-    /^(at |File "|Traceback|[{[<|])/.test(line) ||
+    /^(at |File "|Traceback|[{[<|]|[+-]\d{1,6} |@@ |diff --git )/.test(line) ||
     /^https?:\/\/\S{1,2000}$/.test(line) ||
+    /^['"]?([~.]?\/|[A-Za-z]:\\)[^'"]{1,500}['"]?$/.test(line) ||
     /^(System|Error|Warning|\w{1,40}(Error|Exception)):/.test(line)
   );
 }
@@ -112,9 +133,12 @@ const greeting =
   /^(hi|hello|hey|hallo|good (morning|evening|afternoon)|ok|okay|thanks?|thank you|please|pls|so|now|also|hm{1,5}|yo)(?![\p{L}\p{N}'’_./-])(?! world\b)( (there|claude|codex|gemini|again|everyone|all|team))?[ ,.!:;–—-]{0,5}/iu;
 /** Words that only punctuation makes a greeting: "right align" is none. */
 const remark = /^(alright|right|great|perfect|cool|nice|well)[,.!:;–—-][ ,.!:;–—-]{0,5}/i;
-const request = /^(can|could|would|will) (you|u|we) (please |pls |kindly |maybe |just |also )?/i;
+const request =
+  /^((can|could|would|will) (you|u|we) (please |pls |kindly |maybe |just |also )?|how (can|do|could|would|should) (i|we|you) )/i;
 const opener =
-  /^((please|pls|kindly) |(i want|i'd like|i would like|i need) (you )?to |let'?s |let us |we (need|have|want) to |(we|you) should |help me (to )?|you(?:'re| are) (?:going|about) to |your (?:task|job|goal) is to |go ahead and |i(?:'m| am) (?:trying|going|looking) to |are you able to |do you mind |is it possible to )/i;
+  /^((please|pls|kindly) |(i want|i'd like|i would like|i need) (you )?to (know (more )?(about )?)?|i need (some |your )?help (with|to|in) |(i think|i feel like|i believe|i guess)( that)? (there(?:'s| is| are) )?|what(?:'s| is| are) the |let'?s |let us |we (need|have|want) to |(we|you) should |how about (you|we) |help me (to )?|you(?:'re| are) (?:going to|about to|given a task to|asked to) |your (?:task|job|goal) is to |go ahead and |i(?:'m| am) (?:trying|going|looking) to |are you able to |do you mind |is it possible to )/i;
+/** A role that the model is given before its task. */
+const role = /^(as|imagine you(?:'re| are)|you(?:'re| are)|act as) an? [^,.]{1,60}[,.] /i;
 
 /** The line without up to three greetings and openers, and whether it asked as "can you" does. */
 function withoutOpening(line: string): { readonly rest: string; readonly isRequest: boolean } {
@@ -122,7 +146,7 @@ function withoutOpening(line: string): { readonly rest: string; readonly isReque
   let isRequest = false;
   for (let count = 0; count < 3; count++) {
     isRequest ||= request.test(rest);
-    const cut = rest.replace(remark, "").replace(greeting, "").replace(request, "").replace(opener, "");
+    const cut = [remark, greeting, role, request, opener].reduce((text, each) => text.replace(each, ""), rest);
     if (cut === rest || !hasLetterOrDigit(cut)) break;
     rest = cut;
   }
@@ -142,9 +166,9 @@ const abbreviations: ReadonlySet<string> = new Set([
   "approx.",
 ]);
 
-/** Up to the first sentence end behind `shortestSentence` characters that the end or a space follows. */
-function firstSentence(text: string): string {
-  for (let at = shortestSentence - 1; at < text.length; at++) {
+/** Up to the first sentence end behind `least` characters that the end or a space follows. */
+function firstSentence(text: string, least: number = shortestSentence): string {
+  for (let at = least - 1; at < text.length; at++) {
     const end = text.charAt(at);
     if (!sentenceEnds.includes(end)) continue;
     const next = text.charAt(at + 1);
