@@ -3,6 +3,7 @@ import { styleText } from "node:util";
 import type { Writable } from "node:stream";
 import type { Finding } from "@throughline/core";
 import type { Host } from "./host.ts";
+import { shorten } from "./cells.ts";
 import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine, type LongText } from "./terminal-safe.ts";
 import { layoutTable } from "./text-table.ts";
 import { wrapText } from "./wrap-text.ts";
@@ -70,7 +71,7 @@ export interface Output {
   event(event: { readonly kind: "event"; readonly message: string }): void;
   /** A finding beside the actual result, on stderr. */
   finding(finding: Finding): void;
-  /** What is being done, on a terminal only; overwritten by the next. */
+  /** What is being done, on a terminal only: one line, cut to the width, overwritten by the next. */
   progress(message: string): void;
   /** Takes the progress away, before something else is written there. */
   clearProgress(): void;
@@ -90,6 +91,8 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   let held = "";
   let hasProgress = false;
 
+  // The last column stays free: a terminal moves to the next line behind it, and the next message would leave this one.
+  const progressCells = (): number => Math.max(1, (stderr.columns ?? 80) - 1);
   const clearProgress = (): void => {
     if (hasProgress) stderr.write("\r\u001b[K");
     hasProgress = false;
@@ -175,7 +178,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     },
     progress: (message) => {
       if (stderr.isTTY !== true || options.isJson || !isShown("info")) return;
-      stderr.write(`\r\u001b[K${terminalSafeLine(message)}`);
+      stderr.write(`\r\u001b[K${shorten(terminalSafeLine(message), progressCells())}`);
       hasProgress = true;
     },
     clearProgress,

@@ -1,4 +1,4 @@
-import { sessionRef, type SessionStore } from "@throughline/core";
+import { hasErrorCode, sessionRef, type SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { needsAttention } from "@throughline/inspect";
 import { importPaths, ImportResults } from "@throughline/transfer";
@@ -8,6 +8,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { fillIndex } from "../fill-index.ts";
+import { ImportSummary } from "../import-summary.ts";
 import { namedPath } from "../named-path.ts";
 import { parseStoreUrl } from "@throughline/config";
 import { jsonLine } from "../terminal-safe.ts";
@@ -57,6 +58,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const pass = { context, store, paths, options, reported: new Set<string>() };
   const first = await importPass(pass, "all");
   if (options.watch !== true) {
+    if (options.dryRun !== true) await first.summary.print(context, store);
     if (first.firstRefusal !== null && first.totals.refused === first.totals.sources) throw first.firstRefusal;
     return first.isOdd ? findingsExitCode : 0;
   }
@@ -79,6 +81,7 @@ interface ImportPass {
 
 interface PassResult {
   readonly totals: ImportTotals;
+  readonly summary: ImportSummary;
   readonly firstRefusal: ImportSource["error"];
   readonly isOdd: boolean;
 }
@@ -92,6 +95,8 @@ async function importPass(
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   using results = new ImportResults();
   const totals = noTotals();
+  const summary = new ImportSummary();
+  const conflictRemedies: string[] = [];
   let firstRefusal: ImportSource["error"] = null;
   let isOdd = false;
   const imported = importPaths(store, paths, {
@@ -104,7 +109,7 @@ async function importPass(
     signal,
     onProgress: ({ path, records, readBytes, sizeBytes }) =>
       output.progress(
-        `importing ${path}: ${records} records, ${sizeBytes === 0 ? 100 : Math.floor((readBytes / sizeBytes) * 100)} %`,
+        `importing ${counted(records, "record")}, ${sizeBytes === 0 ? 100 : Math.floor((readBytes / sizeBytes) * 100)} % of ${path}`,
       ),
   });
   try {
@@ -116,11 +121,13 @@ async function importPass(
       if (shown === "changed" && (isKnown || state === "unchanged" || state === "skipped")) continue;
       results.add(source);
       count(totals, source);
+      summary.take(source);
       firstRefusal ??= error;
       isOdd ||= state === "refused" || source.lost.length > 0 || needsAttention(findings);
       for (const finding of findings) output.finding(finding);
       if (error !== null && !findings.some(({ message }) => message === error.message))
         output.note(`${path}: ${error.message}`);
+      if (hasErrorCode(error, "APPEND_CONFLICT")) conflictRemedies.push(error.remedy);
     }
   } catch (error) {
     const wasDone = options.dryRun === true ? "Nothing was written. Until then it would be: " : "Until then: ";
@@ -131,7 +138,9 @@ async function importPass(
   if (shown === "all" || totals.sources > 0) await print(context, results, totals, options.dryRun === true);
   await output.flush();
   if (totals.records > 0 && options.dryRun !== true) await fillIndex(context, store);
-  return { totals, firstRefusal, isOdd };
+  // A refusal of everything is the error of the command, which prints its remedy.
+  if (totals.refused < totals.sources) for (const remedy of conflictRemedies) output.note(remedy);
+  return { totals, summary, firstRefusal, isOdd };
 }
 
 async function print(

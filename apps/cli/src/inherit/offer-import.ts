@@ -5,6 +5,7 @@ import { hasErrorCode } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
+import { ImportSummary } from "../import-summary.ts";
 import { maskSecrets } from "@throughline/config/internal";
 import { foreignPlaces, isOwnPlace, placesAt, programTranscripts } from "@throughline/transfer/internal";
 import type { ForeignPlace, ProgramTranscripts } from "@throughline/transfer/internal";
@@ -33,7 +34,10 @@ export async function offerImport(
   // Only a person decides about the sessions of other programs, which are in no setting: a script is never asked.
   const others = enabled === null && canAsk ? otherPlaces(context, inheriting) : [];
   if (fresh.length + others.length === 0) return;
-  if (enabled === true) return importAll(context, store, fresh, inheriting);
+  if (enabled === true) {
+    await importAll(context, store, fresh, inheriting);
+    return;
+  }
   if (canAsk) return ask(context, store, [...fresh, ...others], inheriting);
   const { sessions } = await store.list({ state: "any", limit: 1, signal: context.signal });
   if (sessions.length > 0) return;
@@ -145,7 +149,8 @@ async function ask(
     output.note("Nothing was imported; `throughline import PATH` does it whenever it is wanted.");
     return;
   }
-  await importAll(context, store, places, inheriting);
+  const summary = await importAll(context, store, places, inheriting);
+  if (summary.imported > 0) await summary.printCommands(context, store);
 }
 
 async function importAll(
@@ -153,12 +158,13 @@ async function importAll(
   store: SessionStore,
   places: readonly ForeignPlace[],
   { inherit, state, statePath }: InheritContext,
-): Promise<void> {
+): Promise<ImportSummary> {
   const { host, output, scope, signal } = context;
   // Most starts import nothing.
   const { importPaths } = await import("@throughline/transfer");
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   const [counts, refused] = [{ imported: 0, grown: 0, records: 0 }, [] as string[]];
+  const summary = new ImportSummary();
   const { readKey, writeKey } = inherit;
   for (const place of places) {
     const sources = importPaths(store, [place.path], {
@@ -168,9 +174,11 @@ async function importAll(
       ...(readKey === null ? {} : { readKey }),
       ...(readKey === null || writeKey === null ? {} : { key: writeKey }),
       signal,
-      onProgress: ({ path, records }) => output.progress(`importing ${path}: ${counted(records, "record")}`),
+      onProgress: ({ path, records }) => output.progress(`importing ${counted(records, "record")} of ${path}`),
     });
-    for await (const { state: outcome, records, path, error } of sources) {
+    for await (const source of sources) {
+      const { state: outcome, records, path, error } = source;
+      summary.take(source);
       if (outcome === "imported" || outcome === "grown") counts[outcome] += 1;
       counts.records += records;
       if (error !== null) refused.push(`${path}: ${error.message}`);
@@ -180,12 +188,14 @@ async function importAll(
   for (const text of refused) output.note(text);
   const taken = Object.fromEntries(places.map((place) => [place.path, answerFor(place, "yes")]));
   writeInheritState(statePath, { ...state, ...taken });
-  if (counts.imported + counts.grown + refused.length === 0) return;
+  if (counts.imported + counts.grown + refused.length === 0) return summary;
   const grown = counts.grown === 0 ? "" : `, ${counted(counts.grown, "session")} grown`;
   const into = maskSecrets(context.storeUrl);
+  const programs = summary.imported === 0 ? "" : ` (${summary.programs})`;
   output.note(
-    `Imported ${counted(counts.imported, "session")}${grown}, ${counted(counts.records, "record")}, into ${into}${refused.length === 0 ? "" : `; ${refused.length} refused`}.`,
+    `Imported ${counted(counts.imported, "session")}${grown}, ${counted(counts.records, "record")}${programs}, into ${into}${refused.length === 0 ? "" : `; ${refused.length} refused`}.`,
   );
+  return summary;
 }
 
 function programOf(place: ForeignPlace | ProgramTranscripts): string {

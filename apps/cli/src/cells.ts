@@ -1,0 +1,41 @@
+import stringWidth from "fast-string-width";
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+const plain = /^[ -~]*$/;
+
+/** The cells that a text takes on a terminal: wide scripts and emoji take two each. */
+export function cellWidth(text: string): number {
+  // Most cells of a table are plain: 200,000 of them are measured ten times as fast.
+  return plain.test(text) ? text.length : stringWidth(text);
+}
+
+/** A text in at most `width` cells. Keeps its beginning and its end: of a long key or path both tell something. */
+export function shorten(text: string, width: number): string {
+  // Each code unit takes two cells at most.
+  if (text.length * 2 <= width || cellWidth(text) <= width) return text;
+  const tailCells = Math.floor((width - 1) / 3);
+  const headCells = Math.max(0, width - 1 - tailCells);
+  const start = text.slice(0, headCells * longestGrapheme);
+  const end = text.slice(-tailCells * longestGrapheme - 1);
+  return `${fitting(clusters(start), headCells)}…${fitting(clusters(end).toReversed(), tailCells, "reversed")}`;
+}
+
+/** Of a long text only the ends are looked at; a longer cluster is no character that a person reads. */
+const longestGrapheme = 32;
+
+function clusters(text: string): readonly string[] {
+  return Array.from(graphemes.segment(text.toWellFormed()), ({ segment }) => segment);
+}
+
+/** The first clusters that fit into this number of cells. */
+function fitting(parts: readonly string[], cells: number, order: "forward" | "reversed" = "forward"): string {
+  let used = 0;
+  const taken: string[] = [];
+  for (const part of parts) {
+    used += cellWidth(part);
+    if (used > cells) break;
+    taken.push(part);
+  }
+  return (order === "reversed" ? taken.toReversed() : taken).join("");
+}
