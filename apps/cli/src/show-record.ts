@@ -8,11 +8,12 @@ import { timeText } from "./time-text.ts";
 /** On a terminal a longer record is cut, and the cut is marked. */
 const shownCharacters = 4000;
 
-/** One record: as the object of the contract, as its own JSON, or for people. */
+/** One record: as the object of the contract, as its own JSON, or for people. `isPlace` marks it for people. */
 export async function showRecord(
   { output }: Pick<CommandContext, "output">,
   stored: StoredRecord,
   isRaw: boolean,
+  isPlace = false,
 ): Promise<void> {
   if (output.isJson) {
     const { seq, id, parentId, type, side, tsMs, record } = stored;
@@ -26,7 +27,8 @@ export async function showRecord(
   const text = recordText(stored.record);
   const isCut = output.isTerminal && text.length > shownCharacters;
   await output.line(
-    { text: `#${stored.seq} ${recordRole(stored.record)}`, style: "cyan" },
+    { text: isPlace ? "> " : "", style: "bold" },
+    { text: `#${stored.seq} ${recordRole(stored.record)}`, style: isPlace ? "bold" : "cyan" },
     { text: `  ${timeText(stored.tsMs)}`, style: "dim" },
   );
   if (text !== "") await output.paragraph(isCut ? text.slice(0, shownCharacters) : text);

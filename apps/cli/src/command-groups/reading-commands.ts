@@ -30,6 +30,7 @@ export const readingCommands: readonly CommandDefinition[] = [
     arguments: [keyArgument],
     options: [
       { flags: "--tail <n>", description: "only the last n records", parse: parseCount },
+      { flags: "--at <n>", description: "record n, with five records before it and five after it", parse: parseCount },
       { flags: "--after-seq <n>", description: "records after this sequence number only", parse: parseNumber },
       role,
       { flags: "--follow", description: "wait for new records, until interrupted" },

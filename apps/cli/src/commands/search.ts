@@ -1,14 +1,15 @@
-import type { SearchHit, SessionStore } from "@throughline/core";
+import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
 import { parseSearch } from "@throughline/core/internal";
+import { resolveSession, searchHits, type FoundHits, type HitQuery } from "@throughline/queries";
+import { mostIndexedHits } from "@throughline/queries/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
+import type { Output } from "../output.ts";
+import { HitGroups } from "../search/hit-groups.ts";
+import { showGroup, showHeading, showHit } from "../search/show-group.ts";
+import { tellWhatHelps } from "../search/what-helps.ts";
 import { tellIndexing } from "../tell-indexing.ts";
-import type { Piece } from "../output.ts";
-import { resolveSession, searchHits } from "@throughline/queries";
-import { mostIndexedHits } from "@throughline/queries/internal";
-import { shorten } from "../text-table.ts";
-import { timeText } from "../time-text.ts";
 
 interface SearchOptions {
   readonly limit?: number;
@@ -22,47 +23,65 @@ interface SearchOptions {
   readonly scan?: boolean;
 }
 
-const shownByDefault = 20;
+/** People see the best hits of this number of sessions, unless they ask for a number of hits. */
+const shownSessions = 10;
+const mostHitsOfThem = 200;
+/** People see this number of hits of a session, unless they ask for one session. */
+const shownOfSession = 3;
 
 /** Finds words in the records of every session: the best hits by the store's index, or all of them by reading. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as SearchOptions;
-  const { output } = context;
+  const { output, scope, signal } = context;
   const text = input.arguments.join(" ");
   if (text.trim() === "") throw usageError("search needs a word to look for.");
   // Signs and emoji are in no index and no scan: without this there would be 0 hits of something that is there.
   if (parseSearch(text).clauses.length === 0)
     throw usageError("search needs a word to look for: the query has no letter and no digit.", { query: text });
-  const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : shownByDefault);
+  const limit = options.limit ?? (output.isJson ? Number.POSITIVE_INFINITY : mostHitsOfThem);
   const store = await context.openStore("read");
-  let count = 0;
-  let isCut = false;
-  for await (const hit of await hitsOf(context, store, text, limit, options)) {
-    if (count >= limit) {
-      isCut = true;
-      break;
-    }
-    count += 1;
-    await showHit(context, hit);
-    // Streams: whoever watches sees a hit when it is found, not when the search ends.
-    await output.flush();
-  }
-  if (output.isJson) await output.end(count);
-  else
-    output.note(isCut ? `The first ${counted(count, "hit")} (--limit all for the rest).` : `${counted(count, "hit")}.`);
-  return 0;
+  const { session } = options;
+  const query: Query = {
+    text,
+    options,
+    limit,
+    session: session === undefined ? null : await resolveSession(store, session, scope, { signal }),
+  };
+  const found = hitsOf(context, store, query);
+  if (output.isJson) return printObjects(output, found.hits, limit);
+  return query.session === null
+    ? printGroups(context, store, query, found)
+    : printSession(context, store, query, found.hits);
 }
 
-async function hitsOf(
-  context: CommandContext,
-  store: SessionStore,
-  text: string,
-  limit: number,
-  options: SearchOptions,
-): Promise<AsyncIterable<SearchHit>> {
-  const { output, scope, signal } = context;
-  const { role, tool, since, until, session } = options;
+interface Query {
+  readonly text: string;
+  readonly options: SearchOptions;
+  readonly limit: number;
+  readonly session: SessionState | null;
+}
+
+function hitsOf(context: CommandContext, store: SessionStore, query: Query): FoundHits {
+  const { output } = context;
+  const { limit, options } = query;
   const { index, hits } = searchHits(store, {
+    ...hitQuery(context, query),
+    // One more shows that there are more.
+    limit: limit + 1,
+    onSession: (key, number) => output.progress(`searching session ${number}: ${key}`),
+  });
+  if (index === null) {
+    output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
+    return { index, hits };
+  }
+  if (limit > mostIndexedHits && options.limit !== undefined)
+    output.note(`The index gives the best ${mostIndexedHits} at most; --scan reads every record.`);
+  return { index, hits: tellIndexing(context, index, hits) };
+}
+
+function hitQuery({ scope, signal }: CommandContext, { text, options, limit, session }: Query): HitQuery {
+  const { role, tool, since, until } = options;
+  return {
     text,
     signal,
     ...(role === undefined ? {} : { role }),
@@ -72,49 +91,105 @@ async function hitsOf(
     namespace: scope.namespace,
     agentId: options.allAgents === true ? null : scope.agentId,
     state: options.archived === true ? "any" : "active",
-    session: session === undefined ? null : await resolveSession(store, session, scope, { signal }),
-    // One more shows that there are more.
-    limit: limit + 1,
+    session,
+    limit,
     isScan: options.scan === true,
-    onSession: (key, number) => output.progress(`searching session ${number}: ${key}`),
-  });
-  if (index === null) {
-    output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
-    return hits;
-  }
-  if (limit > mostIndexedHits && options.limit !== undefined)
-    output.note(`The index gives the best ${mostIndexedHits} at most; --scan reads every record.`);
-  return tellIndexing(context, index, hits);
+  };
 }
 
-/** The snippet with its hits in bold; on a terminal as much around the first hit as one line holds. */
-function snippetPieces(snippet: string, highlights: SearchHit["highlights"], width: number | null): readonly Piece[] {
-  const room = (width ?? Number.POSITIVE_INFINITY) - 4;
-  const first = highlights[0]?.[0] ?? 0;
-  const from = snippet.length <= room ? 0 : Math.max(0, Math.min(first - Math.floor(room / 4), snippet.length - room));
-  const to = Math.min(snippet.length, from + room);
-  const pieces: Piece[] = from === 0 ? [] : ["…"];
-  let at = from;
-  for (const [start, end] of highlights) {
-    if (end <= at || start >= to) continue;
-    pieces.push(snippet.slice(at, Math.max(at, start)));
-    pieces.push({ text: snippet.slice(Math.max(at, start), Math.min(end, to)), style: "bold" });
-    at = Math.min(end, to);
-  }
-  return [...pieces, snippet.slice(at, to), ...(to < snippet.length ? ["…"] : [])];
-}
-
-async function showHit(context: CommandContext, hit: SearchHit): Promise<void> {
-  const { output, host } = context;
-  const { ref, sessionId, seq, id, role, tsMs, score, snippet, highlights } = hit;
-  if (output.isJson) {
+async function printObjects(output: Output, hits: AsyncIterable<SearchHit>, limit: number): Promise<number> {
+  let count = 0;
+  for await (const hit of hits) {
+    if (count >= limit) break;
+    count += 1;
+    const { ref, sessionId, seq, id, role, tsMs, score, snippet, highlights } = hit;
     await output.object({ kind: "hit", key: ref.key, sessionId, seq, id, role, tsMs, score, snippet, highlights });
-    return;
+    // Streams: whoever watches sees a hit when it is found, not when the search ends.
+    await output.flush();
   }
-  const width = output.isTerminal ? (host.stdout.columns ?? 80) : null;
-  const place = ` #${seq} ${role ?? "record"}`;
-  const time = `  ${timeText(tsMs)}`;
-  const key = width === null ? ref.key : shorten(ref.key, Math.max(20, width - place.length - time.length));
-  await output.line({ text: `${key}${place}`, style: "cyan" }, { text: time, style: "dim" });
-  await output.line("  ", ...snippetPieces(snippet, highlights, width));
+  await output.end(count);
+  return 0;
+}
+
+async function printGroups(
+  context: CommandContext,
+  store: SessionStore,
+  query: Query,
+  { index, hits }: FoundHits,
+): Promise<number> {
+  const { output, signal } = context;
+  const { options, limit } = query;
+  const groups = new HitGroups(shownOfSession);
+  const mostSessions = options.limit === undefined ? shownSessions : Number.POSITIVE_INFINITY;
+  const counts = { hits: 0, sessions: 0, shown: 0, isCut: false };
+  const show = async (): Promise<void> => {
+    for (const group of groups.take()) {
+      if (counts.shown >= mostSessions) return;
+      const state = await store.load(group.first.ref, { signal });
+      if (counts.shown > 0) await output.line("");
+      counts.shown += 1;
+      await showGroup(context, { number: counts.shown, hit: group.first, state }, group);
+      await output.flush();
+    }
+  };
+  for await (const hit of hits) {
+    counts.isCut = counts.hits >= limit;
+    const isNew = !groups.has(hit);
+    // Without an index the hits of a session come together: whoever watches sees them before the search ends.
+    if (index === null && isNew) await show();
+    counts.isCut ||= counts.shown >= mostSessions;
+    if (counts.isCut) break;
+    if (isNew) counts.sessions += 1;
+    counts.hits += 1;
+    groups.add(hit);
+  }
+  await show();
+  await tellEnd(context, store, query, counts);
+  return 0;
+}
+
+/** One session was asked for: every hit of it, as it is found. */
+async function printSession(
+  context: CommandContext,
+  store: SessionStore,
+  query: Query,
+  hits: AsyncIterable<SearchHit>,
+): Promise<number> {
+  const counts = { hits: 0, sessions: 1, shown: 1, isCut: false };
+  for await (const hit of hits) {
+    counts.isCut = counts.hits >= query.limit;
+    if (counts.isCut) break;
+    counts.hits += 1;
+    if (counts.hits === 1) await showHeading(context, { number: 1, hit, state: query.session });
+    await showHit(context, hit);
+    await context.output.flush();
+  }
+  await tellEnd(context, store, query, counts);
+  return 0;
+}
+
+interface Counts {
+  readonly hits: number;
+  readonly sessions: number;
+  readonly shown: number;
+  readonly isCut: boolean;
+}
+
+async function tellEnd(
+  context: CommandContext,
+  store: SessionStore,
+  query: Query,
+  { hits, sessions, shown, isCut }: Counts,
+): Promise<void> {
+  const { output } = context;
+  if (hits === 0) {
+    output.note("0 hits.");
+    const isIndexed = store.search !== undefined && query.options.scan !== true;
+    const looked = { ...query, query: hitQuery(context, query) };
+    return tellWhatHelps(output, looked, isIndexed ? (changed) => searchHits(store, changed).hits : null);
+  }
+  const found = `${isCut ? "The first " : ""}${counted(hits, "hit")} in ${counted(sessions, "session")}`;
+  const part = shown < sessions ? `; ${shown} sessions are shown` : "";
+  output.note(`${found}${part}${isCut || shown < sessions ? " (--limit all shows the rest)" : ""}.`);
+  output.note("`throughline show KEY --at NUMBER` prints a hit with the records around it.");
 }

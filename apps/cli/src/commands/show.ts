@@ -13,10 +13,13 @@ import {
 } from "@throughline/queries";
 import { isBoundary, isChosen, withinMemory } from "@throughline/queries/internal";
 import { grouped } from "../counted.ts";
+import { usageError } from "../error-report.ts";
+import { showPlace } from "../show-place.ts";
 import { showRecord } from "../show-record.ts";
 
 interface ShowOptions {
   readonly tail?: number;
+  readonly at?: number;
   readonly afterSeq?: number;
   readonly role?: string;
   readonly follow?: boolean;
@@ -29,8 +32,22 @@ interface ShowOptions {
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ShowOptions;
   const { output, scope, signal } = context;
+  const excluded = [
+    ...(options.tail === undefined ? [] : ["--tail"]),
+    ...(options.afterSeq === undefined ? [] : ["--after-seq"]),
+    ...(options.role === undefined ? [] : ["--role"]),
+    ...(options.follow === true ? ["--follow"] : []),
+  ];
+  if (options.at !== undefined && excluded[0] !== undefined)
+    throw usageError(`--at shows a record with its neighbors; it does not go with ${excluded[0]}.`);
   const store = await context.openStore("read");
   const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
+  if (options.at !== undefined) {
+    const place = { seq: options.at, hasSideRecords: options.allBranches === true, isRaw: options.raw === true };
+    const shown = await showPlace(context, store, ref, place);
+    if (output.isJson) await output.end(shown);
+    return 0;
+  }
   const selection: RecordSelection = {
     isAll: options.all === true,
     isAllBranches: options.allBranches === true,

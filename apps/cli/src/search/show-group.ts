@@ -1,0 +1,124 @@
+import type { SearchHit, SessionState } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
+import { sessionName, sessionProgram } from "@throughline/queries/internal";
+import { cellWidth, shorten } from "../cells.ts";
+import type { CommandContext } from "../command.ts";
+import { folderText } from "../folder-text.ts";
+import type { Piece } from "../output.ts";
+import { programName } from "../program-names.ts";
+import { ageText } from "../time-text.ts";
+import type { HitGroup } from "./hit-groups.ts";
+
+const indent = "   ";
+
+/** The session of hits; `state` is null when it is gone by now. */
+export interface FoundSession {
+  /** Its place among the sessions that are printed, from 1. */
+  readonly number: number;
+  readonly hit: Pick<SearchHit, "ref" | "sessionId">;
+  readonly state: SessionState | null;
+}
+
+/** Prints a session with its best hits. */
+export async function showGroup(context: ShowContext, found: FoundSession, group: HitGroup): Promise<void> {
+  await showHeading(context, found);
+  for (const hit of group.best) await showHit(context, hit);
+  if (group.more > 0) await context.output.line(indent, { text: `+${group.more} more`, style: "dim" });
+}
+
+type ShowContext = Pick<CommandContext, "host" | "output">;
+
+/** Prints the name of a session, its program, folder and age, and its key. */
+export async function showHeading({ host, output }: ShowContext, found: FoundSession): Promise<void> {
+  const { number, hit, state } = found;
+  const { ref, sessionId } = hit;
+  const width = widthOf({ host, output });
+  const facts = state === null ? null : factsOf(state, host.userHome);
+  const room = (width ?? Number.POSITIVE_INFINITY) - indent.length;
+  const [name, rest] = fitted(sessionName(state ?? { ref, entry: { sessionId } }), facts, room);
+  await output.line(`${number}`.padEnd(indent.length), { text: name, style: "bold" }, { text: rest, style: "dim" });
+  await output.line(indent, { text: ref.key, style: "dim" });
+}
+
+function widthOf({ host, output }: ShowContext): number | null {
+  return output.isTerminal ? (host.stdout.columns ?? 80) : null;
+}
+
+interface SessionFacts {
+  readonly program: string;
+  readonly folder: string | null;
+  readonly age: string;
+}
+
+function factsOf({ entry, archived, updatedAtMs }: SessionState, userHome: string): SessionFacts {
+  const program = sessionProgram(entry);
+  return {
+    program: program === null ? "own" : programName(program),
+    folder: typeof entry.cwd === "string" && entry.cwd !== "" ? folderText(entry.cwd, userHome) : null,
+    age: `${ageText(updatedAtMs, systemClock.nowMs())}${archived ? ", archived" : ""}`,
+  };
+}
+
+const gap = "  ";
+const shortestName = 20;
+const shortestFolder = 12;
+
+/** A name and what follows it, in this number of cells: the folder is cut first, then left out; then the name is cut. */
+function fitted(name: string, facts: SessionFacts | null, cells: number): readonly [string, string] {
+  const flat = name.replaceAll(/\s+/g, " ").trim();
+  if (facts === null) return [shorten(flat, cells), ""];
+  const { program, folder, age } = facts;
+  const nameCells = cellWidth(flat);
+  const left = cells - cellWidth(`${gap}${program}${gap}${age}`);
+  const roomOfFolder = Math.max(shortestFolder, left - nameCells - gap.length);
+  const hasFolder = folder !== null && left - gap.length - roomOfFolder >= Math.min(nameCells, shortestName);
+  const shown = hasFolder
+    ? `${gap}${program}${gap}${shorten(folder, roomOfFolder)}${gap}${age}`
+    : `${gap}${program}${gap}${age}`;
+  return [shorten(flat, Math.max(1, cells - cellWidth(shown))), shown];
+}
+
+/** Prints one hit of a session: its number, who said it, and the text around the first match. */
+export async function showHit(context: ShowContext, { seq, role, snippet, highlights }: SearchHit): Promise<void> {
+  const width = widthOf(context);
+  const place = `#${seq} ${role ?? "record"}: `;
+  const cells = width === null ? Number.POSITIVE_INFINITY : Math.max(20, width - indent.length - place.length);
+  await context.output.line(indent, { text: place, style: "cyan" }, ...snippetPieces(snippet, highlights, cells));
+}
+
+/** As much of a snippet around its first match as fits, with the matches in bold. */
+export function snippetPieces(snippet: string, highlights: SearchHit["highlights"], cells: number): readonly Piece[] {
+  const [from, to] = cellWidth(snippet) <= cells ? [0, snippet.length] : windowOf(snippet, highlights, cells);
+  const pieces: Piece[] = from === 0 ? [] : ["…"];
+  let at = from;
+  for (const [start, end] of highlights) {
+    if (end <= at || start >= to) continue;
+    pieces.push(snippet.slice(at, Math.max(at, start)));
+    pieces.push({ text: snippet.slice(Math.max(at, start), Math.min(end, to)), style: "bold" });
+    at = Math.min(end, to);
+  }
+  return [...pieces, snippet.slice(at, to), ...(to < snippet.length ? ["…"] : [])];
+}
+
+/** A part with the first match in its first quarter, in whole characters; two cells are left for its marks. */
+function windowOf(snippet: string, highlights: SearchHit["highlights"], cells: number): readonly [number, number] {
+  const room = cells - 2;
+  const first = highlights[0]?.[0] ?? 0;
+  let from = first;
+  for (const character of Array.from(snippet.slice(0, first)).toReversed()) {
+    if (cellWidth(snippet.slice(from - character.length, first)) > room / 4) break;
+    from -= character.length;
+  }
+  let to = from;
+  for (const character of snippet.slice(from)) {
+    if (cellWidth(snippet.slice(from, to + character.length)) > room) break;
+    to += character.length;
+  }
+  // Room that is left behind the end of the text is filled before its beginning.
+  if (to === snippet.length)
+    for (const character of Array.from(snippet.slice(0, from)).toReversed()) {
+      if (cellWidth(snippet.slice(from - character.length, to)) > room) break;
+      from -= character.length;
+    }
+  return [from, to];
+}

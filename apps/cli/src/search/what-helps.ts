@@ -1,0 +1,80 @@
+import type { SearchHit } from "@throughline/core";
+import { shellWord } from "@throughline/core/internal";
+import type { HitQuery } from "@throughline/queries";
+import { counted } from "../counted.ts";
+import type { Output } from "../output.ts";
+
+/** A search without a hit: its query, and the options that were given. */
+interface EmptySearch {
+  readonly query: HitQuery;
+  readonly options: {
+    readonly allAgents?: boolean;
+    readonly archived?: boolean;
+  };
+}
+
+/** Another search that may find something. */
+interface Variation {
+  /** The change, such as `with --archived`. */
+  readonly what: string;
+  readonly query: HitQuery;
+}
+
+/** Hits of a variation are counted up to this number. */
+const mostCounted = 100;
+
+/**
+ * Says which change of a search would find something: it looks for it where there is an index, and lists the changes where
+ * a search reads every record.
+ */
+export async function tellWhatHelps(
+  output: Pick<Output, "note">,
+  empty: EmptySearch,
+  search: ((query: HitQuery) => AsyncIterable<SearchHit>) | null,
+): Promise<void> {
+  const variations = variationsOf(empty);
+  if (variations.length === 0) return;
+  const names = variations.map(({ what }) => what);
+  if (search === null) return output.note(`Try again ${listed(names, "or")}.`);
+  let isFound = false;
+  for (const { what, query } of variations) {
+    const count = await countOf(search({ ...query, limit: mostCounted + 1 }));
+    if (count === 0) continue;
+    isFound = true;
+    output.note(`  ${what}: ${count > mostCounted ? `more than ${mostCounted} hits` : counted(count, "hit")}`);
+  }
+  if (!isFound) output.note(`Also none ${listed(names, "or")}.`);
+}
+
+function variationsOf({ query, options }: EmptySearch): readonly Variation[] {
+  const { text, role, tool, sinceMs, untilMs, session } = query;
+  const beginnings = text.replaceAll(/"[^"]*"?|[^\s"]+/g, (piece) => (/^"|\*$/.test(piece) ? piece : `${piece}*`));
+  const anywhere = { session: null };
+  const [isArchived, isAllAgents] = [options.archived === true, options.allAgents === true];
+  const { role: _role, tool: _tool, sinceMs: _since, untilMs: _until, ...unfiltered } = query;
+  const filters = [
+    ...(role === undefined ? [] : ["--role"]),
+    ...(tool === undefined ? [] : ["--tool"]),
+    ...(sinceMs === undefined ? [] : ["--since"]),
+    ...(untilMs === undefined ? [] : ["--until"]),
+  ];
+  return [
+    ...(beginnings === text ? [] : [{ what: `with ${shellWord(beginnings)}`, query: { ...query, text: beginnings } }]),
+    ...(filters.length === 0 ? [] : [{ what: `without ${listed(filters, "and")}`, query: unfiltered }]),
+    ...(session === null ? [] : [{ what: "without --session", query: { ...query, ...anywhere } }]),
+    ...(isArchived || session !== null
+      ? []
+      : [{ what: "with --archived", query: { ...query, state: "any" as const } }]),
+    ...(isAllAgents || session !== null ? [] : [{ what: "with --all-agents", query: { ...query, agentId: null } }]),
+  ];
+}
+
+async function countOf(hits: AsyncIterable<SearchHit>): Promise<number> {
+  let count = 0;
+  for await (const _hit of hits) count += 1;
+  return count;
+}
+
+function listed(names: readonly string[], word: "and" | "or"): string {
+  return names.length < 2 ? (names[0] ?? "") : `${names.slice(0, -1).join(", ")} ${word} ${names.at(-1)}`;
+}
