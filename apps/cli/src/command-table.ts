@@ -1,4 +1,4 @@
-import type { CommandDefinition } from "./command.ts";
+import type { CommandDefinition, ListedCommand } from "./command.ts";
 import { lifeCycleCommands } from "./command-groups/life-cycle-commands.ts";
 import { conversationCommands, programCommands } from "./command-groups/own-commands.ts";
 import { readingCommands } from "./command-groups/reading-commands.ts";
@@ -7,14 +7,27 @@ import { serverCommands } from "./command-groups/server-commands.ts";
 import { storeCommands } from "./command-groups/store-commands.ts";
 import { transferCommands } from "./command-groups/transfer-commands.ts";
 
-/** Every command there is, in the order the help shows them. */
-export const commandTable: readonly CommandDefinition[] = [
-  ...conversationCommands,
-  ...readingCommands,
-  ...transferCommands,
-  ...summaryCommands,
-  ...lifeCycleCommands,
-  ...storeCommands,
-  ...serverCommands,
-  ...programCommands,
+/** What most people start with, in this order. */
+const firstCommands = ["chat", "sessions", "search", "import", "show"];
+
+const groups: readonly (readonly [title: string, commands: readonly CommandDefinition[]])[] = [
+  ["Read", readingCommands],
+  ["Move", transferCommands],
+  ["Summarize", summaryCommands],
+  ["Manage", lifeCycleCommands],
+  ["Store", storeCommands],
+  ["Serve", serverCommands],
+  ["Other", [...conversationCommands, ...programCommands]],
 ];
+
+/** Every command there is, in the order the help shows them. */
+export const commandTable: readonly ListedCommand[] = [
+  ...firstCommands.flatMap((name) => grouped("Start here", (command) => command.name === name)),
+  ...groups.flatMap(([title, commands]) =>
+    grouped(title, (command) => commands.includes(command) && !firstCommands.includes(command.name)),
+  ),
+];
+
+function grouped(group: string, isOfGroup: (command: CommandDefinition) => boolean): readonly ListedCommand[] {
+  return groups.flatMap(([, commands]) => commands.filter(isOfGroup)).map((command) => ({ ...command, group }));
+}

@@ -45,6 +45,12 @@ export interface CommandDefinition {
   readonly load: () => Promise<CommandModule>;
 }
 
+/** A command in the table of all. */
+export interface ListedCommand extends CommandDefinition {
+  /** The title under which the help lists it. */
+  readonly group: string;
+}
+
 interface CommandModule {
   /** Does it and gives the exit code; a failure is thrown. */
   run(context: CommandContext, input: CommandInput): Promise<number>;

@@ -4,12 +4,15 @@ import { parseLimit, parseTime } from "./option-values.ts";
 type Parameter = { readonly name: string; readonly description: string };
 
 /** For commands that only read. */
-export const keyArgument: Parameter = { name: "<key>", description: "key, id, or the beginning of a key, id or label" };
+export const keyArgument: Parameter = {
+  name: "<key>",
+  description: "key, id, or the beginning of a key, id, label or title",
+};
 /** For commands that change or remove. */
 export const exactKeyArgument: Parameter = { name: "<key>", description: "key or id, exactly" };
 export const optionalKeyArgument: Parameter = {
   name: "[key]",
-  description: "key, id, or the beginning of a key, id or label",
+  description: "key, id, or the beginning of a key, id, label or title",
 };
 
 export const limit: OptionDefinition = {

@@ -18,8 +18,8 @@ export interface HelpDocument {
   readonly arguments: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly HelpOption[];
   readonly globalOptions: readonly HelpOption[];
-  /** The commands of the program; none of a command. */
-  readonly commands: readonly { readonly name: string; readonly description: string }[];
+  /** The commands of the program, each with the title of its group; none of a command. */
+  readonly commands: readonly { readonly name: string; readonly description: string; readonly group: string }[];
   readonly examples: readonly string[];
 }
 
@@ -33,7 +33,10 @@ export function helpDocument(name: string | null): HelpDocument {
     arguments: (definition?.arguments ?? []).map((one) => ({ name: one.name, description: one.description })),
     options: optionsOf(definition?.options ?? []),
     globalOptions: optionsOf(globalOptions),
-    commands: definition === undefined ? shown.map((one) => ({ name: one.name, description: one.description })) : [],
+    commands:
+      definition === undefined
+        ? shown.map(({ name: of, description, group }) => ({ name: of, description, group }))
+        : [],
     examples: (definition?.examples ?? []).map((example) => `throughline ${example}`),
   };
 }

@@ -1,5 +1,5 @@
-import { Command, Option } from "commander";
-import type { CommandDefinition, CommandInput, OptionDefinition } from "./command.ts";
+import { Command, Help, Option } from "commander";
+import type { CommandDefinition, CommandInput, ListedCommand, OptionDefinition } from "./command.ts";
 import { parseChoice, parseNumber } from "./option-values.ts";
 
 /** What every command takes, before or after its name. */
@@ -30,7 +30,7 @@ export const programDescription =
 
 export interface ProgramOptions {
   readonly version: string;
-  readonly commands: readonly CommandDefinition[];
+  readonly commands: readonly ListedCommand[];
   /** Called with what is to be done; help and version never get here. */
   readonly onCommand: (definition: CommandDefinition, input: CommandInput, globals: CommandInput["options"]) => void;
   readonly writeOut: (text: string) => void;
@@ -49,20 +49,40 @@ export function createProgram(options: ProgramOptions): Command {
     .version(options.version, "--version", "print the version")
     .helpOption("-h, --help", "print this help")
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true, helpWidth: options.columns })
+    .configureHelp({ showGlobalOptions: true, helpWidth: options.columns, formatHelp })
     .configureOutput({ writeOut: options.writeOut, writeErr: () => {} });
   for (const option of globalOptions) program.addOption(createOption(option));
   for (const definition of options.commands) addCommand(program, definition, options);
+  program.addHelpCommand(
+    new Command("help").argument("[command]").description("print the help of a command").helpGroup("Other:"),
+  );
   program.addHelpText(
     "after",
-    "\nWithout a command: chat.  A KEY is a key, an id, or the beginning of a key, id or label.",
+    "\nWithout a command: chat.  A KEY is a key, an id, or the beginning of a key, id, label or title.",
   );
   return program;
 }
 
-function addCommand(program: Command, definition: CommandDefinition, { onCommand }: ProgramOptions): void {
+/**
+ * The help of the program begins with its commands, by name alone: behind 14 options, and with their arguments beside their
+ * names, the first of them were below the end of a screen.
+ */
+function formatHelp(command: Command, helper: Help): string {
+  const { formatHelp: standard } = Help.prototype;
+  if (command.parent !== null) return standard.call(helper, command, helper);
+  const changes: Partial<Help> = { visibleOptions: () => [], subcommandTerm: (one) => one.name() };
+  const byName = Object.assign(Object.create(helper) as Help, changes);
+  const width = helper.longestOptionTermLength(command, helper);
+  const options = helper
+    .visibleOptions(command)
+    .map((option) => helper.formatItem(helper.optionTerm(option), width, helper.optionDescription(option), helper));
+  return [standard.call(byName, command, byName), "Options of every command:", ...options, ""].join("\n");
+}
+
+function addCommand(program: Command, definition: ListedCommand, { onCommand }: ProgramOptions): void {
   const command = program
     .command(definition.name, { hidden: definition.isHidden === true })
+    .helpGroup(`${definition.group}:`)
     .description(definition.description);
   for (const { name, description } of definition.arguments) command.argument(name, description);
   for (const option of definition.options) command.addOption(createOption(option));

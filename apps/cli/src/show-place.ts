@@ -34,7 +34,7 @@ export async function showPlace(
   );
   if (place?.seq !== seq) throw await noSuchRecord(store, ref, seq);
   const records = [...before.toReversed(), place, ...rest];
-  for (const record of records) await showRecord(context, record, isRaw, record.seq === seq);
+  for (const record of records) await showRecord(context, record, isRaw, record.seq === seq ? "place" : "neighbor");
   return records.length;
 }
 

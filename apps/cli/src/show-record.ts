@@ -5,15 +5,15 @@ import { recordText } from "@throughline/queries";
 import { jsonLine } from "./terminal-safe.ts";
 import { timeText } from "./time-text.ts";
 
-/** On a terminal a longer record is cut, and the cut is marked. */
-const shownCharacters = 4000;
+/** On a terminal a longer record is cut, and the cut is marked. Neighbors of a place must not push it off the screen. */
+const shownCharacters = { alone: 4000, place: 4000, neighbor: 400 };
 
-/** One record: as the object of the contract, as its own JSON, or for people. `isPlace` marks it for people. */
+/** One record: as the object of the contract, as its own JSON, or for people. For people, a `place` is marked. */
 export async function showRecord(
   { output }: Pick<CommandContext, "output">,
   stored: StoredRecord,
   isRaw: boolean,
-  isPlace = false,
+  role: keyof typeof shownCharacters = "alone",
 ): Promise<void> {
   if (output.isJson) {
     const { seq, id, parentId, type, side, tsMs, record } = stored;
@@ -25,14 +25,14 @@ export async function showRecord(
     return;
   }
   const text = recordText(stored.record);
-  const isCut = output.isTerminal && text.length > shownCharacters;
+  const most = shownCharacters[role];
+  const isCut = output.isTerminal && text.length > most;
   await output.line(
-    { text: isPlace ? "> " : "", style: "bold" },
-    { text: `#${stored.seq} ${recordRole(stored.record)}`, style: isPlace ? "bold" : "cyan" },
+    { text: role === "place" ? "> " : "", style: "bold" },
+    { text: `#${stored.seq} ${recordRole(stored.record)}`, style: role === "place" ? "bold" : "cyan" },
     { text: `  ${timeText(stored.tsMs)}`, style: "dim" },
   );
-  if (text !== "") await output.paragraph(isCut ? text.slice(0, shownCharacters) : text);
-  if (isCut)
-    await output.line({ text: `… ${text.length - shownCharacters} more characters; --raw shows all`, style: "dim" });
+  if (text !== "") await output.paragraph(isCut ? text.slice(0, most).toWellFormed() : text);
+  if (isCut) await output.line({ text: `… ${text.length - most} more characters; --raw shows all`, style: "dim" });
   await output.line("");
 }

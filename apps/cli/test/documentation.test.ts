@@ -65,7 +65,7 @@ describe("docs/cli.md", () => {
     expect(firstCells(section("## Global options")).toSorted()).toEqual(flags.toSorted());
     expect(firstCells(section("## Settings"))).toEqual(settings.map(({ key }) => key));
     const headings = Array.from(section("## Commands").matchAll(/^### (.+)$/gm), (match) => match[1]);
-    expect(headings).toEqual(visible.map(({ name }) => name));
+    expect(headings.toSorted()).toEqual(visible.map(({ name }) => name).toSorted());
   });
 
   it("names flag and variable of every setting", () => {
@@ -94,6 +94,25 @@ describe("help", () => {
   it("does not speak of commands that are not there", () => {
     const help = program.helpInformation();
     for (const name of ["inspect", "__complete"]) expect(help).not.toContain(name);
+  });
+
+  it("begins with five commands, in the first rows of a screen, and puts the others into the groups of the page", async () => {
+    const { stdout } = await runHere(".", ["--help"], { isTerminal: true });
+    const rows = stdout.split("\n");
+    const screen = rows.slice(0, 23).join("\n");
+    for (const name of ["chat", "sessions", "search", "import", "show"])
+      expect(screen).toMatch(new RegExp(`^  ${name} `, "m"));
+    const groups = rows.filter((row) => /^[A-Z][a-z ]+:$/.test(row)).map((row) => row.slice(0, -1));
+    expect(groups.at(-1)).toBe("Options of every command");
+    const page = Array.from(reference.matchAll(/^- ([A-Z][a-z ]+): (\[[^]*?)\.$/gm), ([, title = "", names = ""]) => [
+      title,
+      names,
+    ]);
+    expect(groups.slice(0, -1)).toEqual(page.map(([title]) => title));
+    for (const [title, names = ""] of page)
+      expect(Array.from(names.matchAll(/\[([a-z-]+)\]/g), ([, name]) => name)).toEqual(
+        visible.filter(({ group }) => group === title).map(({ name }) => name),
+      );
   });
 
   it("knows the version of the package", () => {

@@ -31,7 +31,9 @@ describe("version and help with --json", () => {
     ]) {
       const help = await document(...args);
       expect(help).toMatchObject({ kind: "help", command: null, arguments: [], options: [] });
-      const names = (help["commands"] as readonly { readonly name: string }[]).map(({ name }) => name);
+      const commands = help["commands"] as readonly { readonly name: string; readonly group: string }[];
+      const names = commands.map(({ name }) => name);
+      expect(commands.every(({ group }) => group !== "")).toBe(true);
       expect(names).toEqual(commandTable.filter(({ isHidden }) => isHidden !== true).map(({ name }) => name));
     }
   });

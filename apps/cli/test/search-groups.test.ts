@@ -114,7 +114,8 @@ describe("search for people", () => {
     expect(rows.every((row) => cellWidth(row) <= 80)).toBe(true);
     expect(raw).toContain("\u001b[1mharbour\u001b[22m");
     expect(stderr).toContain("7 hits in 2 sessions.\n");
-    expect(stderr).toContain("`throughline show KEY --at NUMBER`");
+    const place = /`throughline (show [^`]* --at \d+)` prints the first hit/.exec(stderr)?.[1] ?? "";
+    expect((await run(...place.split(" "))).rows.join("\n")).toMatch(/^> #\d+ (user|assistant).*\n.*harbour/m);
     const pipe = await runHere(directory.path, ["search", "harbour"]);
     expect(pipe.stdout).not.toContain("\u001b");
     expect(pipe.stdout).toContain("Plan the harbour  Claude Code");

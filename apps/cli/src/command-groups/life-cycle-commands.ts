@@ -6,7 +6,7 @@ import { parseAge, parseBytes, parseNumber } from "../option-values.ts";
 export const lifeCycleCommands: readonly CommandDefinition[] = [
   {
     name: "new",
-    description: "make a further, empty session",
+    description: "make a new, empty session",
     arguments: [{ name: "[label...]", description: "what people call it; the key is made from it" }],
     options: [{ flags: "--key <key>", description: "a key of your own; refused when it is taken" }],
     examples: ["new Harbour plans", "new --key agent:main:cli:direct:plans --json"],
@@ -72,7 +72,7 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
   },
   {
     name: "redact",
-    description: "take the content of records away for good, with --yes; each leaves a tombstone in its place",
+    description: "permanently erase the content of records, with --yes; each leaves a tombstone in its place",
     arguments: [exactKeyArgument, { name: "<record...>", description: "ids or numbers" }],
     options: [{ flags: "--reason <text>", description: "what the tombstone says" }],
     examples: ["redact notes 1 --yes", "redact notes 2 --reason 'a password' --yes --json"],

@@ -1,5 +1,5 @@
 import type { SearchHit, SessionState, SessionStore } from "@throughline/core";
-import { parseSearch } from "@throughline/core/internal";
+import { parseSearch, shellWord } from "@throughline/core/internal";
 import { resolveSession, searchHits, type FoundHits, type HitQuery } from "@throughline/queries";
 import { mostIndexedHits } from "@throughline/queries/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -7,7 +7,7 @@ import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import type { Output } from "../output.ts";
 import { HitGroups } from "../search/hit-groups.ts";
-import { showGroup, showHeading, showHit } from "../search/show-group.ts";
+import { nameOf, showGroup, showHeading, showHit } from "../search/show-group.ts";
 import { tellWhatHelps } from "../search/what-helps.ts";
 import { tellIndexing } from "../tell-indexing.ts";
 
@@ -121,13 +121,14 @@ async function printGroups(
   const { options, limit } = query;
   const groups = new HitGroups(shownOfSession);
   const mostSessions = options.limit === undefined ? shownSessions : Number.POSITIVE_INFINITY;
-  const counts = { hits: 0, sessions: 0, shown: 0, isCut: false };
+  const counts: Counts = { hits: 0, sessions: 0, shown: 0, isCut: false, example: null };
   const show = async (): Promise<void> => {
     for (const group of groups.take()) {
       if (counts.shown >= mostSessions) return;
       const state = await store.load(group.first.ref, { signal });
       if (counts.shown > 0) await output.line("");
       counts.shown += 1;
+      counts.example ??= group.best[0] ?? null;
       await showGroup(context, { number: counts.shown, hit: group.first, state }, group);
       await output.flush();
     }
@@ -155,11 +156,12 @@ async function printSession(
   query: Query,
   hits: AsyncIterable<SearchHit>,
 ): Promise<number> {
-  const counts = { hits: 0, sessions: 1, shown: 1, isCut: false };
+  const counts: Counts = { hits: 0, sessions: 1, shown: 1, isCut: false, example: null };
   for await (const hit of hits) {
     counts.isCut = counts.hits >= query.limit;
     if (counts.isCut) break;
     counts.hits += 1;
+    counts.example ??= hit;
     if (counts.hits === 1) await showHeading(context, { number: 1, hit, state: query.session });
     await showHit(context, hit);
     await context.output.flush();
@@ -169,20 +171,22 @@ async function printSession(
 }
 
 interface Counts {
-  readonly hits: number;
-  readonly sessions: number;
-  readonly shown: number;
-  readonly isCut: boolean;
+  hits: number;
+  sessions: number;
+  shown: number;
+  isCut: boolean;
+  /** The first hit that was printed. */
+  example: SearchHit | null;
 }
 
 async function tellEnd(
   context: CommandContext,
   store: SessionStore,
   query: Query,
-  { hits, sessions, shown, isCut }: Counts,
+  { hits, sessions, shown, isCut, example }: Counts,
 ): Promise<void> {
   const { output } = context;
-  if (hits === 0) {
+  if (example === null) {
     output.note("0 hits.");
     const isIndexed = store.search !== undefined && query.options.scan !== true;
     const looked = { ...query, query: hitQuery(context, query) };
@@ -191,5 +195,6 @@ async function tellEnd(
   const found = `${isCut ? "The first " : ""}${counted(hits, "hit")} in ${counted(sessions, "session")}`;
   const part = shown < sessions ? `; ${shown} sessions are shown` : "";
   output.note(`${found}${part}${isCut || shown < sessions ? " (--limit all shows the rest)" : ""}.`);
-  output.note("`throughline show KEY --at NUMBER` prints a hit with the records around it.");
+  const place = `${shellWord(nameOf(example))} --at ${example.seq}`;
+  output.note(`\`throughline show ${place}\` prints the first hit with the records around it.`);
 }

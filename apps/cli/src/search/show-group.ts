@@ -37,7 +37,12 @@ export async function showHeading({ host, output }: ShowContext, found: FoundSes
   const room = (width ?? Number.POSITIVE_INFINITY) - indent.length;
   const [name, rest] = fitted(sessionName(state ?? { ref, entry: { sessionId } }), facts, room);
   await output.line(`${number}`.padEnd(indent.length), { text: name, style: "bold" }, { text: rest, style: "dim" });
-  await output.line(indent, { text: ref.key, style: "dim" });
+  await output.line(indent, { text: nameOf(hit), style: "dim" });
+}
+
+/** What leads to the session of a hit: its key, or the id of an archived one. */
+export function nameOf({ ref, sessionId }: Pick<SearchHit, "ref" | "sessionId">): string {
+  return ref.archiveId === undefined ? ref.key : sessionId;
 }
 
 function widthOf({ host, output }: ShowContext): number | null {
