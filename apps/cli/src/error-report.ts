@@ -53,6 +53,8 @@ function remedyHere(error: ThroughlineError, { command, reinstallRemedy }: Repor
 /** The remedy where `command` failed: wrong usage without one of its own leads to the help of the command. */
 function remedyOf({ code, remedy }: ThroughlineError, command: string): string {
   if (code === "USAGE" && remedy === errorCodes.USAGE.remedy) return `See \`throughline ${command} --help\`.`;
+  // The only command with that option.
+  if (code === "SESSION_BUSY" && command === "chat") return `${remedy.replace(/\.$/, "")}, or pass --when-busy queue.`;
   return withoutSelfAdvice(remedy, command);
 }
 

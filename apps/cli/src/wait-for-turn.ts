@@ -1,5 +1,5 @@
-import type { SessionRef, SessionStore } from "@throughline/core";
-import { waitForTurnEnd, type WaitForTurnOptions } from "@throughline/core/internal";
+import { ThroughlineError, type SessionRef, type SessionStore } from "@throughline/core";
+import { stillAnswering, turnHolder, waitForTurnEnd, type WaitForTurnOptions } from "@throughline/core/internal";
 import { systemClock } from "@throughline/core/node";
 import type { Output } from "./output.ts";
 
@@ -13,7 +13,7 @@ export function patience({ output, signal }: WaitingCommand): WaitForTurnOptions
   return {
     clock: systemClock,
     signal,
-    onWait: (owner) => output.progress(`waiting for the turn of ${owner} to end`),
+    onWait: (owner) => output.progress(`waiting for ${turnHolder(owner)} to answer`),
   };
 }
 
@@ -23,4 +23,10 @@ export function patience({ output, signal }: WaitingCommand): WaitForTurnOptions
  */
 export function waitForTurn(store: SessionStore, ref: SessionRef, command: WaitingCommand): Promise<void> {
   return waitForTurnEnd(store, ref, patience(command));
+}
+
+/** The refusal of work in a session whose turn is open; null for a turn of this process. */
+export function busyWith(turn: { readonly owner: string } | null): ThroughlineError {
+  const message = turn === null ? "This process is still answering in this session." : stillAnswering(turn.owner);
+  return new ThroughlineError("SESSION_BUSY", message, { outcome: "not-applied", details: { ...turn } });
 }

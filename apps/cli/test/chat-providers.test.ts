@@ -203,7 +203,7 @@ describe("two terminals on one session", () => {
     queued.stdout.on("data", (chunk) => (answer += chunk));
     queued.stderr.on("data", (chunk) => (talk += chunk));
     const isAnswered = once(queued, "close");
-    await expect.poll(() => talk).toContain(`waiting for pid ${first.pid} `);
+    await expect.poll(() => talk).toContain(`Waiting for another process (pid ${first.pid}) to end.`);
     first.kill("SIGINT");
     expect(await isOver).toEqual([130, null]);
     await isAnswered;
@@ -250,10 +250,10 @@ describe("two terminals on one session", () => {
     first.write("Tell me\r");
     await first.waitFor("word word");
     await using second = runInTerminal(directory.path, args, options);
-    await second.waitFor(/A turn of pid \d+ on \S+ started \d+ is running in this session/);
+    await second.waitFor(/Another process \(pid \d+\) is still answering in this session\./);
     await second.waitFor("> ");
     second.write("Me too\r");
-    await second.waitFor(/its lease runs \d+ ms more/);
+    await second.waitFor(/Its lock expires in \d+ s\.\s+Try again in \d+ s, or pass --when-busy queue\./);
     await second.waitFor("> ");
     first.kill("SIGKILL");
     await first.exitCode();

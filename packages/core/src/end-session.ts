@@ -10,7 +10,7 @@ import { quote } from "./session-id.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { SessionState } from "./session-state.ts";
 import type { SessionStore } from "./session-store.ts";
-import { ThroughlineError } from "./throughline-error.ts";
+import { sessionBusy } from "./turn-holder.ts";
 
 /** How to wait for the end of a turn that another caller runs. */
 export interface WaitForTurnOptions {
@@ -38,10 +38,7 @@ export async function waitForTurnEnd(store: SessionStore, ref: SessionRef, optio
   for (;;) {
     const turn = (await store.load(ref, given))?.head.turn ?? null;
     if (turn === null || turn.leaseUntilMs <= clock.nowMs()) return;
-    if (waitedMs >= timeoutMs) {
-      const message = `${turn.owner} has a turn of ${quote(ref.key)} open, after ${waitedMs} ms of waiting.`;
-      throw new ThroughlineError("SESSION_BUSY", message, { outcome: "not-applied", details: { ...turn } });
-    }
+    if (waitedMs >= timeoutMs) throw sessionBusy(turn, clock.nowMs());
     if (waitedMs === 0) onWait?.(turn.owner);
     const stepMs = Math.min(pollIntervalMs, timeoutMs - waitedMs);
     await clock.sleep(stepMs, signal);

@@ -217,7 +217,7 @@ const table = {
   SESSION_BUSY: {
     summary: "Another turn is open in this session.",
     retryable: true,
-    remedy: "Wait for it to end or for its lease to run out; details name its owner and the time.",
+    remedy: "Try again when the other process has answered. The lock of a process that has ended expires.",
   },
   SESSION_EXISTS: {
     summary: "A session with this key or id exists already.",
@@ -284,7 +284,7 @@ const table = {
   STORE_LOCKED: {
     summary: "Another process held the lock until the deadline.",
     retryable: true,
-    remedy: "Look at the process named in the details; it holds locks for a write only.",
+    remedy: "Try again: a lock is held for one write. If it stays, close the programs that use the store.",
   },
   STORE_NOT_FOUND: {
     summary: "The store does not exist.",

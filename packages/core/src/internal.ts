@@ -16,6 +16,7 @@ export { applyRoute, normalizeDelivery } from "./delivery.ts";
 export { endOfValue } from "./end-of-value.ts";
 export { archivedAtMs, assertMayEnd, noteArchiving, waitForTurnEnd, waitTable } from "./end-session.ts";
 export type { WaitForTurnOptions } from "./end-session.ts";
+export { sessionBusy, stillAnswering, turnHolder } from "./turn-holder.ts";
 export { entryBlobFields, isBlobNote, loadEntryBlobs, setBlobsAside, splitBlobs } from "./entry-blobs.ts";
 export type { SplitEntry } from "./entry-blobs.ts";
 export { entryFieldNames, findEntryFieldProblem, misspeltEntryField } from "./entry-fields.ts";

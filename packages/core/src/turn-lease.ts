@@ -2,6 +2,7 @@ import { isColumnText } from "./column-text.ts";
 import { refused } from "./refused.ts";
 import { quote } from "./session-id.ts";
 import { ThroughlineError } from "./throughline-error.ts";
+import { sessionBusy } from "./turn-holder.ts";
 
 /**
  * One open turn a session. A turn holds a lease and a number, its fence: the newest number wins. No lock is held
@@ -68,11 +69,11 @@ export function nextTurnState(
 ): TurnState {
   const running = state.turn !== null && state.turn.leaseUntilMs > append.nowMs ? state.turn : null;
   if (request === undefined) {
-    if (running !== null && append.hasMainRecord) throw busy(running, append.nowMs);
+    if (running !== null && append.hasMainRecord) throw sessionBusy(running, append.nowMs);
     return state;
   }
   if (request.action === "open") {
-    if (running !== null) throw busy(running, append.nowMs);
+    if (running !== null) throw sessionBusy(running, append.nowMs);
     if (request.fence !== state.fence + 1) throw fenced(state, request.fence);
     const { turnId, owner, leaseUntilMs, fence } = request;
     if (!isColumnText(turnId, 256) || !isColumnText(owner, 256)) {
@@ -94,15 +95,6 @@ export function nextTurnState(
 function assertLease(leaseUntilMs: number): void {
   if (Number.isFinite(leaseUntilMs)) return;
   throw refused("INPUT_INVALID", "The end of a lease is a time in milliseconds.", { leaseUntilMs });
-}
-
-function busy(turn: OpenTurn, nowMs: number): ThroughlineError {
-  const leftMs = turn.leaseUntilMs - nowMs;
-  return new ThroughlineError(
-    "SESSION_BUSY",
-    `Turn ${quote(turn.turnId)} of ${quote(turn.owner)} is open; its lease runs ${leftMs} ms more.`,
-    { outcome: "not-applied", details: { ...turn, leaseLeftMs: leftMs } },
-  );
 }
 
 function fenced(state: TurnState, fence: number): ThroughlineError {

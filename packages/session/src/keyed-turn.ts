@@ -1,4 +1,5 @@
 import { ThroughlineError, type Clock, type OpenTurn, type StoredRecord } from "@throughline/core";
+import { turnHolder } from "@throughline/core/internal";
 import { isGone } from "./begin-turn.ts";
 import { waitsFor, type WhenBusy } from "./begin-when-free.ts";
 import { readCallPart, type CallFacts } from "./call-record.ts";
@@ -87,8 +88,6 @@ async function readKeyedTurn({ log, turnId, firstSeq }: KeyedTurnOptions): Promi
 }
 
 function busyElsewhere(turn: OpenTurn): ThroughlineError {
-  return new ThroughlineError("SESSION_BUSY", `Turn ${turn.turnId} of ${turn.owner} is still answering this input.`, {
-    outcome: "not-applied",
-    details: { ...turn },
-  });
+  const message = `The message with this idempotency key is being answered by ${turnHolder(turn.owner)}.`;
+  return new ThroughlineError("SESSION_BUSY", message, { outcome: "not-applied", details: { ...turn } });
 }

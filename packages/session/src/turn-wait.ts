@@ -117,8 +117,9 @@ export function busyHere(
   owner: string,
 ): ThroughlineError {
   const { turnId, sinceMs } = holder;
-  return new ThroughlineError("SESSION_BUSY", `Turn ${turnId} of this process is open.`, {
+  return new ThroughlineError("SESSION_BUSY", "This process is still answering in this session.", {
     outcome: "not-applied",
     details: { turnId, owner, sinceMs },
+    remedy: 'Try again when the answer is there, or pass `whenBusy: "queue"`.',
   });
 }

@@ -169,7 +169,7 @@ class MovingStore implements SessionStore {
         throw new ThroughlineError("SESSION_BUSY", `The session ${quote(ref.key)} is being moved.`, {
           outcome: "not-applied",
           details: { ...ref },
-          remedy: "Run relocateSessions, or throughline relocate, once more: a run ended between its two commits.",
+          remedy: "Run `throughline relocate` (or relocateSessions) once more: a run ended between its two commits.",
         });
       await sleep(pauseMs, undefined, options?.signal === undefined ? {} : { signal: options.signal });
     }

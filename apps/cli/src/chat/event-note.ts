@@ -1,5 +1,5 @@
 import type { WholeTurnEvent } from "@throughline/session/whole-turn";
-import { shellWord } from "@throughline/core/internal";
+import { shellWord, turnHolder } from "@throughline/core/internal";
 import { counted, grouped } from "../counted.ts";
 import { timeText } from "../time-text.ts";
 
@@ -7,7 +7,7 @@ import { timeText } from "../time-text.ts";
 export function eventNote(event: WholeTurnEvent): string | null {
   switch (event.name) {
     case "turn.queued":
-      return `waiting for ${event.owner ?? "the turn before"} to end`;
+      return `Waiting for ${event.owner === null ? "the turn before" : turnHolder(event.owner)} to end.`;
     case "turn.branched":
       return `${event.from.key} is busy: this goes on in a copy, ${event.ref.key}`;
     case "session.replaced":

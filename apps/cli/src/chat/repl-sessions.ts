@@ -79,7 +79,7 @@ export async function switchSession({ context, conversation }: ReplContext, text
   if (state.archived)
     throw new ThroughlineError("SESSION_ARCHIVED", `${state.ref.key} is archived.`, {
       details: { ...state.ref },
-      remedy: `Restore it first: throughline restore --archive ${state.sessionId}`,
+      remedy: `Restore it first: \`throughline restore --archive ${state.sessionId}\`.`,
     });
   const session = await conversation.switchTo(await continued(context, conversation.store, state));
   await output.line("Switched to ", { text: conversation.ref.key, style: "bold" }, idText(session));
@@ -108,7 +108,9 @@ export async function deleteSession({ context, conversation }: ReplContext, text
     return;
   }
   await endSession(store, state.ref, patience(context));
-  await output.line(`Archived ${state.ref.key}; throughline restore --archive ${state.sessionId} brings it back.`);
+  await output.line(
+    output.asTyped(`Archived ${state.ref.key}. Restore it: \`throughline restore --archive ${state.sessionId}\``),
+  );
 }
 
 /** `/reset`: starts a new session under the key and archives the old one. */

@@ -1,8 +1,9 @@
-import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { hasErrorCode } from "@throughline/core";
 import { compactionRow } from "@throughline/server/compaction-json";
 import { compactionReports, compactionText } from "../agent/compaction-report.ts";
 import { noCheckpointText, printCheckpoint } from "../agent/checkpoint-report.ts";
 import { causeText } from "./event-note.ts";
+import { busyWith } from "../wait-for-turn.ts";
 import type { ReplContext } from "./repl-context.ts";
 
 const shownCheckpoints = 10;
@@ -17,10 +18,7 @@ export async function compactCurrent(repl: ReplContext): Promise<void> {
 async function compactNow({ context: { output }, conversation }: ReplContext, signal: AbortSignal): Promise<void> {
   const session = await conversation.open();
   const result = await session.compact({ signal });
-  if (result.kind === "busy") {
-    const owner = result.turn?.owner ?? "another conversation";
-    throw new ThroughlineError("SESSION_BUSY", `A turn of ${owner} is open in ${session.key}.`);
-  }
+  if (result.kind === "busy") throw busyWith(result.turn);
   const { key, sessionId, ref } = session;
   const row = await compactionRow(conversation.store, ref, { key, sessionId }, result);
   const messages = result.kind === "nothing" ? result.messages : null;

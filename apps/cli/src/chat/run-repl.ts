@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { hasErrorCode } from "@throughline/core";
-import { nearestName } from "@throughline/core/internal";
+import { nearestName, shellWord, stillAnswering } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { reportError, withRemedy } from "../error-report.ts";
 import { shownFolder, shownName } from "../session-names.ts";
@@ -178,7 +178,7 @@ async function greet(context: CommandContext, conversation: Conversation): Promi
   if (session?.interruptedTurn != null)
     await output.line({ text: interruptedText(session.interruptedTurn), style: "yellow" });
   if (session?.runningTurn != null)
-    await output.line({ text: `A turn of ${session.runningTurn.owner} is running in this session.`, style: "yellow" });
+    await output.line({ text: stillAnswering(session.runningTurn.owner), style: "yellow" });
   await output.line({ text: "/help lists the commands.", style: "dim" });
 }
 
@@ -187,6 +187,6 @@ async function farewell({ output }: CommandContext, { store, ref }: Conversation
   const state = await store.load(ref);
   if (state === null || state.head.lastSeq === 0)
     await output.line({ text: "No messages, so nothing is saved.", style: "dim" });
-  else await output.line(`Saved. Resume: throughline chat --key ${ref.key}`);
+  else await output.line(output.asTyped(`Saved. Resume: \`throughline chat --key ${shellWord(ref.key)}\``));
   return code;
 }

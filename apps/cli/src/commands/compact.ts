@@ -1,9 +1,9 @@
-import { ThroughlineError } from "@throughline/core";
 import { compactionRow, plannedCompaction } from "@throughline/server/compaction-json";
 import type { CompactionRow } from "@throughline/server/compaction-json";
 import { compactionReports, compactionText } from "../agent/compaction-report.ts";
 import { inSession } from "../agent/in-session.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
+import { busyWith } from "../wait-for-turn.ts";
 
 /** Replaces the older part of a session by a summary, or says what that would be. The log keeps every record. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -21,10 +21,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       output.progress(`compacting ${session.key}`);
       const result = await session.compact({ signal });
       if (result.kind === "busy") {
-        throw new ThroughlineError("SESSION_BUSY", `A turn of ${result.turn?.owner ?? "this process"} is open.`, {
-          outcome: "not-applied",
-          details: { ...result.turn },
-        });
+        throw busyWith(result.turn);
       }
       if (result.kind === "nothing") messages = result.messages;
       row = await compactionRow(store, ref, names, result);

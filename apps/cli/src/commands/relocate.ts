@@ -81,7 +81,7 @@ function noPostgres(flag: string): ThroughlineError {
     {
       outcome: "not-applied",
       details: { flag },
-      remedy: "Use throughline copy --all --to-store URL for other stores.",
+      remedy: "Use `throughline copy --all --to-store URL` for other stores.",
     },
   );
 }

@@ -11,7 +11,7 @@ export interface HitGroup {
 }
 
 /**
- * Hits by session, whatever order they come in. Memory holds the shown hits of each session, and what tells equal texts
+ * Hits by session, whatever order they come in. Memory holds the shown hits of each session, and what shows equal texts
  * apart.
  */
 export class HitGroups {

@@ -1,5 +1,5 @@
 import { appendOnce, loadExisting, resetSession } from "@throughline/core";
-import { keptOnReset, noteArchiving } from "@throughline/core/internal";
+import { keptOnReset, noteArchiving, stillAnswering } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import { planRewind } from "@throughline/history";
@@ -43,7 +43,7 @@ export const rewindRoutes: readonly RouteDefinition[] = [
       if (old.sessionId === sessionId) return json(200, sessionJson(old, query.entry));
       const { turn } = old.head;
       if (turn !== null && turn.leaseUntilMs > context.clock.nowMs())
-        throw refused("SESSION_BUSY", `A turn of ${turn.owner} is running in the session.`, { turn });
+        throw refused("SESSION_BUSY", stillAnswering(turn.owner), { turn });
       await noteArchiving(store, at, context.clock);
       // The caller's id in the place of one that is made.
       const random = { ...systemRandom, uuid: () => sessionId };

@@ -1,0 +1,28 @@
+import { ThroughlineError } from "./throughline-error.ts";
+import type { OpenTurn } from "./turn-lease.ts";
+
+/**
+ * Who holds a turn, for people: `another process (pid 19258)`. Other owners are names that a program gave itself; they are
+ * in the details.
+ */
+export function turnHolder(owner: string): string {
+  const pid = /^pid (\d{1,10}) /.exec(owner)?.[1];
+  return pid === undefined ? "another process" : `another process (pid ${pid})`;
+}
+
+/** `Another process (pid 19258) is still answering in this session.` */
+export function stillAnswering(owner: string): string {
+  const holder = turnHolder(owner);
+  return `${holder.charAt(0).toUpperCase()}${holder.slice(1)} is still answering in this session.`;
+}
+
+/** The refusal of a session in which another turn is open: SESSION_BUSY. `nowMs` is on the clock of the lease. */
+export function sessionBusy(turn: OpenTurn, nowMs: number): ThroughlineError {
+  const leaseLeftMs = turn.leaseUntilMs - nowMs;
+  const seconds = Math.max(1, Math.ceil(leaseLeftMs / 1000));
+  return new ThroughlineError("SESSION_BUSY", `${stillAnswering(turn.owner)} Its lock expires in ${seconds} s.`, {
+    outcome: "not-applied",
+    details: { ...turn, leaseLeftMs },
+    remedy: `Try again in ${seconds} s.`,
+  });
+}
