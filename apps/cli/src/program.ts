@@ -64,8 +64,8 @@ export function createProgram(options: ProgramOptions): Command {
 }
 
 /**
- * The help of the program begins with its commands, by name alone: behind 14 options, and with their arguments beside their
- * names, the first of them were below the end of a screen.
+ * The help of the program begins with its commands, by name alone. Behind 14 options, and with their arguments, the first of
+ * them were below the end of a screen.
  */
 function formatHelp(command: Command, helper: Help): string {
   const { formatHelp: standard } = Help.prototype;

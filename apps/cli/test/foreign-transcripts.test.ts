@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { foreignFixtures } from "./foreign-fixtures.ts";
@@ -169,11 +178,69 @@ describe("handoff", () => {
     const run = await runHere(home, ["handoff", key, "--to", "gemini", "--json"]);
     const path = String(objects(run.stdout)[0]?.["path"]);
     expect(path.startsWith(join(notes, "project-1/chats/session-"))).toBe(true);
-    const [imported] = sourcesOf(await runHere(home, ["import", join(home, ".gemini"), "--json"]));
+    const [imported] = sourcesOf(await runHere(home, ["import", join(home, ".gemini"), "--key", "back", "--json"]));
     expect(imported).toMatchObject({ format: "gemini", state: "imported" });
     const entry = objects((await runHere(home, ["show", imported?.key ?? "", "--json"])).stdout);
     expect(JSON.stringify(entry)).toContain("It says hello.");
   });
+
+  it.each(targets)("to %s is not imported again until its file has grown", async (to) => {
+    const [fixture] = foreignFixtures.filter(({ format }) => format !== to);
+    const home = join(directory.path, `again-${to}`);
+    mkdirSync(home, { recursive: true });
+    const source = join(home, "source.jsonl");
+    writeFileSync(source, fixture?.stages.at(-1) ?? "");
+    const key = sourcesOf(await runHere(home, ["import", source, "--json"]))[0]?.key ?? "";
+    const files: string[] = [];
+    for (const _time of [1, 2]) {
+      const [written] = objects((await runHere(home, ["handoff", key, "--to", to, "--json"])).stdout);
+      expect(written?.["isCopy"]).toBe(true);
+      files.push(String(written?.["path"]));
+    }
+    const [entry] = objects((await runHere(home, ["entry", key, "--json"])).stdout);
+    const noted = (entry?.["entry"] as { readonly handedOff?: readonly object[] } | undefined)?.handedOff;
+    expect(noted).toMatchObject(files.map((path) => ({ format: to, path, sizeBytes: statSync(path).size })));
+    for (const path of files) {
+      const run = await runHere(home, ["import", path, "--json"]);
+      expect(sourcesOf(run)[0]).toMatchObject({ state: "skipped", records: 0 });
+      expect(run.stderr).toContain("SESSION_LEFT_ALONE");
+      expect(run.stderr).toContain("is a hand-off of");
+    }
+    const counted = async (): Promise<number> => objects((await runHere(home, ["sessions", "--json"])).stdout).length;
+    expect(await counted()).toBe(2);
+    const [file = ""] = files;
+    if (to === "gemini") return;
+    appendFileSync(file, `${readFileSync(file, "utf8").trimEnd().split("\n").at(-1)?.replaceAll("hello", "grown")}\n`);
+    const [grown] = sourcesOf(await runHere(home, ["import", file, "--json"]));
+    expect([grown?.state, await counted()]).toEqual(["imported", 3]);
+  });
+
+  it.each(foreignFixtures.filter(({ format }) => ["claude-code", "codex", "gemini"].includes(format)))(
+    "of a session of $format to its own program prints its resume command, while its file is there",
+    async ({ format, path, stages }) => {
+      const home = join(directory.path, `own-${format}`);
+      const source = join(home, path);
+      mkdirSync(dirname(source), { recursive: true });
+      writeFileSync(source, stages.at(-1) ?? "");
+      const key = sourcesOf(await runHere(home, ["import", source, "--json"]))[0]?.key ?? "";
+      const before = readdirSync(home, { recursive: true }).length;
+      const own = await runHere(home, ["handoff", key, "--to", format]);
+      expect([own.code, own.stdout]).toEqual([
+        0,
+        expect.stringMatching(/^cd \S+ && (claude --resume|codex resume|gemini --resume) [\w-]+\n$/),
+      ]);
+      expect(readdirSync(home, { recursive: true }).length).toBe(before);
+      const draft = JSON.stringify({ type: "message", message: { role: "user", content: "and then?" } });
+      renameSync(source, `${source}.gone`);
+      const missing = await runHere(home, ["handoff", key, "--to", format]);
+      expect(missing.stderr).toContain(`The session's own file is missing: ${source}. A copy was written.\n`);
+      expect(missing.stdout.split("\n").length).toBe(3);
+      renameSync(`${source}.gone`, source);
+      await runHere(home, ["append", key], { stdin: `${draft}\n` });
+      const continued = await runHere(home, ["handoff", key, "--to", format]);
+      expect(continued.stderr).toContain("The session was continued here");
+    },
+  );
 
   it("to a program that is not known, or to none, is refused", async () => {
     const home = join(directory.path, "to-nobody");

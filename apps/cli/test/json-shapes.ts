@@ -172,6 +172,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     cwd: text,
     records: count,
     sizeBytes: count,
+    isCopy: flag,
     command: text,
   },
   copy: {

@@ -1,5 +1,4 @@
 import { ThroughlineError } from "./throughline-error.ts";
-import type { OpenTurn } from "./turn-lease.ts";
 
 /**
  * Who holds a turn, for people: `another process (pid 19258)`. Other owners are names that a program gave itself; they are
@@ -17,7 +16,10 @@ export function stillAnswering(owner: string): string {
 }
 
 /** The refusal of a session in which another turn is open: SESSION_BUSY. `nowMs` is on the clock of the lease. */
-export function sessionBusy(turn: OpenTurn, nowMs: number): ThroughlineError {
+export function sessionBusy(
+  turn: { readonly owner: string; readonly leaseUntilMs: number },
+  nowMs: number,
+): ThroughlineError {
   const leaseLeftMs = turn.leaseUntilMs - nowMs;
   const seconds = Math.max(1, Math.ceil(leaseLeftMs / 1000));
   return new ThroughlineError("SESSION_BUSY", `${stillAnswering(turn.owner)} Its lock expires in ${seconds} s.`, {

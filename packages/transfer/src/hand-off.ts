@@ -19,6 +19,8 @@ import { joinPath } from "@throughline/openclaw-format/internal";
 import { readIfThere } from "./companion-files.ts";
 import { exportToFile, piFilePath, type ExportedFile } from "./export-files.ts";
 import { workingDirectoryOf, type ExportRemark } from "./export-types.ts";
+import { noteHandOff } from "./handed-off.ts";
+import { importedRecords, receiptOf } from "./import-receipt.ts";
 import { canonicalPath, eachSourceName, isThere } from "./node/source-files.ts";
 import { writeNewFile } from "./node/target-files.ts";
 import { rootOf } from "./program-places.ts";
@@ -68,11 +70,27 @@ export interface HandedOffSession extends ExportedFile {
   readonly command: readonly string[];
   /** Variables that the command needs. */
   readonly variables: Readonly<Record<string, string>>;
+  /** False for a session of the program itself: its own file is resumed, and nothing was written. */
+  readonly isCopy: boolean;
+  /** Why a session of the program itself was copied all the same; null for any other session, and without a copy. */
+  readonly copiedBecause: CopyReason | null;
+  /** Whether the session's entry lists the file, so that an import skips it while it has not grown. */
+  readonly isNoted: boolean;
 }
+
+/** `source-missing`: its file is not there. `continued-here`: the session has records that its file has not. */
+export interface CopyReason {
+  readonly why: "source-missing" | "continued-here";
+  /** The file that the session was imported from. */
+  readonly path: string;
+}
+
+type Written = Omit<HandedOffSession, "isCopy" | "copiedBecause" | "isNoted">;
 
 /**
  * Writes a session where another program finds it: a new session of that program, in a new file, with an id of its own.
- * The session in the store stays as it is.
+ * The entry of the session lists the file, so that an import skips it. A session that was imported from that program and not
+ * continued here is not written: its own file is resumed.
  * @throws {ThroughlineError} SESSION_NOT_FOUND, EXPORT_EXISTS, INPUT_INVALID where the program's folder for the session is not
  *   known, and what writing a file throws
  * @example const { command } = await handOff(store, ref, { to: "claude-code", environment, userHome, workingDirectory });
@@ -86,6 +104,31 @@ export async function handOff(
   const state = await loadExisting(store, ref);
   const stated = workingDirectoryOf(null, state.entry, { to: "jsonl", workingDirectory: options.workingDirectory });
   const cwd = await canonicalPath(stated);
+  const own = await ownFile(state, cwd, options.to);
+  if (own !== null && "command" in own) return { ...own, isCopy: false, copiedBecause: null, isNoted: false };
+  const written = await copied(store, state, cwd, options);
+  const { sessionId, path, sizeBytes } = written;
+  const noted = { format: options.to, sessionId, path: await canonicalPath(path), sizeBytes };
+  const isNoted = await noteHandOff(store, state.ref, noted);
+  return { ...written, isCopy: true, copiedBecause: own, isNoted };
+}
+
+/** The file of a session that the program itself made, or why it does not do; null for any other session. */
+async function ownFile(state: SessionState, cwd: string, to: HandOffTarget): Promise<Written | CopyReason | null> {
+  const receipt = receiptOf(state.entry);
+  if (receipt === null || receipt.format !== to) return null;
+  const { path, sessionId, sizeBytes } = receipt;
+  const command =
+    to === "pi" ? ["pi", "--session", path] : foreignFormats.get(to as HandOffFormat)?.writer?.resume?.(sessionId);
+  if (command === undefined) return null;
+  if (!(await isThere(path))) return { why: "source-missing", path };
+  const records = importedRecords(receipt);
+  if (state.head.lastSeq > records) return { why: "continued-here", path };
+  const { key } = state.ref;
+  return { path, key, sessionId, records, sizeBytes, remarks: [], error: null, cwd, command, variables: {} };
+}
+
+function copied(store: SessionStore, state: SessionState, cwd: string, options: HandOffOptions): Promise<Written> {
   if (options.to === "pi") return toPi(store, state, cwd, options);
   if (options.to === "openclaw") return toOpenclaw(store, state, cwd, options);
   return toFormat(store, state, cwd, { ...options, to: options.to });
@@ -98,7 +141,7 @@ async function toFormat(
   state: SessionState,
   cwd: string,
   options: Given<HandOffFormat>,
-): Promise<HandedOffSession> {
+): Promise<Written> {
   const format = foreignFormats.get(options.to) as ForeignFormat & Required<Pick<ForeignFormat, "writer">>;
   const { writer } = format;
   const nowMs = systemClock.nowMs();
@@ -141,12 +184,7 @@ async function projectFolderOf({ projectNotes }: FormatWriter, root: string, cwd
 
 const piPlace = { variables: ["PI_CODING_AGENT_DIR"], home: ".pi/agent" };
 
-async function toPi(
-  store: SessionStore,
-  state: SessionState,
-  cwd: string,
-  options: HandOffOptions,
-): Promise<HandedOffSession> {
+async function toPi(store: SessionStore, state: SessionState, cwd: string, options: HandOffOptions): Promise<Written> {
   const sessionId = newId(options);
   const folder = joinPath(rootOf(piPlace, options), "sessions");
   const path = piFilePath(folder, { cwd, atMs: systemClock.nowMs(), sessionId, key: state.ref.key });
@@ -165,7 +203,7 @@ async function toOpenclaw(
   state: SessionState,
   cwd: string,
   options: HandOffOptions,
-): Promise<HandedOffSession> {
+): Promise<Written> {
   const sessionId = newId(options);
   const { agentId } = state.ref;
   const root = rootOf(openclawPlace, options);

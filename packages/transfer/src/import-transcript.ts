@@ -15,6 +15,7 @@ import { followArchive } from "./follow-archive.ts";
 import { advanced } from "./import-receipt.ts";
 import type { ContinuedLine, ImportReceipt } from "./receipt-types.ts";
 import { ImportBatch } from "./import-batch.ts";
+import { leftAloneText } from "./handed-off.ts";
 import { heldPart } from "./held-part.ts";
 import { isPutAside, sourceChanged, sourceReplaced } from "./import-refusals.ts";
 import type { ImportOptions, ImportSource, LostLine } from "./import-types.ts";
@@ -47,7 +48,7 @@ export async function importTranscript(
   const { store, registry } = places;
   const target = await findTarget(places, source, options);
   const run = new ImportRun(places, source, target, options);
-  if (target.isGone) return run.leftAlone();
+  if (target.leftAlone !== null) return run.leftAlone(target.leftAlone);
   const { ref, found } = target;
   if (found !== null) registry.claim(ref.agentId, found.state.sessionId, source);
   const redactions = await redactionsIn(store, target.others);
@@ -167,11 +168,10 @@ class ImportRun {
     this.findings.push(held.finding);
   }
 
-  /** Of a source that was imported, and purged since. */
-  leftAlone(): ImportSource {
+  /** Of a source that no session is made of. */
+  leftAlone(why: NonNullable<ImportTarget["leftAlone"]>): ImportSource {
     const { path, key } = this.place;
-    const message = `${JSON.stringify(path)} was imported, and its session has been purged here: it stays away.`;
-    this.findings.push(createFinding("SESSION_LEFT_ALONE", message, { path, key }));
+    this.findings.push(createFinding("SESSION_LEFT_ALONE", leftAloneText(path, why), { path, key }));
     return this.result("skipped");
   }
 

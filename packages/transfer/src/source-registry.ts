@@ -1,8 +1,10 @@
 import { type RandomSource, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import { handedOffOf } from "./handed-off.ts";
 import { createImportedSources, type ImportedSources } from "./imported-sources.ts";
 import { receiptOf } from "./import-receipt.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
+import type { TranscriptSource } from "./transcript-source.ts";
 import { archivedMark, receiptMarks, sourceMarks, type MarkedSource } from "./source-marks.ts";
 
 /** A session that was made of a source, as its receipt has it; without the session itself, which may be large. */
@@ -37,6 +39,8 @@ export interface SourceRegistry extends Disposable {
   candidates(path: string, sourceId: string): Promise<readonly MadeSession[]>;
   /** Whether the source was imported, and no session is left of it. */
   isGone(source: MarkedSource): Promise<boolean>;
+  /** The session that was handed off in this file, which is still as it was written; null for any other file. */
+  handedOffFrom(source: Pick<TranscriptSource, "sessionId" | "sizeBytes">): Promise<string | null>;
   /** Whether an import has archived the session of this source before. */
   wasArchived(path: string, agentId: string): Promise<boolean>;
   /** Call it before a session is created. */
@@ -90,6 +94,14 @@ class StoreSources implements SourceRegistry {
     return sourceMarks(source).some((mark) => this.#map.has(`kept\0${mark}`) && !this.#map.has(`there\0${mark}`));
   }
 
+  async handedOffFrom({
+    sessionId,
+    sizeBytes,
+  }: Pick<TranscriptSource, "sessionId" | "sizeBytes">): Promise<string | null> {
+    await this.#open();
+    return this.#map.get(`handed\0${sessionId.toLowerCase()}\0${sizeBytes}`) ?? null;
+  }
+
   async wasArchived(path: string, agentId: string): Promise<boolean> {
     await this.#open();
     return this.#map.has(`kept\0${archivedMark(path, agentId)}`);
@@ -136,6 +148,8 @@ class StoreSources implements SourceRegistry {
       const query = { namespace: this.#namespace, state: "any", sort: "key", limit: pageSessions } as const;
       const page = await this.#store.list(cursor === null ? query : { ...query, cursor });
       for (const state of page.sessions) {
+        for (const { sessionId, sizeBytes } of handedOffOf(state.entry))
+          this.#map.set(`handed\0${sessionId.toLowerCase()}\0${sizeBytes}`, state.ref.key);
         const receipt = receiptOf(state.entry);
         if (receipt !== null) await this.#keep(this.#put(state, receipt));
       }

@@ -19,8 +19,11 @@ import type { TranscriptSource } from "./transcript-source.ts";
 export interface ImportTarget {
   readonly ref: SessionRef;
   readonly found: FoundSession | null;
-  /** It was imported, and purged since: it does not come back by itself. */
-  readonly isGone: boolean;
+  /**
+   * Why no session is made of it: it was imported, and purged since; or it is a session of this store that was handed off.
+   * Null: one is made.
+   */
+  readonly leftAlone: "purged" | { readonly handedOffFrom: string } | null;
   /** Sessions that came from the same source, when one is made beside them. */
   readonly others: readonly SessionState[];
   /** The key the source states, when the session cannot have it. */
@@ -40,11 +43,14 @@ export async function findTarget(
   const { base, refusedKey, findings } = baseRef(source, options);
   const askedKey = options.key ?? null;
   const search = { store, registry, source, base, askedKey };
-  const nothing = { found: null, isGone: false, others: [], refusedKey, findings };
+  const nothing = { found: null, leftAlone: null, others: [], refusedKey, findings };
   const { found, isBaseFree } = await findMadeSession(search);
   if (found !== null) return { ...nothing, ref: found.state.ref, found };
   const { agentId } = base;
-  if (await registry.isGone({ path: source.path, agentId, askedKey })) return { ...nothing, ref: base, isGone: true };
+  if (await registry.isGone({ path: source.path, agentId, askedKey }))
+    return { ...nothing, ref: base, leftAlone: "purged" };
+  const handedOffFrom = askedKey === null ? await registry.handedOffFrom(source) : null;
+  if (handedOffFrom !== null) return { ...nothing, ref: base, leftAlone: { handedOffFrom } };
   const ref = isBaseFree ? base : await freeRef(store, base, askedKey);
   return { ...nothing, ref, others: await sessionsOf(search) };
 }

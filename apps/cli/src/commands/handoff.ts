@@ -7,7 +7,7 @@ import { ExportLosses } from "../export-losses.ts";
 
 const findingsExitCode = 3;
 
-/** Writes a session where another program finds it, and prints the command that resumes it there. */
+/** Prints the command that resumes a session in another program, for which it is written where that one finds it. */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const { host, output, scope, signal } = context;
   const { to } = input.options as { readonly to?: HandOffTarget };
@@ -19,12 +19,33 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const onRemark = (remark: ExportRemark): void => void losses.take(remark);
   const { environment, userHome, workingDirectory } = host;
   const written = await handOff(store, ref, { to, environment, userHome, workingDirectory, onRemark, signal });
-  const { key, sessionId, path, cwd, records, sizeBytes, variables, command } = written;
+  const { key, sessionId, path, cwd, records, sizeBytes, variables, command, isCopy, copiedBecause, isNoted } = written;
   for (const text of losses.texts()) output.note(text);
+  if (copiedBecause?.why === "source-missing")
+    output.note(`The session's own file is missing: ${copiedBecause.path}. A copy was written.`);
+  if (copiedBecause?.why === "continued-here")
+    output.note(
+      `The session was continued here, and its own file lacks that: ${copiedBecause.path}. A copy was written.`,
+    );
+  if (isCopy && !isNoted)
+    output.note(
+      `The session cannot be changed, so its hand-off is not noted: an import of ${path} makes a second session.`,
+    );
   const line = commandLine(cwd, variables, command);
   if (output.isJson)
-    await output.object({ kind: "handoff", key, sessionId, format: to, path, cwd, records, sizeBytes, command: line });
-  else await output.line(`${path}\n${line}`);
+    await output.object({
+      kind: "handoff",
+      key,
+      sessionId,
+      format: to,
+      path,
+      cwd,
+      records,
+      sizeBytes,
+      isCopy,
+      command: line,
+    });
+  else await output.line(isCopy ? `${path}\n${line}` : line);
   return losses.isConversationLeftOut ? findingsExitCode : 0;
 }
 

@@ -10,10 +10,7 @@ export interface HitGroup {
   readonly more: number;
 }
 
-/**
- * Hits by session, whatever order they come in. Memory holds the shown hits of each session, and what shows equal texts
- * apart.
- */
+/** Hits by session, whatever order they come in. Memory holds the shown hits of each session, and the texts of all. */
 export class HitGroups {
   readonly #groups = new Map<string, GrowingGroup>();
   readonly #mostShown: number;
