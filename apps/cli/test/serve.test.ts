@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
@@ -155,13 +155,34 @@ describe("serve", () => {
     expect((await ask(url, "/api/v1/store", stdout.trim())).status).toBe(200);
   });
 
-  it("row 5: refuses a home that others can read, and a server.json that is a link or open", async () => {
+  it("closes a home that others can read, unless a secret lies in it", async () => {
+    const attempt = async (): Promise<readonly unknown[]> => {
+      const { code, stderr } = await runHere(directory.path, ["serve", "--port", "0", "--json", "--timeout", "500"]);
+      return [code, objects(stderr).find(({ kind }) => kind === "error")?.["code"]];
+    };
+    const modeOf = (): number => statSync(directory.path).mode & 0o777;
+    writeFileSync(join(directory.path, "config.json"), '{"agent":"main"}');
+    chmodSync(directory.path, 0o775);
+    const { child, ended } = await serve();
+    expect(modeOf()).toBe(0o700);
+    expect(readFile().pid).toBe(child.pid);
+    child.kill("SIGTERM");
+    await ended;
+    chmodSync(directory.path, 0o755);
+    writeFileSync(join(directory.path, "config.json"), `{"server":{"cursorKey":"${"a".repeat(64)}"}}`);
+    expect(await attempt()).toEqual([2, "PATH_UNSAFE"]);
+    expect(modeOf()).toBe(0o755);
+  });
+
+  it("row 5: refuses a home that others can read and that holds a token, and a server.json that is a link or open", async () => {
     const attempt = async (): Promise<readonly unknown[]> => {
       const { code, stderr } = await runHere(directory.path, ["serve", "--port", "0", "--json", "--timeout", "500"]);
       return [code, objects(stderr).find(({ kind }) => kind === "error")?.["code"]];
     };
     chmodSync(directory.path, 0o750);
+    writeFileSync(serverFile(), "{}", { mode: 0o600 });
     expect(await attempt()).toEqual([2, "PATH_UNSAFE"]);
+    rmSync(serverFile());
     chmodSync(directory.path, 0o700);
     const target = join(directory.path, "target");
     writeFileSync(target, "untouched", { mode: 0o600 });

@@ -1,10 +1,8 @@
-import { mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
 import { parseStoreUrl } from "@throughline/config";
 import { maskSecrets } from "@throughline/config/internal";
 import type { SettingValue } from "@throughline/core/internal";
-import { shellWord } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
@@ -13,6 +11,7 @@ import type { GatewayOptions, Server, ServerOptions, TokenInfo, TokenRights } fr
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { openStore } from "../open-store.ts";
+import { closeHome } from "../server/closed-home.ts";
 import {
   claimServerFile,
   readSecretFile,
@@ -39,9 +38,11 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   const home = resolve(host.workingDirectory, String(valueOf("home")));
   const gateway = gatewayOptions(valueOf, host.environment, home);
   const options = { ...serverOptions(valueOf), ...(gateway === null ? {} : { gateway }) };
-  assertClosed(home);
   const tokenFile = valueOf("server.tokenFile");
-  const mounted = tokenFile === null ? null : readToken(resolve(host.workingDirectory, String(tokenFile)));
+  const tokenPath = tokenFile === null ? null : resolve(host.workingDirectory, String(tokenFile));
+  if (closeHome({ path: home, configPath: context.configPath, tokenPath }))
+    output.note(`Other users could open ${home}; it is closed to them now (chmod 700).`);
+  const mounted = tokenPath === null ? null : readToken(tokenPath);
   const path = serverFilePath(home);
   const stale = await staleServer(path);
   let onEvent: Parameters<ServerOptions["openStore"]>[0] = () => {};
@@ -119,18 +120,6 @@ function serverOptions(
       streams: numberOf("streams"),
     },
   };
-}
-
-/** A home that others can read or write would show them the token, or let them put another in its place. */
-function assertClosed(home: string): void {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  const { mode } = statSync(home);
-  if (process.getuid === undefined || (mode & 0o077) === 0) return;
-  throw new ThroughlineError("PATH_UNSAFE", `The home ${JSON.stringify(home)} is open to other users.`, {
-    outcome: "not-applied",
-    details: { path: home },
-    remedy: `Close it: chmod 700 ${shellWord(home)}.`,
-  });
 }
 
 function readToken(path: string): string {
