@@ -28,7 +28,7 @@ describe("the window of a model whose provider states none", () => {
   it("is 200,000 tokens, which a note says [C38]", async () => {
     const { windowTokens, notes } = await ask();
     expect(windowTokens).toBe(200_000);
-    expect(notes).toContain("the provider does not state the window of gpt-5: 200,000 tokens are assumed");
+    expect(notes).toContain("The provider does not state the window of gpt-5; 200,000 tokens are assumed.");
   });
 
   it("is as the setting says, and unknown where the setting is 0 [C55]", async () => {

@@ -63,7 +63,7 @@ describe("a summary after which memories are found", () => {
     writeFileSync(join(workspace, "memory/heron.md"), "The heron key hangs behind the stove.\n");
     const chat = ["chat", "--key", key, "--model", "offline", "--workspace", workspace, "--window", "12000"];
     const run = await runHere(directory.path, [...chat, "--once", "hello"], { environment: noKeys });
-    expect(run.stderr).toContain("compacted: ");
+    expect(run.stderr).toContain("Summarized the older messages");
     const records = objects((await runHere(directory.path, ["show", key, "--raw", "--all", "--json"])).stdout);
     const summary = JSON.stringify(records.find(({ type }) => type === "compaction"));
     expect(summary).toContain("Memory files written since the summary before: memory/heron.md.");
@@ -77,7 +77,7 @@ describe("compaction by hand", () => {
   it("is reported once by the command", async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
     const run = await runHere(directory.path, ["compact", key, "--model", "offline"], { environment: noKeys });
-    expect(`${run.stdout}${run.stderr}`.match(/compact(ed|ing)/gi)).toHaveLength(1);
+    expect(`${run.stdout}${run.stderr}`.match(/summari(zing|zed) \d+ older/gi)).toHaveLength(1);
   });
 
   it("compacts more than 4 messages in a conversation, and says why it does not compact fewer [CLI-07]", async () => {
@@ -89,12 +89,14 @@ describe("compaction by hand", () => {
     await terminal.waitFor("> ");
     await say(terminal, "/compact");
     expect(terminal.text()).toMatch(
-      /Compacted: ~[\d,]+ to ~[\d,]+ tokens; \d+ messages summarized \(extractive\), word for word from #\d+ on\./,
+      /Summarized \d+ older messages \(extractive\)\. Messages from #\d+ on stay word for word\. ~[\d,]+ → ~[\d,]+ tokens\./,
     );
     await say(terminal, "/new small");
     await say(terminal, "hello");
     await say(terminal, "/compact");
-    expect(terminal.text()).toContain("Nothing was compacted: the context has 2 messages, and more than 4 are needed.");
+    expect(terminal.text()).toContain(
+      "Nothing was summarized: the context has 2 messages, and more than 4 are needed.",
+    );
     const { stdout } = await runHere(directory.path, ["show", key, "--all-branches", "--json", "--quiet"]);
     expect(objects(stdout).filter(({ type }) => type === "message")).toHaveLength(40);
   });
@@ -188,11 +190,11 @@ describe("/status", () => {
     );
     expect(terminal.text()).toMatch(/pending +nothing\n/);
     await say(terminal, "/compact");
-    expect(terminal.text()).toContain("No model wrote it; a better one is tried later.");
+    expect(terminal.text()).toContain("No model wrote the summary; a better one is tried later.");
     await say(terminal, "/status");
     expect(terminal.text()).toMatch(/compactions +1\n/);
     // One report, of what was done.
-    expect(terminal.text().match(/compact(ing|ed):/gi)).toHaveLength(1);
+    expect(terminal.text().match(/summari(zing|zed) \d+ older/gi)).toHaveLength(1);
     expect(terminal.text()).toMatch(/pending +1 retry of a summary, (due|next in \d+ min)\n/);
     expect(provider.requests).toEqual([]);
   });
@@ -206,7 +208,7 @@ describe("/status", () => {
     expect(existsSync(path)).toBe(false);
     const run = await runHere(directory.path, ["compact", key, "--model", model, "--json"], { environment });
     expect(objects(run.stdout)[0]).toMatchObject({ source: "extractive", needsRetry: true });
-    expect(run.stderr).toContain(`no summary by ${model}`);
+    expect(run.stderr).toContain(`No summary by ${model}`);
     expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ summarizers: { [model]: { failures: 1 } } });
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
@@ -265,7 +267,7 @@ describe("a turn", () => {
     const environment = { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
     const args = ["chat", "--key", key, "--model", model, "--window", "9200", "--tools", "all", "--once", "hello"];
     const run = await runChild(directory.path, args, { environment });
-    expect(run.stderr).toContain("the agent was asked to store what it wants to keep");
+    expect(run.stderr).toContain("Asked the agent to store what it wants to keep");
     expect(run.stdout).toBe("All quays are looked after.\n");
   });
 });

@@ -221,7 +221,7 @@ describe("the first block of the specification of persistence, in chat", () => {
     const { notes, asked: requests } = await chat.say("two", 52_000);
     expect([byHaiku(requests), notes]).toEqual([
       1,
-      expect.stringContaining("checkpoint written (anthropic/claude-haiku-4-5)"),
+      expect.stringContaining("Wrote a checkpoint (anthropic/claude-haiku-4-5)"),
     ]);
     for (let turn = 1; turn < 15; turn++) expect(byHaiku((await chat.say(`turn ${turn}`, 53_000)).asked)).toBe(0);
     expect(byHaiku((await chat.say("turn 15", 53_000)).asked)).toBe(1);
@@ -247,7 +247,7 @@ describe("the first block of the specification of persistence, in chat", () => {
     expect(urgent.main[0]?.messages).toContain(
       String.raw`[SYSTEM: pre-compaction memory flush]\nContext at 90%. Compaction imminent.\nStore durable memories now (use memory/`,
     );
-    expect(urgent.notes).toContain("the agent stored memories");
+    expect(urgent.notes).toContain("The agent stored memories.");
     expect(readFileSync(join(workspace, "memory/lamps.md"), "utf8")).toBe("The fourth lamp is broken.\n");
   });
 
@@ -258,7 +258,7 @@ describe("the first block of the specification of persistence, in chat", () => {
     let before: number | null = null;
     for (let turn = 0; turn < 30 && before === null; turn++) {
       const { notes, main } = await chat.say(`turn ${turn}: ${long}`, null, 40_000);
-      const compacted = /compacted: ([\d,]+) to ~[\d,]+ tokens \(checkpoint\)/.exec(notes);
+      const compacted = /Summarized the older messages \(checkpoint\)\. ([\d,]+) → ~[\d,]+ tokens\./.exec(notes);
       expect(compacted !== null || !/compact(ing|ed):/.test(notes), notes).toBe(true);
       if (compacted === null) continue;
       before = Number(compacted[1]?.replaceAll(",", ""));
@@ -296,7 +296,7 @@ describe("the block of the page on session management, in chat", () => {
       requests.filter(({ model }) => model === "qwen2.5:7b").length;
     expect(byOllama((await chat.say("one", 4000)).asked)).toBe(0);
     const quarter = await chat.say("two", 52_000);
-    expect(quarter.notes).toContain("checkpoint written (ollama/qwen2.5:7b)");
+    expect(quarter.notes).toContain("Wrote a checkpoint (ollama/qwen2.5:7b)");
     const asking = chat.provider.requests.find(({ body }) => JSON.stringify(body).includes("qwen2.5:7b"))?.body;
     expect(asking).toMatchObject({ model: "qwen2.5:7b", options: { num_ctx: 131_072 } });
     for (let turn = 1; turn < 10; turn++) expect(byOllama((await chat.say(`turn ${turn}`, 53_000)).asked)).toBe(0);
@@ -313,7 +313,7 @@ describe("the block of the page on session management, in chat", () => {
     const below = await chat.type(terminal, "below", 170_500);
     expect(below.notes).not.toContain("compact");
     const above = await chat.type(terminal, "above", 60_000);
-    expect(above.notes).toContain("compacted: ");
+    expect(above.notes).toContain("Summarized the older messages");
   });
 });
 
@@ -326,7 +326,7 @@ describe("the preset openclaw, in chat", () => {
     expect(below.notes).not.toContain("the agent was asked");
     const at = await chat.type(terminal, "three", 1000, "memory/lamps.md");
     expect(at.main[0]?.messages).toContain("Pre-compaction memory flush: at 8");
-    expect(at.notes).toContain("(the agent was asked to store what it wants to keep");
+    expect(at.notes).toContain("(Asked the agent to store what it wants to keep");
     const before = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
     terminal.write("/new\r");
     await terminal.waitFor(/\n> $/);

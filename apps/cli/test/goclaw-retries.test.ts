@@ -80,7 +80,7 @@ describe("a compaction of GoClaw that waits for its summary", () => {
     // The import stays as it is: its fork, which the first message makes, gets the summary.
     await terminal.waitFor("Continuing in a fork");
     terminal.write("hello\r");
-    await terminal.waitFor("a summary that no model had written was replaced by a better one", 20_000);
+    await terminal.waitFor("A model wrote a better summary; it replaces the first one.", 20_000);
     const asked = provider.requests.filter(({ body }) => isSummary(body)).map(({ body }) => JSON.stringify(body));
     expect(asked).toHaveLength(1);
     // What GoClaw took out, word for word, and nothing of what it kept.

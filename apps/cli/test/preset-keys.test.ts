@@ -61,7 +61,7 @@ describe("a preset whose models have no key", () => {
     const made = await run("goclaw-doc", ["compact", key, "--model", "offline", "--json"]);
     expect(made.code).toBe(0);
     expect(objects(made.stdout)).toMatchObject([{ state: "compacted", source: "extractive", needsRetry: true }]);
-    expect(made.stderr).toContain("no summary by ollama/qwen2.5:7b");
+    expect(made.stderr).toContain("No summary by ollama/qwen2.5:7b");
   });
 
   it("goclaw-doc writes checkpoints with the main model where Ollama does not answer [CKP-08]", async () => {

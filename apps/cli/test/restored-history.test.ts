@@ -40,7 +40,7 @@ describe("a history that is longer than the window", () => {
     const { code, stderr } = await chat("hello");
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /the history is longer than the window of 40,000 tokens: requests begin at record \d+, without \d+ older messages; `throughline show \S+ --all` prints them/,
+      /The history is longer than the window of 40,000 tokens\. Requests begin at record \d+, without \d+ older messages; `throughline show \S+ --all` prints them/,
     );
     expect(stderr).not.toContain("compact");
     expect(await summaries()).toBe(0);
@@ -68,7 +68,7 @@ describe("a history that is longer than the window", () => {
     await appendLongHistory();
     const { code, stderr } = await chat("hello");
     expect(code).toBe(0);
-    expect(stderr).toContain("compacted: ");
+    expect(stderr).toContain("Summarized the older messages");
     expect(await summaries()).toBe(1);
     const [call] = objects((await run(["explain", key, "--json"])).stdout);
     expect(call).toMatchObject({ cut: null });

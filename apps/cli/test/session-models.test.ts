@@ -126,7 +126,7 @@ describe("the thinking of a turn", () => {
     const { effort, said } = await asked(...model);
     expect(effort).toBe("medium");
     expect(said).toMatch(
-      /the entry names the thinking level "ultra", which is none of off, .+`.*entry \S+ set thinkingLevel high`/,
+      /The entry names the thinking level "ultra", which is not one of off, .+`.*entry \S+ set thinkingLevel high`/,
     );
     await must("entry", key, "set", "thinkingLevel", "high");
     expect((await asked(...model)).said).not.toContain("thinking level");

@@ -28,14 +28,14 @@ export function noCheckpointText(reason: NoCheckpointReason): string {
     case "nothing-new":
       return "There are no new messages since the last checkpoint or compaction.";
     case "in-the-making":
-      return "Another process is making one.";
+      return "Another process is writing one.";
     case "no-writers":
-      return "The configuration names nobody who could write one.";
+      return "The configuration names no model that could write one.";
     case "not-due":
-      return "Another process was faster.";
+      return "Another process wrote one first.";
     case "overtaken":
-      return "It took too long, and another process has taken it over.";
+      return "It took too long, and another process took it over.";
     case "reset":
-      return "The session was reset meanwhile.";
+      return "The session was reset while it was written.";
   }
 }

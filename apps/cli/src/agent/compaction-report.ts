@@ -14,20 +14,20 @@ export const compactionReports: ReadonlySet<string> = new Set([
 export function compactionText(row: CompactionRow, messages: number | null): string {
   const { state, tokensBefore, tokensAfter, messagesRemoved, source, provider, needsRetry, firstKeptSeq } = row;
   const before = (tokensBefore ?? 0).toLocaleString("en");
-  const removed = counted(messagesRemoved ?? 0, "message");
-  const from = firstKeptSeq === null ? "" : `, word for word from #${firstKeptSeq} on`;
+  const removed = counted(messagesRemoved ?? 0, "older message");
+  const kept = firstKeptSeq === null ? "" : ` Messages from #${firstKeptSeq} on stay word for word.`;
   switch (state) {
     case "planned":
-      return `Would summarize ${removed} of a context of ~${before} tokens${from}. Nothing was changed.`;
+      return `Would summarize ${removed} of a context of ~${before} tokens.${kept} Nothing was changed.`;
     case "compacted": {
       const by = provider === null || provider === source ? source : `${source}, ${provider}`;
-      const later = needsRetry === true ? " No model wrote it; a better one is tried later." : "";
-      return `Compacted: ~${before} to ~${(tokensAfter ?? 0).toLocaleString("en")} tokens; ${removed} summarized (${by})${from}.${later}`;
+      const later = needsRetry === true ? " No model wrote the summary; a better one is tried later." : "";
+      return `Summarized ${removed} (${by}).${kept} ~${before} → ~${(tokensAfter ?? 0).toLocaleString("en")} tokens.${later}`;
     }
     case "superseded":
-      return "Another process compacted first; its summary stands.";
+      return "Another process summarized first; its summary is used.";
     case "nothing":
-      return `Nothing was compacted: ${nothingText(row.reason, messages)}`;
+      return `Nothing was summarized: ${nothingText(row.reason, messages)}`;
   }
 }
 

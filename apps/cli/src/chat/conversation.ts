@@ -205,7 +205,7 @@ class OpenConversation implements Conversation {
       this.#listener.onEvent(event);
     };
     const onSummarizerFailed = (name: string, cause: unknown): void =>
-      this.#listener.onNote(`no summary by ${name}: ${causeText(cause)}`);
+      this.#listener.onNote(`No summary by ${name}: ${causeText(cause)}`);
     const onNote = (message: string): void => this.#listener.onNote(message);
     return openAgent({ ...parts, environment: choice.environment, onEvent, onSummarizerFailed, onNote }, this.chosen);
   }

@@ -9,31 +9,31 @@ export function eventNote(event: WholeTurnEvent): string | null {
     case "turn.queued":
       return `Waiting for ${event.owner === null ? "the turn before" : turnHolder(event.owner)} to end.`;
     case "turn.branched":
-      return `${event.from.key} is busy: this goes on in a copy, ${event.ref.key}`;
+      return `Session "${event.from.key}" is in use. Continuing in a copy: ${event.ref.key}.`;
     case "session.replaced":
-      return `another program reset this session; its key has the new session ${event.newSessionId}`;
+      return `Another program reset this session. Its key leads to the new session ${event.newSessionId}.`;
     case "session.reset":
-      return `a new session begins here: the last message is from ${timeText(event.lastActivityMs)} (session.reset, ${event.reason}); the earlier one is archived, \`throughline show ${event.sessionId}\` shows it`;
+      return `A new session begins here: the last message is from ${timeText(event.lastActivityMs)} (session.reset, ${event.reason}). The earlier session is archived; \`throughline show ${event.sessionId}\` prints it.`;
     case "send.denied":
-      return "the send policy denies answers in this session; the message is stored, and no model is asked";
+      return "The send policy denies answers in this session. The message is stored, and no model is called.";
     case "lease.lost":
-      return "another process took the session over; this turn stops";
+      return "Another process took over the session. This turn stops.";
     case "threshold.crossed":
-      return `${event.percent} % of the window is full`;
+      return `${event.percent} % of the context window is full.`;
     case "window.assumed":
-      return `the provider does not state the window of ${event.modelId}: ${grouped(event.windowTokens)} tokens are assumed; --window or the setting windowTokens states it`;
+      return `The provider does not state the window of ${event.modelId}; ${grouped(event.windowTokens)} tokens are assumed. Set it with --window or the setting windowTokens.`;
     case "history.cut":
-      return `the history is longer than the window of ${grouped(event.windowTokens)} tokens: requests begin at record ${event.fromSeq}, without ${counted(event.leftOutMessages, "older message")}; \`throughline show ${shellWord(event.ref.key)} --all\` prints them`;
+      return `The history is longer than the window of ${grouped(event.windowTokens)} tokens. Requests begin at record ${event.fromSeq}, without ${counted(event.leftOutMessages, "older message")}; \`throughline show ${shellWord(event.ref.key)} --all\` prints them.`;
     case "thinking.unknown":
-      return `${event.from === "entry" ? "the entry" : "a record"} names the thinking level ${JSON.stringify(event.level)}, which is none of ${event.known}, and is passed over; \`throughline entry ${shellWord(event.ref.key)} set thinkingLevel high\` sets one`;
+      return `${event.from === "entry" ? "The entry" : "A record"} names the thinking level ${JSON.stringify(event.level)}, which is not one of ${event.known}. It is ignored; \`throughline entry ${shellWord(event.ref.key)} set thinkingLevel high\` sets one.`;
     case "guard.shrunk":
-      return "the request did not fit and was made smaller; `explain` shows how";
+      return "The request did not fit and was made smaller; `explain` shows how.";
     case "guard.truncation-suspected":
-      return "the provider may have cut the request without saying so";
+      return "The provider may have cut the request without reporting it.";
     case "guard.summary-failed":
-      return `no summary could be made; ${event.droppedMessages} old messages were left out of this request`;
+      return `No summary could be written. This request goes without ${counted(event.droppedMessages, "older message")}.`;
     case "step.failed":
-      return `${event.step} failed: ${causeText(event.cause)}`;
+      return `The step ${event.step} failed: ${causeText(event.cause)}`;
     default:
       return summaryNote(event);
   }
@@ -43,28 +43,28 @@ export function eventNote(event: WholeTurnEvent): string | null {
 function summaryNote(event: WholeTurnEvent): string | null {
   switch (event.name) {
     case "compaction.planned":
-      return `compacting: ${counted(event.removedMessages, "message")} of ${grouped(event.tokensBefore)} tokens are summarized`;
+      return `Summarizing ${counted(event.removedMessages, "older message")}; ${grouped(event.keptMessages)} stay word for word.`;
     case "compaction.replanned":
-      return `compacting ${counted(event.removedMessages, "message")} instead`;
+      return `Summarizing ${counted(event.removedMessages, "older message")} instead.`;
     case "compaction.rung-failed":
       return event.rung === "model"
-        ? "no model gave a summary"
-        : `no summary by ${event.rung}: ${event.problem ?? causeText(event.cause)}`;
+        ? "No model wrote a summary."
+        : `No summary by ${event.rung}: ${event.problem ?? causeText(event.cause)}`;
     case "compaction.applied": {
       const { tokensBefore, tokensAfter, source, provider, needsRetry } = event;
       const by = provider === null || provider === source ? source : `${source}, ${provider}`;
-      return `compacted: ${grouped(tokensBefore)} to ~${grouped(tokensAfter)} tokens (${by})${needsRetry ? "; a better summary is tried later" : ""}`;
+      return `Summarized the older messages (${by}). ${grouped(tokensBefore)} → ~${grouped(tokensAfter)} tokens.${needsRetry ? " A model writes a better summary later." : ""}`;
     }
     case "compaction.superseded":
-      return "another process compacted first; its summary stands";
+      return "Another process summarized first; its summary is used.";
     case "retry.improved":
-      return "a summary that no model had written was replaced by a better one";
+      return "A model wrote a better summary; it replaces the first one.";
     case "retry.failed":
       return event.nextAtMs === null
-        ? "no better summary could be made; the poorer one stays"
-        : `no better summary yet (${counted(event.attempts, "attempt")})`;
+        ? "No model could write a better summary; the first one stays."
+        : `No better summary yet (${counted(event.attempts, "attempt")}).`;
     case "retry.error":
-      return `summaries could not be looked at: ${causeText(event.cause)}`;
+      return `The search for summaries to improve failed: ${causeText(event.cause)}`;
     default:
       return memoryNote(event);
   }
@@ -73,23 +73,23 @@ function summaryNote(event: WholeTurnEvent): string | null {
 function memoryNote(event: WholeTurnEvent): string | null {
   switch (event.name) {
     case "checkpoint.started":
-      return event.due === "asked" ? null : "making a checkpoint";
+      return event.due === "asked" ? null : "Writing a checkpoint.";
     case "checkpoint.written":
-      return `checkpoint written (${event.writer})`;
+      return `Wrote a checkpoint (${event.writer}).`;
     case "checkpoint.writer-failed":
-      return `no checkpoint by ${event.writer}: ${causeText(event.cause)}`;
+      return `No checkpoint by ${event.writer}: ${causeText(event.cause)}`;
     case "checkpoint.failed":
-      return `no checkpoint: ${causeText(event.cause)}`;
+      return `No checkpoint was written: ${causeText(event.cause)}`;
     case "flush.asked":
       return event.why === "before-compaction"
-        ? "the agent was asked to store what it wants to keep, before the compaction"
-        : `the agent was asked to store what it wants to keep (${event.askedPercent} %)`;
+        ? "Asked the agent to store what it wants to keep, before the compaction."
+        : `Asked the agent to store what it wants to keep (${event.askedPercent} %).`;
     case "flush.ended":
-      return event.flushActioned ? "the agent stored memories" : "the agent stored no memories";
+      return event.flushActioned ? "The agent stored memories." : "The agent stored no memories.";
     case "flush.failed":
-      return "the agent could not answer whether it wants to keep something; it is asked again";
+      return "The agent could not answer what it wants to keep. The question is repeated later.";
     case "flush.repaired":
-      return `memory flush: ${counted(event.repairs.length, "threshold")} could not stay where configured`;
+      return `Memory flush: ${counted(event.repairs.length, "threshold")} had to be moved.`;
     default:
       return null;
   }

@@ -49,7 +49,7 @@ function secretIn({ path, configPath, tokenPath }: Home, names: readonly string[
   return null;
 }
 
-/** A field of the configuration that is a secret itself; a URL with a password is found by its form. */
+/** A field of the configuration that is a secret itself; `maskSecrets` finds URLs with a password. */
 const secretField = /"(?:cursorKey|apiKey|password|secret|token)" ?: ?"[^"]/i;
 
 function holdsSecret(configPath: string): boolean {
