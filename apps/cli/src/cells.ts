@@ -10,14 +10,17 @@ export function cellWidth(text: string): number {
   return plain.test(text) ? text.length : stringWidth(text);
 }
 
-/** A text in at most `width` cells. Keeps its beginning and its end: of a long key or path both tell something. */
-export function shorten(text: string, width: number): string {
+/** Where a text that is too long loses its characters. */
+export type Cut = "start" | "middle" | "end";
+
+/** A text in at most `width` cells. A long key keeps both ends, a sentence its beginning, a path its end. */
+export function shorten(text: string, width: number, cut: Cut = "middle"): string {
   // Each code unit takes two cells at most.
   if (text.length * 2 <= width || cellWidth(text) <= width) return text;
-  const tailCells = Math.floor((width - 1) / 3);
+  const tailCells = { start: Math.max(0, width - 1), middle: Math.floor((width - 1) / 3), end: 0 }[cut];
   const headCells = Math.max(0, width - 1 - tailCells);
   const start = text.slice(0, headCells * longestGrapheme);
-  const end = text.slice(-tailCells * longestGrapheme - 1);
+  const end = tailCells === 0 ? "" : text.slice(-tailCells * longestGrapheme);
   return `${fitting(clusters(start), headCells)}…${fitting(clusters(end).toReversed(), tailCells, "reversed")}`;
 }
 

@@ -1,10 +1,10 @@
 import { realpathSync } from "node:fs";
-import { isAbsolute, relative, sep } from "node:path";
+import { sep } from "node:path";
 import { isRecordOfType, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
 import { blocksText, givenName, sessionName } from "@throughline/queries/internal";
+import { shorten } from "./cells.ts";
 import { programName } from "./program-names.ts";
 import { terminalSafeLine } from "./terminal-safe.ts";
-import { shorten } from "./text-table.ts";
 
 /** The first words of a session are looked for among this number of records. */
 const mostRecordsRead = 20;
@@ -43,13 +43,12 @@ export function shownProgram(program: string | null): string {
   return program === null ? "own" : programName(program);
 }
 
-/** A folder with `~` for the user's directory. */
+/** A folder as people write it: `~/src/app` where it lies in the user's home; empty where none is known. */
 export function shownFolder(cwd: string | null | undefined, userHome: string): string {
   if (typeof cwd !== "string") return "";
-  const inHome = relative(userHome, cwd);
-  if (inHome === "") return "~";
-  const isInHome = userHome !== "/" && !isAbsolute(inHome) && inHome !== ".." && !inHome.startsWith(`..${sep}`);
-  return isInHome ? `~${sep}${inHome}` : cwd;
+  if (userHome === "" || userHome === "/") return cwd;
+  if (cwd === userHome) return "~";
+  return cwd.startsWith(`${userHome}${sep}`) ? `~${cwd.slice(userHome.length)}` : cwd;
 }
 
 /** A folder by what it is, through links; the path itself where nothing is there any more. */

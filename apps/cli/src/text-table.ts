@@ -1,8 +1,5 @@
-import stringWidth from "fast-string-width";
+import { cellWidth, shorten, type Cut } from "./cells.ts";
 import { terminalSafeLine } from "./terminal-safe.ts";
-
-/** Where a text that is too long loses characters. */
-type Cut = "start" | "middle" | "end";
 
 export interface TableColumn {
   readonly title: string;
@@ -36,7 +33,7 @@ export function layoutTable(
   const cells = rows.map((row) => columns.map((_, index) => terminalSafeLine(row[index] ?? "")));
   if (width === null) return cells.map((row) => ({ text: row.join("\t"), isHeading: false }));
   const widths = columns.map(({ title }, index) =>
-    cells.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? "")), stringWidth(title)),
+    cells.reduce((widest, row) => Math.max(widest, cellWidth(row[index] ?? "")), cellWidth(title)),
   );
   const shown = fitColumns(columns, cells, widths, width);
   const line = (row: readonly string[]): string =>
@@ -86,24 +83,6 @@ function narrow(widths: number[], shown: readonly number[], floor: readonly numb
 
 function pad(text: string, width: number, { align = "left", cut = "middle" }: TableColumn): string {
   const short = shorten(text, width, cut);
-  const fill = " ".repeat(Math.max(0, width - stringWidth(short)));
+  const fill = " ".repeat(Math.max(0, width - cellWidth(short)));
   return align === "right" ? fill + short : short + fill;
-}
-
-const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
-
-/** Cuts a text to `width` cells. A long key keeps both ends, a sentence its beginning, a path its end. */
-export function shorten(text: string, width: number, cut: Cut = "middle"): string {
-  if (stringWidth(text) <= width) return text;
-  const pieces = [...graphemes.segment(text)].map(({ segment }) => segment);
-  const tail = { start: width - 1, middle: Math.floor((width - 1) / 3), end: 0 }[cut];
-  const end = fitting(pieces.toReversed(), tail).toReversed();
-  const head = cut === "start" ? 0 : Math.max(1, width - 1 - tail);
-  return `${fitting(pieces, head).join("")}…${end.join("")}`;
-}
-
-function fitting(pieces: readonly string[], width: number): readonly string[] {
-  let cells = 0;
-  const end = pieces.findIndex((piece) => (cells += stringWidth(piece)) > width);
-  return end === -1 ? pieces : pieces.slice(0, end);
 }

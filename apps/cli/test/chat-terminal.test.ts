@@ -63,7 +63,7 @@ describe("a conversation on a terminal", () => {
     expect(terminal.text()).toMatch(/\n +experiments +own +~ +2 +\d+ s +agent/);
     terminal.write("/quit\r");
     expect(await terminal.exitCode()).toBe(0);
-    expect(terminal.text()).toContain("Saved. Resume: `throughline chat --key agent:main:cli:direct:my-project`");
+    expect(terminal.text()).toMatch(/Saved\. Resume: `.* chat --key agent:main:cli:direct:my-project`/);
     expect(await userTexts("agent:main:cli:direct:experiments")).toEqual(["What is 2+2?"]);
   });
 

@@ -31,7 +31,7 @@ describe("after an import", () => {
     const commands = [...stderr.matchAll(/^ {2}`throughline ([^`]*)` /gm)].map(([, command]) => command ?? "");
     expect(commands.map((command) => command.split(" ")[0])).toEqual(["sessions", "search", "show"]);
     for (const command of commands) {
-      const words = command.replace("WORDS", "hello").split(" ");
+      const words = command.replace("WORDS", "hello").match(/'[^']*'|\S+/g) ?? [];
       const run = await runHere(directory.path, [...words.map((word) => word.replaceAll("'", "")), "--json"]);
       expect(run.code).toBe(0);
       expect(run.stdout.split("\n").length).toBeGreaterThan(2);

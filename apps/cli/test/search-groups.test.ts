@@ -110,7 +110,7 @@ describe("search for people", () => {
     expect(rows[start + 1]).toBe("   agent:main:plans");
     expect(rows.slice(start + 2, start + 5).every((row) => /^ {3}#\d+ (user|assistant): /.test(row))).toBe(true);
     expect(rows[start + 5]).toBe("   +2 more");
-    expect(rows.some((row) => /^\d {2}own {2}own {2}\d+ s$/.test(row))).toBe(true);
+    expect(rows.some((row) => /^\d {2}"the harbour of another session" {2}own {2}\d+ s$/.test(row))).toBe(true);
     expect(rows.every((row) => cellWidth(row) <= 80)).toBe(true);
     expect(raw).toContain("\u001b[1mharbour\u001b[22m");
     expect(stderr).toContain("7 hits in 2 sessions.\n");

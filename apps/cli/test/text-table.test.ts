@@ -1,6 +1,7 @@
 import process from "node:process";
 import { describe, expect, it } from "vitest";
-import { layoutTable, shorten } from "../src/text-table.ts";
+import { shorten } from "../src/cells.ts";
+import { layoutTable } from "../src/text-table.ts";
 import { parseTime } from "../src/option-values.ts";
 import { ageText, timeText } from "../src/time-text.ts";
 

@@ -1,7 +1,7 @@
 import type { InterruptedTurn, Session } from "@throughline/session";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
-import { shorten } from "../text-table.ts";
+import { shorten } from "../cells.ts";
 import { ageText } from "../time-text.ts";
 import type { ChosenModel } from "./choose-model.ts";
 

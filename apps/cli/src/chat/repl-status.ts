@@ -3,7 +3,7 @@ import type { AgentSessionStatus, RetryStatus } from "@throughline/session/whole
 import type { BreakerStatus } from "@throughline/summarizer-providers/internal";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
-import { shorten } from "../text-table.ts";
+import { shorten } from "../cells.ts";
 import type { ReplContext } from "./repl-context.ts";
 
 /** `/status`: the conversation in figures, and how what is around it fares. */

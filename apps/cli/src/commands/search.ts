@@ -8,6 +8,7 @@ import { usageError } from "../error-report.ts";
 import type { Output } from "../output.ts";
 import { HitGroups } from "../search/hit-groups.ts";
 import { nameOf, showGroup, showHeading, showHit } from "../search/show-group.ts";
+import { shownName } from "../session-names.ts";
 import { tellWhatHelps } from "../search/what-helps.ts";
 import { tellIndexing } from "../tell-indexing.ts";
 
@@ -129,7 +130,8 @@ async function printGroups(
       if (counts.shown > 0) await output.line("");
       counts.shown += 1;
       counts.example ??= group.best[0] ?? null;
-      await showGroup(context, { number: counts.shown, hit: group.first, state }, group);
+      const name = state === null ? null : await shownName(store, state, signal);
+      await showGroup(context, { number: counts.shown, hit: group.first, state, name }, group);
       await output.flush();
     }
   };
@@ -157,12 +159,14 @@ async function printSession(
   hits: AsyncIterable<SearchHit>,
 ): Promise<number> {
   const counts: Counts = { hits: 0, sessions: 1, shown: 1, isCut: false, example: null };
+  const { session: state } = query;
+  const named = { state, name: state === null ? null : await shownName(store, state, context.signal) };
   for await (const hit of hits) {
     counts.isCut = counts.hits >= query.limit;
     if (counts.isCut) break;
     counts.hits += 1;
     counts.example ??= hit;
-    if (counts.hits === 1) await showHeading(context, { number: 1, hit, state: query.session });
+    if (counts.hits === 1) await showHeading(context, { number: 1, hit, ...named });
     await showHit(context, hit);
     await context.output.flush();
   }

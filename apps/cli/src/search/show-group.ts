@@ -3,9 +3,8 @@ import { systemClock } from "@throughline/core/node";
 import { sessionName, sessionProgram } from "@throughline/queries/internal";
 import { cellWidth, shorten } from "../cells.ts";
 import type { CommandContext } from "../command.ts";
-import { folderText } from "../folder-text.ts";
 import type { Piece } from "../output.ts";
-import { programName } from "../program-names.ts";
+import { shownFolder, shownProgram } from "../session-names.ts";
 import { ageText } from "../time-text.ts";
 import type { HitGroup } from "./hit-groups.ts";
 
@@ -17,6 +16,8 @@ export interface FoundSession {
   readonly number: number;
   readonly hit: Pick<SearchHit, "ref" | "sessionId">;
   readonly state: SessionState | null;
+  /** What people call it; null when it is gone. */
+  readonly name: string | null;
 }
 
 /** Prints a session with its best hits. */
@@ -35,7 +36,7 @@ export async function showHeading({ host, output }: ShowContext, found: FoundSes
   const width = widthOf({ host, output });
   const facts = state === null ? null : factsOf(state, host.userHome);
   const room = (width ?? Number.POSITIVE_INFINITY) - indent.length;
-  const [name, rest] = fitted(sessionName(state ?? { ref, entry: { sessionId } }), facts, room);
+  const [name, rest] = fitted(found.name ?? sessionName({ ref, entry: { sessionId } }), facts, room);
   await output.line(`${number}`.padEnd(indent.length), { text: name, style: "bold" }, { text: rest, style: "dim" });
   await output.line(indent, { text: nameOf(hit), style: "dim" });
 }
@@ -56,10 +57,9 @@ interface SessionFacts {
 }
 
 function factsOf({ entry, archived, updatedAtMs }: SessionState, userHome: string): SessionFacts {
-  const program = sessionProgram(entry);
   return {
-    program: program === null ? "own" : programName(program),
-    folder: typeof entry.cwd === "string" && entry.cwd !== "" ? folderText(entry.cwd, userHome) : null,
+    program: shownProgram(sessionProgram(entry)),
+    folder: shownFolder(entry.cwd, userHome) || null,
     age: `${ageText(updatedAtMs, systemClock.nowMs())}${archived ? ", archived" : ""}`,
   };
 }
