@@ -272,9 +272,9 @@ export const longSuites: readonly LongSuite[] = [
     "tools/langgraph-saver.ts",
     { full: [], quick: ["--stores", "memory", "--turns", "20,60"] },
   ),
-  tests("tests-adapter-ai-sdk", "two processes that save one chat 200 times each", {
+  tests("tests-adapter-ai-sdk", "two processes that save one chat 200 times each, 10,000 chats edited at random", {
     project: "packages/adapter-ai-sdk",
-    full: files(["two-processes"]),
+    full: files(["random-edits", "two-processes"]),
     quick: files(["two-processes"]),
   }),
   program(

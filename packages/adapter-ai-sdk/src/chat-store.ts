@@ -1,7 +1,8 @@
-import { type SessionRef, ThroughlineError } from "@throughline/core";
+import { type AppendDraft, type RecordDraft, type SessionRef, ThroughlineError } from "@throughline/core";
 import {
   assertArgument,
   assertKnownOptions,
+  isSideRecord,
   optionKinds,
   type Fields,
   type OptionTable,
@@ -212,8 +213,7 @@ class Chats implements ChatStore {
       const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts)];
       const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
       isWhole = batch.length === drafts.length;
-      const hasMain = made.some(({ headId }) => headId !== cut.headId);
-      const moved = cut.rewindTo === undefined || hasMain ? {} : { rewindTo: cut.rewindTo };
+      const moved = cut.rewindTo === undefined || batch.some(isMain) ? {} : { rewindTo: cut.rewindTo };
       const stream = activeStreamId === undefined ? {} : { activeStreamId: activeStreamId ?? undefined };
       return { drafts: batch, ...moved, entry: { chatId, ...stream } };
     };
@@ -359,6 +359,12 @@ function storedChat({ records, headId }: LogView, items: readonly LiveItem[]): S
     text: item.source ?? JSON.stringify(value),
   }));
   return { records, headId, messages };
+}
+
+/** Whether a draft moves the head. */
+function isMain(draft: AppendDraft): boolean {
+  const isSourced = "source" in draft && !("type" in draft);
+  return !isSideRecord(isSourced ? (draft.record as RecordDraft) : draft);
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID */

@@ -16,6 +16,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { endingStore } from "@throughline/test-kit";
 import { createChatStore, type ChatStore, type StoredMessage } from "../src/index.ts";
+import { numbers, partTypes } from "./sample-parts.ts";
 import { recordsOf, spoken } from "./scripted-model.ts";
 
 const user = (id: string, text: string = id): StoredMessage => ({ id, role: "user", parts: [{ type: "text", text }] });
@@ -23,50 +24,9 @@ const reply = (id: string, ...parts: object[]): StoredMessage => ({ id, role: "a
 const text = (words: string, state: string = "done"): object => ({ type: "text", text: words, state });
 const step = { type: "step-start" };
 
-/** Parts of every type of versions 6 and 7. */
-const partTypes: readonly object[] = [
-  text("words"),
-  text("half", "streaming"),
-  { type: "text", text: "" },
-  { type: "reasoning", text: "hm", providerMetadata: { anthropic: { signature: "c2ln" } } },
-  { type: "reasoning", text: "", state: "streaming" },
-  step,
-  { type: "source-url", sourceId: "s1", url: "https://example.org", title: "T" },
-  { type: "source-document", sourceId: "s2", mediaType: "text/plain", title: "D", filename: "d.txt" },
-  { type: "file", mediaType: "image/png", url: "data:image/png;base64,AA==", filename: "a.png" },
-  { type: "data-weather", id: "w", data: { city: "Ghent", deep: [1, null] } },
-  { type: "tool-clock", toolCallId: "t1", state: "input-streaming", input: { a: 1 }, rawInput: '{"a":1' },
-  { type: "tool-clock", toolCallId: "t2", state: "input-available", input: {} },
-  {
-    type: "tool-clock",
-    toolCallId: "t3",
-    state: "output-available",
-    input: {},
-    output: { at: "noon" },
-    preliminary: true,
-  },
-  { type: "tool-clock", toolCallId: "t4", state: "output-error", input: {}, errorText: "broke" },
-  { type: "dynamic-tool", toolName: "any", toolCallId: "t5", state: "output-available", input: "text", output: "x" },
-  { type: "tool-clock", toolCallId: "t6", state: "approval-requested", input: {}, approval: { id: "ap1" } },
-  {
-    type: "tool-clock",
-    toolCallId: "t7",
-    state: "approval-responded",
-    input: {},
-    approval: { id: "ap2", approved: true },
-  },
-  { type: "tool-clock", toolCallId: "t8", state: "output-denied", input: {}, approval: { id: "ap3", approved: false } },
-];
-
 function temporaryFolder(): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(tmpdir(), "throughline-chats-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
-}
-
-/** Numbers that look random and are the same in every run. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) / 2 ** 32;
 }
 
 function randomChat(seed: number): readonly StoredMessage[] {
@@ -157,6 +117,35 @@ describe("createChatStore", () => {
     );
     await createChatStore({ store }).saveChat({ chatId: "c", messages });
     expect(await createChatStore({ store }).loadChat("c")).toEqual(messages);
+  });
+
+  it("replaces the end of a chat by messages that no model sees, in several appends", async () => {
+    const store = createMemoryStore({ limits: { batchRecords: 40 } });
+    const silent = Array.from({ length: 100 }, (_, at) => reply(`s${at}`, step));
+    const chats = createChatStore({ store });
+    await chats.saveChat({ chatId: "c", messages: [user("u1"), reply("a1", text("old"))] });
+    const messages = [user("u1"), ...silent, reply("a2", text("new"))];
+    await chats.saveChat({ chatId: "c", messages });
+    expect(await createChatStore({ store }).loadChat("c")).toEqual(messages);
+    expect(await recordsOf(store, chats.sessionOf("c"))).toHaveLength(2 + 1 + 101);
+  });
+
+  it("writes a message once that stands behind an aborted answer", async () => {
+    const store = createMemoryStore();
+    const chats = createChatStore({ store });
+    const aborted = reply("a1");
+    await chats.saveChat({ chatId: "c", messages: [user("u1"), aborted, user("u2"), reply("a2", text("two"))] });
+    const changed = [user("u1"), { ...aborted, parts: [step] }, user("u2"), reply("a2", text("2"))];
+    await chats.saveChat({ chatId: "c", messages: changed });
+    const messages = [user("u1"), user("u2"), reply("a2", text("2"))];
+    await chats.saveChat({ chatId: "c", messages });
+    for (let turn = 3; turn < 20; turn++) {
+      messages.push(user(`u${turn}`), reply(`a${turn}`, text("more")));
+      await chats.saveChat({ chatId: "c", messages });
+    }
+    expect(await createChatStore({ store }).loadChat("c")).toEqual(messages);
+    // Two records a turn, and those of the two edits.
+    expect((await recordsOf(store, chats.sessionOf("c"))).length).toBe(4 + 5 + 4 + 17 * 2);
   });
 
   it("loses nothing of two handles that load and save 60 times each", async () => {

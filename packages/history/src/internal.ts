@@ -7,6 +7,7 @@ export type { OmitReason } from "./omitted-ranges.ts";
 export type { Truncation } from "./truncate-results.ts";
 export { renderWith } from "./replay-history.ts";
 export type { ProviderMapping } from "./replay-history.ts";
+export { madeUpTexts } from "./replay-rules.ts";
 export type { ProviderRules } from "./replay-rules.ts";
 export type {
   AssistantTurn,

@@ -49,6 +49,9 @@ interface OpenMessage {
   readonly parts: Fields[];
 }
 
+/** What a program called the message that begins with a record; null for a record of somebody else. */
+export type MessageNames = (recordId: string) => { readonly id?: string; readonly metadata?: Fields } | null;
+
 /** Puts turns together to messages of a user interface. */
 export class UiMessageList implements TurnWriter {
   readonly #sessionId: string;
@@ -58,8 +61,10 @@ export class UiMessageList implements TurnWriter {
   /** Of the record that was written last; null before one states a time. */
   #createdAt: string | null = null;
   #madeCount = 0;
+  readonly #names: MessageNames;
 
-  constructor(sessionId: string, conversation: WrittenConversation, losses: LossLog) {
+  constructor(sessionId: string, conversation: WrittenConversation, losses: LossLog, names: MessageNames = () => null) {
+    this.#names = names;
     this.#sessionId = sessionId;
     this.#losses = losses;
     this.#conversation = conversation;
@@ -83,7 +88,9 @@ export class UiMessageList implements TurnWriter {
         origin,
       );
     const parts = turn.role === "system" ? [{ type: "text", text: turn.text }] : turn.blocks.flatMap(partOf);
-    return [...this.close(), this.#message(turn.recordId, turn.role, parts, {})];
+    const named = turn.recordId === null ? null : this.#names(turn.recordId);
+    const stated = named?.metadata ?? this.#withTime({});
+    return [...this.close(), this.#message(named?.id ?? turn.recordId, turn.role, parts, stated)];
   }
 
   close(): readonly Fields[] {
@@ -95,8 +102,12 @@ export class UiMessageList implements TurnWriter {
   #reply(turn: AssistantTurn, origin: TurnOrigin | null): void {
     const { model = null, provider = null } = origin?.message?.role === "assistant" ? origin.message : {};
     const author = { ...(model === null ? {} : { model }), ...(provider === null ? {} : { provider }) };
-    const id = turn.recordId ?? this.#madeId();
-    const open = (this.#open ??= { id, metadata: this.#withTime(author), parts: [] });
+    const named = turn.recordId === null ? null : this.#names(turn.recordId);
+    const open = (this.#open ??= {
+      id: named?.id ?? turn.recordId ?? this.#madeId(),
+      metadata: named === null ? this.#withTime(author) : (named.metadata ?? {}),
+      parts: [],
+    });
     open.parts.push({ type: "step-start" });
     for (const { thinking, signature, redacted } of this.#conversation.thinkingOf(turn)) {
       const own = redacted ? { redactedData: signature } : { signature };
@@ -132,8 +143,8 @@ export class UiMessageList implements TurnWriter {
   }
 
   #message(id: string | null, role: string, parts: readonly Fields[], metadata: Fields): Fields {
-    const stated = role === "assistant" ? metadata : this.#withTime(metadata);
-    return { id: id ?? this.#madeId(), role, ...(Object.keys(stated).length === 0 ? {} : { metadata: stated }), parts };
+    const stated = Object.keys(metadata).length === 0 ? {} : { metadata };
+    return { id: id ?? this.#madeId(), role, ...stated, parts };
   }
 
   #withTime(metadata: Fields): Fields {

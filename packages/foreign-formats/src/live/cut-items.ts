@@ -32,15 +32,17 @@ export function cutLiveItems(
   const before = first === undefined ? null : (path[path.indexOf(first) - 1] ?? null);
   const shared = removed[0]?.recordIds.findLast((id) => keptIds.has(id) && isOnBranch(id));
   const sideIds = goes.filter((id) => !isOnBranch(id));
-  const notes = sideIds.length === 0 ? [] : [liveNote(removedTypeOf(format), { ids: sideIds }, place)];
+  // Stands on the branch that is left: on the one that is cut nobody would find it.
+  const notesBehind = (headId: string | null): readonly RecordDraft[] =>
+    sideIds.length === 0 ? [] : [liveNote(removedTypeOf(format), { ids: sideIds }, { ...place, headId })];
   if (shared !== undefined) {
     const edit = partlyCut(byId.get(shared) as SourcedRecord, removed, place);
-    return { drafts: [edit, ...notes], headId: edit.id as string };
+    return { drafts: [edit, ...notesBehind(edit.id as string)], headId: edit.id as string };
   }
-  if (first === undefined) return { drafts: notes, headId: place.headId };
+  if (first === undefined) return { drafts: notesBehind(place.headId), headId: place.headId };
   const targetId = before?.id ?? null;
   const leaf = { type: "leaf", id: place.nextId(), parentId: place.headId, timestamp: place.timestamp, targetId };
-  return { drafts: [leaf, ...notes], rewindTo: targetId, headId: targetId };
+  return { drafts: [leaf, ...notesBehind(targetId)], rewindTo: targetId, headId: targetId };
 }
 
 /** A record of somebody else that is several items, without the last of them. */

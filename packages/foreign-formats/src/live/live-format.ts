@@ -103,4 +103,9 @@ export interface LiveMapping {
   readonly createWriter: (session: LiveSession, conversation: WrittenConversation, losses: LossLog) => TurnWriter;
   /** Whether an item holds the results of its own calls. */
   readonly holdsResults: boolean;
+  /**
+   * Where items hold the results of their calls: gives an item with an answer in each call that has none, and says nothing
+   * else of it. Without it such an item is rendered for a model.
+   */
+  readonly answered?: (item: Fields, isLast: boolean) => Fields;
 }

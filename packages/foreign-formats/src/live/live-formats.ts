@@ -1,9 +1,12 @@
+import type { SourcedRecord } from "@throughline/core";
+import { isFields, sourceFormatOf, type Fields } from "@throughline/core/internal";
 import { AdkEvents } from "../adk/adk-events.ts";
 import { adkRules, createAdkEvents } from "../adk/write-adk-events.ts";
+import { answeredCalls } from "../ai-sdk/answered-calls.ts";
 import { PromptMessages } from "../ai-sdk/prompt-messages.ts";
 import { UiMessages } from "../ai-sdk/ui-messages.ts";
 import { createPromptTurns } from "../ai-sdk/write-prompt-messages.ts";
-import { UiMessageList, uiMessageRules } from "../ai-sdk/write-ui-messages.ts";
+import { type MessageNames, UiMessageList, uiMessageRules } from "../ai-sdk/write-ui-messages.ts";
 import { createLangchainTurns, LangchainMessages, langchainRules } from "../langgraph/live-messages.ts";
 import { AgentItems } from "../openai-agents/agent-items.ts";
 import { agentItemRules, createAgentItemTurns } from "../openai-agents/write-agent-items.ts";
@@ -38,13 +41,27 @@ export const langchainMessages: LiveFormat = liveFormat({
   holdsResults: false,
 });
 
+/** The id and the metadata of each message that a program handed over, by its first record. */
+function namesOfMessages(records: readonly SourcedRecord[]): MessageNames {
+  const byId = new Map(records.map((stored) => [stored.id, stored]));
+  return (recordId) => {
+    const stored = byId.get(recordId);
+    const isOwn = stored !== undefined && sourceFormatOf(stored.record) === "ai-sdk" && !stored.isSourceCanonical;
+    if (!isOwn || typeof stored.source !== "string") return null;
+    const { id, metadata } = JSON.parse(stored.source) as Fields;
+    return { ...(typeof id === "string" ? { id } : {}), ...(isFields(metadata) ? { metadata } : {}) };
+  };
+}
+
 /** Messages that the AI SDK keeps for a user interface. */
 export const aiSdkMessages: LiveFormat = liveFormat({
   name: "ai-sdk",
   createList: () => new UiMessages(),
   rules: uiMessageRules,
-  createWriter: ({ sessionId }, conversation, losses) => new UiMessageList(sessionId, conversation, losses),
+  createWriter: ({ sessionId, records }, conversation, losses) =>
+    new UiMessageList(sessionId, conversation, losses, namesOfMessages(records)),
   holdsResults: true,
+  answered: answeredCalls,
 });
 
 /** Messages that the AI SDK gives to a model of provider specification 3 or 4. */

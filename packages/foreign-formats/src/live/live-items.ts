@@ -34,7 +34,9 @@ export function liveItems(
   const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses);
   const writer = mapping.createWriter(session, conversation, losses);
   const turns = [...conversation.context()].flatMap(piecesOf);
-  const native = new NativeUnits(branch, turns, { holdsResults: mapping.holdsResults, repaired });
+  const { answered, holdsResults } = mapping;
+  const rendersUnanswered = repaired && answered === undefined;
+  const native = new NativeUnits(branch, turns, { holdsResults, repaired, rendersUnanswered });
   const items: LiveItem[] = [];
   /** Of the item that the writer holds open. */
   let openIds: readonly string[] = [];
@@ -53,7 +55,8 @@ export function liveItems(
     const units = native.unitsOf(ids);
     if (units.length === 0) {
       // A result that was made up for a call of the program's own is the program's to make up.
-      if (!repaired && ids.length === 0 && native.answers(turn)) continue;
+      if (!rendersUnanswered && ids.length === 0 && native.answers(turn)) continue;
+      if (branch.begins(ids[0])) add(writer.close(), []);
       const values = writer.turn(turn);
       if (values.length === 0) openIds = [...openIds, ...ids];
       else add(values, ids);
@@ -64,7 +67,12 @@ export function liveItems(
     items.push(...given.map(nativeItem));
   }
   add(writer.close(), []);
-  return [...items, ...native.rest().map(nativeItem)];
+  const all = [...items, ...native.rest().map(nativeItem)];
+  if (!repaired || answered === undefined) return all;
+  return all.map((item, at) => {
+    const value = item.isNative ? answered(item.value, at === all.length - 1) : item.value;
+    return value === item.value ? item : { ...item, value, isNative: false, source: null };
+  });
 }
 
 function nativeItem({ first, records, replacedBy }: Unit): LiveItem {
@@ -76,6 +84,7 @@ function nativeItem({ first, records, replacedBy }: Unit): LiveItem {
 class LiveBranch {
   readonly path: readonly SourcedRecord[];
   readonly #places: ReadonlyMap<string, number>;
+  readonly #firstIds: ReadonlySet<string>;
   /** In the order of the log: those of which every record is as it was handed over. */
   readonly units: readonly Unit[];
   /** Whether nothing of the context is anybody else's. */
@@ -107,11 +116,17 @@ class LiveBranch {
       }
     }
     this.units = [...units].flatMap(([id, unit]) => (broken.has(id) || !isWhole(unit) ? [] : [unit]));
+    this.#firstIds = new Set(this.units.map(({ first }) => first.id));
     const own = new Set(this.units.flatMap((unit) => [...unit.records, ...replacing(unit)].map(({ id }) => id)));
     // A record that an edit leaves out is in nobody's context.
     for (const [target, edit] of edits) if (removes(edit)) own.add(String(target)).add(edit.id);
     const isPlain = boundary === undefined || (boundary.type === "reset" && !keepsRecords(boundary));
     this.isAllNative = isPlain && path.slice(start).every(({ id, type }) => own.has(id) || !contextTypes.has(type));
+  }
+
+  /** Whether an item that the program handed over begins with this record. */
+  begins(id: string | undefined): boolean {
+    return id !== undefined && this.#firstIds.has(id);
   }
 
   placeOf(id: string): number {
@@ -258,6 +273,8 @@ class NativeUnits {
 interface UnitRules {
   readonly holdsResults: boolean;
   readonly repaired: boolean;
+  /** Whether a unit with a call without a result is rendered. */
+  readonly rendersUnanswered: boolean;
 }
 
 /** Units of which somebody else wrote a part: they are rendered. */
@@ -265,7 +282,7 @@ function mixedUnits(
   branch: LiveBranch,
   turns: readonly ReplayTurn[],
   units: ReadonlyMap<string, Unit>,
-  { holdsResults, repaired }: UnitRules,
+  { holdsResults, repaired, rendersUnanswered }: UnitRules,
 ): ReadonlySet<Unit> {
   const mixed = new Set<Unit>();
   const shown = new Set<string>();
@@ -281,7 +298,8 @@ function mixedUnits(
     if (!holdsResults || turn.role !== "user") continue;
     for (const { callId, recordId } of turn.results) {
       const asking = callUnits.get(callId);
-      if (asking !== undefined && (recordId === null ? repaired : units.get(recordId) !== asking)) mixed.add(asking);
+      if (asking !== undefined && (recordId === null ? rendersUnanswered : units.get(recordId) !== asking))
+        mixed.add(asking);
     }
   }
   // A model is not sent what a reply that failed has said.
