@@ -1,15 +1,8 @@
-import { type AppendDraft, type RecordDraft, type SessionRef, ThroughlineError } from "@throughline/core";
-import {
-  assertArgument,
-  assertKnownOptions,
-  isSideRecord,
-  optionKinds,
-  type Fields,
-  type OptionTable,
-} from "@throughline/core/internal";
+import type { SessionRef } from "@throughline/core";
+import { assertArgument, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import {
   aiSdkMessages,
-  cutLiveItems,
+  liveNote,
   type LiveItem,
   type LiveItemsOptions,
   type MessageChunk,
@@ -20,12 +13,23 @@ import {
   frameworkSessionKey,
   type FrameworkLog,
   type LogChange,
-  type LogPlace,
   type LogView,
   type AdapterOptions,
   adapterOptions,
   adapterOptionTable,
 } from "@throughline/framework-log";
+import { activeStreamOf, aliveForMs, isActiveStream, LiveStreams, streamFields } from "./active-streams.ts";
+import {
+  changeOf,
+  cutAt,
+  framework,
+  idsOf,
+  isMain,
+  type StoredChat,
+  storedChat,
+  type StoredText,
+  textOf,
+} from "./chat-changes.ts";
 import { chunksOf } from "./message-chunks.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
@@ -65,7 +69,7 @@ export interface ListedChat {
   readonly title: string | null;
   /** When the session last changed, UTC milliseconds. */
   readonly updatedAtMs: number;
-  /** The stream that the last `saveChat` with `activeStreamId` stated; null when none answers. */
+  /** The stream that the last `saveChat` with `activeStreamId` stated; null when none answers or its process has died. */
   readonly activeStreamId: string | null;
 }
 
@@ -83,7 +87,8 @@ export interface ChatStore {
   /**
    * The messages of a chat, as they were saved; none for a chat that does not exist. A session of another program is read as
    * messages.
-   * @param options `forModel`: every call has a result, so that a provider accepts what `convertToModelMessages` makes of it
+   * @param options `forModel`: every call has an answer, so that a provider accepts what `convertToModelMessages` makes of it;
+   *   approvals of the last step stay open, because the SDK carries them out
    * @throws {ThroughlineError} INPUT_INVALID for an argument
    */
   loadChat<Message = StoredMessage>(id: string, options?: { readonly forModel?: boolean }): Promise<Message[]>;
@@ -107,7 +112,7 @@ export interface ChatStore {
   deleteChat(id: string): Promise<void>;
   /**
    * The answer that is being saved now as a stream of `UIMessageChunk`, from its beginning; null when none is. It ends with
-   * the `saveChat` that sets `activeStreamId` to null.
+   * the `saveChat` that sets `activeStreamId` to null, and 10 s after the process that set it has died.
    * @throws {ThroughlineError} INPUT_INVALID for an option
    */
   resumeChat(id: string, options?: { readonly signal?: AbortSignal }): Promise<ReadableStream<MessageChunk> | null>;
@@ -127,8 +132,6 @@ const saveTable: OptionTable<SaveChatOptions> = {
   activeStreamId: orNull(text),
 };
 
-const framework = "ai-sdk";
-
 /** Chats of the AI SDK in a store. @throws {ThroughlineError} INPUT_INVALID */
 export function createChatStore(options: ChatStoreOptions): ChatStore {
   assertKnownOptions<ChatStoreOptions>("createChatStore", options, table);
@@ -143,24 +146,13 @@ interface OpenChat {
   stored: StoredChat | null;
 }
 
-interface StoredChat {
-  readonly records: LogView["records"];
-  readonly headId: string | null;
-  readonly messages: readonly StoredText[];
-}
-
-/** A message of the log. Its value is the program's to change, so it is kept as text. */
-interface StoredText extends Omit<LiveItem, "value"> {
-  readonly id: unknown;
-  readonly text: string;
-}
-
 /** Chats whose records are kept in memory; another one is read again when it is needed. */
 const mostOpen = 500;
 
 class Chats implements ChatStore {
   readonly #options: ChatStoreOptions;
   readonly #open = new Map<string, OpenChat>();
+  readonly #streams = new LiveStreams();
 
   constructor(options: ChatStoreOptions) {
     this.#options = options;
@@ -201,20 +193,26 @@ class Chats implements ChatStore {
     const messages = await withSdkErrors(async () => given.messages.map(textOf));
     const ids = new Set<unknown>(given.messages.map(({ id }) => id));
     const { known } = this.#chat(chatId);
+    const { clock } = adapterOptions(this.#options);
     const save = (view: LogView, log: FrameworkLog): LogChange | null => {
       const stored = this.#storedIn(chatId, view);
       const change = changeOf(stored, messages, ids, known);
-      const active = view.state?.entry["activeStreamId"];
-      const isSameStream = activeStreamId === undefined || (active ?? null) === activeStreamId;
+      const nowMs = clock.nowMs();
+      const isSameStream = activeStreamId === undefined || isActiveStream(view.state?.entry, activeStreamId, nowMs);
       if (change.keep === null && change.added.length === 0 && isSameStream && view.state !== null) return null;
       const place = log.place(view);
       const cut = cutAt(change.keep, stored, view, place);
       const made = aiSdkMessages.drafts(change.added, { ...place, headId: cut.headId });
-      const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts)];
+      // An entry alone wakes nobody who reads the stream.
+      const note = isSameStream
+        ? []
+        : [liveNote("ai-sdk.stream", { activeStreamId }, { ...place, headId: cut.headId })];
+      const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts), ...note];
       const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
       isWhole = batch.length === drafts.length;
       const moved = cut.rewindTo === undefined || batch.some(isMain) ? {} : { rewindTo: cut.rewindTo };
-      const stream = activeStreamId === undefined ? {} : { activeStreamId: activeStreamId ?? undefined };
+      // Only when the answer is whole has its stream ended.
+      const stream = activeStreamId === undefined || !isWhole ? {} : streamFields(activeStreamId, nowMs);
       return { drafts: batch, ...moved, entry: { chatId, ...stream } };
     };
     // A chat that is longer than one append takes goes in pieces: each begins where the log ends then.
@@ -224,20 +222,21 @@ class Chats implements ChatStore {
       await this.#append(chatId, save);
     }
     this.#chat(chatId).known = new Set([...known, ...ids]);
+    if (activeStreamId !== undefined) this.#keepAlive(chatId, activeStreamId);
   }
 
   async listChats(
     given: { readonly limit?: number; readonly cursor?: string } = {},
   ): ReturnType<ChatStore["listChats"]> {
     assertKnownOptions<typeof given>("listChats", given, { limit: integer({ min: 1 }), cursor: text });
-    const { store, agentId, namespace } = adapterOptions(this.#options);
+    const { store, agentId, namespace, clock } = adapterOptions(this.#options);
     const keyPrefix = `agent:${agentId}:${framework}:`;
     const { sessions, nextCursor } = await withSdkErrors(() => store.list({ agentId, namespace, keyPrefix, ...given }));
     const chats = sessions.map(({ entry, ref, updatedAtMs }) => ({
       id: typeof entry["chatId"] === "string" ? entry["chatId"] : ref.key.slice(keyPrefix.length),
       title: [entry["label"], entry["title"]].find((one) => typeof one === "string") ?? null,
       updatedAtMs,
-      activeStreamId: typeof entry["activeStreamId"] === "string" ? entry["activeStreamId"] : null,
+      activeStreamId: activeStreamOf(entry, clock.nowMs()),
     }));
     return { chats, nextCursor };
   }
@@ -249,17 +248,22 @@ class Chats implements ChatStore {
   async resumeChat(id: string, given: { readonly signal?: AbortSignal } = {}): ReturnType<ChatStore["resumeChat"]> {
     assertKnownOptions<typeof given>("resumeChat", given, { signal });
     const { watch } = this.#options.store;
+    const { clock } = adapterOptions(this.#options);
     const view = await withSdkErrors(() => this.#chat(id).log.view());
-    if (watch === undefined || typeof view.state?.entry["activeStreamId"] !== "string") return null;
+    const streamId = activeStreamOf(view.state?.entry, clock.nowMs());
+    if (watch === undefined || streamId === null) return null;
     const ended = new AbortController();
     const either = given.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, given.signal]);
     const chunks = chunksOf({
       read: async () => {
         const now = await this.#chat(id).log.view();
         const last = this.#itemsOf(now, false).at(-1)?.value;
-        return { last, isActive: now.state?.entry["activeStreamId"] === view.state?.entry["activeStreamId"] };
+        const isActive = activeStreamOf(now.state?.entry, clock.nowMs()) === streamId;
+        return { last, aliveForMs: isActive ? aliveForMs(now.state?.entry, clock.nowMs()) : null };
       },
       changes: watch.watch(this.sessionOf(id), { afterSeq: view.lastSeq, signal: either }),
+      clock,
+      stop: () => ended.abort(),
     });
     return new ReadableStream<MessageChunk>({
       async pull(controller) {
@@ -292,6 +296,19 @@ class Chats implements ChatStore {
     return chat;
   }
 
+  /** Says that this process still answers, until another stream or none is saved. */
+  #keepAlive(chatId: string, streamId: string | null): void {
+    const { clock } = adapterOptions(this.#options);
+    this.#streams.keep(JSON.stringify(this.sessionOf(chatId)), streamId, async () => {
+      let isSame = false;
+      await this.#append(chatId, ({ state }) => {
+        isSame = state?.entry["activeStreamId"] === streamId;
+        return isSame ? { drafts: [], entry: streamFields(streamId, clock.nowMs()) } : null;
+      });
+      return isSame;
+    });
+  }
+
   /** The messages of a view; those of a load before, where nothing was written since. */
   #storedIn(id: string, view: LogView): readonly StoredText[] {
     const chat = this.#chat(id);
@@ -312,77 +329,4 @@ class Chats implements ChatStore {
     const { log } = this.#chat(id);
     await withSdkErrors(() => log.append((view) => make(view, log)));
   }
-}
-
-interface ChatChange {
-  /** How many of the stored messages stay; null: all. */
-  readonly keep: number | null;
-  readonly added: readonly Fields[];
-}
-
-/** What to store so that a chat has these messages, and those of others. */
-function changeOf(
-  stored: readonly StoredText[],
-  messages: readonly string[],
-  ids: ReadonlySet<unknown>,
-  known: ReadonlySet<unknown>,
-): ChatChange {
-  const same = stored.findIndex(({ text: one }, at) => !isSameText(one, messages[at]));
-  const keep = same < 0 ? stored.length : same;
-  const rest = stored.slice(keep);
-  const others = rest.filter(({ id }) => !known.has(id) && !ids.has(id));
-  const added = messages.slice(keep).map(fieldsOf);
-  if (rest.length === others.length) return { keep: null, added };
-  return { keep, added: [...added, ...others.map(({ text: one }) => fieldsOf(one))] };
-}
-
-/** A message that an import stored may be written with other white space. */
-function isSameText(stored: string, given: string | undefined): boolean {
-  return stored === given || JSON.stringify(JSON.parse(stored)) === given;
-}
-
-function cutAt(
-  keep: number | null,
-  stored: readonly StoredText[],
-  view: LogView,
-  place: LogPlace,
-): ReturnType<typeof cutLiveItems> {
-  if (keep === null) return { drafts: [], headId: place.headId };
-  const items = stored.map((one): LiveItem => ({ ...one, value: fieldsOf(one.text) }));
-  return cutLiveItems(framework, view, items, keep, place);
-}
-
-function storedChat({ records, headId }: LogView, items: readonly LiveItem[]): StoredChat {
-  const messages = items.map(({ value, ...item }): StoredText => ({
-    ...item,
-    id: value["id"],
-    text: item.source ?? JSON.stringify(value),
-  }));
-  return { records, headId, messages };
-}
-
-/** Whether a draft moves the head. */
-function isMain(draft: AppendDraft): boolean {
-  const isSourced = "source" in draft && !("type" in draft);
-  return !isSideRecord(isSourced ? (draft.record as RecordDraft) : draft);
-}
-
-/** @throws {ThroughlineError} INPUT_INVALID */
-function textOf(message: StoredMessage, at: number): string {
-  try {
-    return JSON.stringify(message);
-  } catch (cause) {
-    throw new ThroughlineError("INPUT_INVALID", `saveChat: messages[${at}] must be an object that JSON can hold.`, {
-      outcome: "not-applied",
-      cause,
-    });
-  }
-}
-
-function fieldsOf(message: string): Fields {
-  return JSON.parse(message) as Fields;
-}
-
-function idsOf(messages: readonly Fields[]): ReadonlySet<unknown> {
-  return new Set(messages.map(({ id }) => id));
 }

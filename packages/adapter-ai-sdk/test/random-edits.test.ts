@@ -124,4 +124,4 @@ it("keeps a chat as a file that is written whole, whatever is edited", async () 
     if (fault !== null) faults.push(fault);
   }
   expect(faults).toEqual([]);
-});
+}, 900_000);

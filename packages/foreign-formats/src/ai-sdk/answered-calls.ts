@@ -5,8 +5,8 @@ import { madeUpTexts } from "@throughline/history/internal";
 const undecidedText = "The user answered instead of deciding: the tool has not run.";
 
 /**
- * A message of a user interface, with an answer in each of its calls that has none. A decision that is still open, or that no
- * program has carried out, stays as it is at the end of a chat: the SDK asks for it and carries it out there.
+ * A message of a user interface, with an answer in each of its calls that has none. In the last step of a chat, approvals stay
+ * as they are: the SDK carries them out.
  */
 export function answeredCalls(message: Fields, isLast: boolean): Fields {
   const { role, parts } = message;

@@ -1,0 +1,93 @@
+import { type AppendDraft, type RecordDraft, ThroughlineError } from "@throughline/core";
+import { isSideRecord, type Fields } from "@throughline/core/internal";
+import { cutLiveItems, type LiveItem } from "@throughline/foreign-formats/live";
+import type { LogPlace, LogView } from "@throughline/framework-log";
+
+/** The SDK's name in keys and records. */
+export const framework = "ai-sdk";
+
+/** What a log held when it was read. */
+export interface StoredChat {
+  readonly records: LogView["records"];
+  readonly headId: string | null;
+  readonly messages: readonly StoredText[];
+}
+
+/** A message of the log. Its value is the program's to change, so it is kept as text. */
+export interface StoredText extends Omit<LiveItem, "value"> {
+  readonly id: unknown;
+  readonly text: string;
+}
+
+interface ChatChange {
+  /** How many of the stored messages stay; null: all. */
+  readonly keep: number | null;
+  readonly added: readonly Fields[];
+}
+
+/** What to store so that a chat has these messages, and those of others. */
+export function changeOf(
+  stored: readonly StoredText[],
+  messages: readonly string[],
+  ids: ReadonlySet<unknown>,
+  known: ReadonlySet<unknown>,
+): ChatChange {
+  const same = stored.findIndex(({ text: one }, at) => !isSameText(one, messages[at]));
+  const keep = same < 0 ? stored.length : same;
+  const rest = stored.slice(keep);
+  const others = rest.filter(({ id }) => !known.has(id) && !ids.has(id));
+  const added = messages.slice(keep).map(fieldsOf);
+  if (rest.length === others.length) return { keep: null, added };
+  return { keep, added: [...added, ...others.map(({ text: one }) => fieldsOf(one))] };
+}
+
+/** A message that an import stored may be written with other white space. */
+function isSameText(stored: string, given: string | undefined): boolean {
+  return stored === given || JSON.stringify(JSON.parse(stored)) === given;
+}
+
+export function cutAt(
+  keep: number | null,
+  stored: readonly StoredText[],
+  view: LogView,
+  place: LogPlace,
+): ReturnType<typeof cutLiveItems> {
+  if (keep === null) return { drafts: [], headId: place.headId };
+  const items = stored.map((one): LiveItem => ({ ...one, value: fieldsOf(one.text) }));
+  return cutLiveItems(framework, view, items, keep, place);
+}
+
+export function storedChat({ records, headId }: LogView, items: readonly LiveItem[]): StoredChat {
+  const messages = items.map(({ value, ...item }): StoredText => ({
+    ...item,
+    id: value["id"],
+    text: item.source ?? JSON.stringify(value),
+  }));
+  return { records, headId, messages };
+}
+
+/** Whether a draft moves the head. */
+export function isMain(draft: AppendDraft): boolean {
+  const isSourced = "source" in draft && !("type" in draft);
+  return !isSideRecord(isSourced ? (draft.record as RecordDraft) : draft);
+}
+
+/** @throws {ThroughlineError} INPUT_INVALID */
+export function textOf(message: object, at: number): string {
+  try {
+    return JSON.stringify(message);
+  } catch (cause) {
+    throw new ThroughlineError("INPUT_INVALID", `saveChat: messages[${at}] must be an object that JSON can hold.`, {
+      outcome: "not-applied",
+      cause,
+    });
+  }
+}
+
+function fieldsOf(message: string): Fields {
+  return JSON.parse(message) as Fields;
+}
+
+export function idsOf(messages: readonly Fields[]): ReadonlySet<unknown> {
+  return new Set(messages.map(({ id }) => id));
+}
