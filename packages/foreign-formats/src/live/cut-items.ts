@@ -1,4 +1,4 @@
-import type { RecordDraft, SourcedRecord } from "@throughline/core";
+import type { AppendDraft, RecordDraft, SourcedRecord } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { walkBranch } from "@throughline/history";
 import type { LiveChange, LiveItem, LivePlace, LiveSession } from "./live-format.ts";
@@ -24,7 +24,9 @@ export function cutLiveItems(
   const removed = items.slice(keep);
   if (removed.length === 0) return { drafts: [], headId: place.headId };
   const byId = new Map(session.records.map((stored) => [stored.id, stored]));
-  const path = walkBranch(session.records, session.headId).path.filter(({ side }) => !side);
+  const path = (walkBranch(session.records, session.headId).path as readonly SourcedRecord[]).filter(
+    ({ side }) => !side,
+  );
   const keptIds = new Set(items.slice(0, keep).flatMap(({ recordIds }) => recordIds));
   const isOnBranch = (id: string): boolean => byId.get(id)?.side === false;
   const goes = removed.flatMap(({ recordIds }) => recordIds).filter((id) => !keptIds.has(id));
@@ -42,7 +44,32 @@ export function cutLiveItems(
   if (first === undefined) return { drafts: notesBehind(place.headId), headId: place.headId };
   const targetId = before?.id ?? null;
   const leaf = { type: "leaf", id: place.nextId(), parentId: place.headId, timestamp: place.timestamp, targetId };
-  return { drafts: [leaf, ...notesBehind(targetId)], rewindTo: targetId, headId: targetId };
+  const edits = keptEdits(path, path.indexOf(first), { ...place, headId: targetId });
+  const headId = edits.at(-1)?.id ?? targetId;
+  const drafts = [leaf, ...edits.map(({ draft }) => draft), ...notesBehind(headId)];
+  return edits.length > 0 ? { drafts, headId } : { drafts, rewindTo: targetId, headId };
+}
+
+/** The edits from a place of the path on, again, of what stands before it. The last one of each record counts. */
+function keptEdits(
+  path: readonly SourcedRecord[],
+  from: number,
+  place: LivePlace,
+): readonly { readonly id: string; readonly draft: AppendDraft }[] {
+  const kept = new Set<unknown>(path.slice(0, from).map(({ id }) => id));
+  const last = new Map<unknown, SourcedRecord>();
+  for (const stored of path.slice(from)) {
+    const { targetId } = stored.record;
+    if (stored.type === "context_edit" && kept.has(targetId)) last.set(targetId, stored);
+  }
+  let parentId = place.headId;
+  return [...last.values()].map(({ record, source, isSourceCanonical }) => {
+    const { id: _id, parentId: _parentId, ...fields } = record;
+    const edit: RecordDraft = { ...fields, id: place.nextId(), parentId, timestamp: place.timestamp };
+    parentId = edit.id as string;
+    // An item that the program put there is the source of the edit.
+    return { id: parentId, draft: isSourceCanonical ? edit : { source, record: edit } };
+  });
 }
 
 /** A record of somebody else that is several items, without the last of them. */

@@ -117,9 +117,11 @@ class LiveBranch {
     }
     this.units = [...units].flatMap(([id, unit]) => (broken.has(id) || !isWhole(unit) ? [] : [unit]));
     this.#firstIds = new Set(this.units.map(({ first }) => first.id));
-    const own = new Set(this.units.flatMap((unit) => [...unit.records, ...replacing(unit)].map(({ id }) => id)));
+    const own = new Set(this.units.flatMap((unit) => unit.records.map(({ id }) => id)));
     // A record that an edit leaves out is in nobody's context.
-    for (const [target, edit] of edits) if (removes(edit)) own.add(String(target)).add(edit.id);
+    for (const [target, edit] of edits) if (removes(edit)) own.add(String(target));
+    // Of several edits of a record the last one counts.
+    for (const { id, record } of path) if ((edits.get(editTarget(record)) ?? null) !== null) own.add(id);
     const isPlain = boundary === undefined || (boundary.type === "reset" && !keepsRecords(boundary));
     this.isAllNative = isPlain && path.slice(start).every(({ id, type }) => own.has(id) || !contextTypes.has(type));
   }
@@ -154,10 +156,6 @@ function addTo(units: Map<string, Unit>, id: string, stored: SourcedRecord): Uni
   units.set(id, unit);
   unit.records.push(stored);
   return unit;
-}
-
-function replacing({ replacedBy }: Unit): readonly SourcedRecord[] {
-  return replacedBy === undefined ? [] : [replacedBy];
 }
 
 function isRemoval({ record }: SourcedRecord): boolean {
@@ -235,8 +233,11 @@ class NativeUnits {
   readonly #silent: Unit[];
 
   constructor(branch: LiveBranch, turns: readonly ReplayTurn[], rules: UnitRules) {
-    this.#silent = branch.units.filter(({ first }) => first.side);
-    const spoken = branch.units.filter(({ first }) => !first.side);
+    const shown = new Set(rules.repaired ? [] : turns.flatMap((turn) => idsOf(turn, branch)));
+    const isSilent = ({ first, records }: Unit): boolean =>
+      first.side || (!rules.repaired && !records.some(({ id }) => shown.has(id)));
+    this.#silent = branch.units.filter(isSilent);
+    const spoken = branch.units.filter((unit) => !isSilent(unit));
     this.#byRecord = new Map(spoken.flatMap((unit) => unit.records.map(({ id }) => [id, unit] as const)));
     for (const unit of mixedUnits(branch, turns, this.#byRecord, rules))
       for (const { id } of unit.records) this.#byRecord.delete(id);

@@ -22,8 +22,11 @@ export function readAgentItems(session: LiveSession, options: LiveItemsOptions =
 function boundaryOf({ records, headId }: LiveSession): SourcedRecord | undefined {
   const notes = records.filter(({ side, record }) => side && isCompaction(record));
   if (notes.length === 0) return undefined;
-  const onPath = new Set(walkBranch(records, headId).path.map(({ id }) => id));
-  return notes.findLast(({ parentId }) => parentId === null || onPath.has(parentId));
+  const { path } = walkBranch(records, headId);
+  const onPath = new Set(path.map(({ id }) => id));
+  // What was cleared or summarized since then begins with something else.
+  const sinceSeq = path.findLast(({ type }) => type === "reset" || type === "compaction")?.seq ?? 0;
+  return notes.findLast(({ parentId, seq }) => seq > sinceSeq && (parentId === null || onPath.has(parentId)));
 }
 
 function dataOf(record: SourcedRecord["record"]): Fields {
