@@ -124,8 +124,8 @@ function short(items: readonly AgentInputItem[]): string {
     .join(" | ");
 }
 
-/** One random sequence on both; what differs, or null. */
-async function faultOf(seed: number): Promise<object | null> {
+/** One random sequence on both, at last with a message of another program; what differs, or null. */
+async function faultOf(seed: number, hasOther: boolean): Promise<object | null> {
   const random = new RandomItems(seed);
   const store = createMemoryStore();
   const theirs = new MemorySession({ sessionId: "s" });
@@ -133,6 +133,17 @@ async function faultOf(seed: number): Promise<object | null> {
   const names: string[] = [];
   for (let operation = 0; operation < 10; operation++) {
     if (random.below(4) === 0) ours = createAgentsSession({ store, sessionId: "s" });
+    if (hasOther && random.below(12) === 0) {
+      names.push("another program");
+      const message = { role: "user", content: `another program ${operation}` };
+      await ours.log().append(() => ({ drafts: [{ type: "message", message }] }));
+      const after = await ours.getItems();
+      const own = after.filter((item) => !JSON.stringify(item).includes("another program"));
+      const before = await theirs.getItems();
+      if (own.length + 1 !== after.length || JSON.stringify(own) !== JSON.stringify(before))
+        return { seed, names, want: short(before), have: short(after) };
+      return null;
+    }
     const [name, act] = nextAct(random, await theirs.getItems(), operation);
     names.push(name);
     const expected = await outcome(act(theirs));
@@ -149,7 +160,7 @@ it("does what MemorySession does in random sequences, with calls replaced and hi
   const cases = testSize({ short: 120, long: 10_000 });
   const faults: object[] = [];
   for (let seed = 1; seed <= cases && faults.length < 5; seed++) {
-    const fault = await faultOf(seed);
+    const fault = await faultOf(seed, seed % 2 === 0);
     if (fault !== null) faults.push(fault);
   }
   expect(faults).toEqual([]);

@@ -56,7 +56,11 @@ export function liveItems(
     if (units.length === 0) {
       // A result that was made up for a call of the program's own is the program's to make up.
       if (!rendersUnanswered && ids.length === 0 && native.answers(turn)) continue;
-      if (branch.begins(ids[0])) add(writer.close(), []);
+      const isResult = turn.role === "user" && turn.results.length > 0;
+      const foreign = isResult ? undefined : branch.path[branch.placeOf(ids[0] ?? "")];
+      const before = foreign === undefined ? [] : native.before(foreign);
+      if (before.length > 0 || branch.begins(ids[0])) add(writer.close(), []);
+      items.push(...before.map(nativeItem));
       const values = writer.turn(turn);
       if (values.length === 0) openIds = [...openIds, ...ids];
       else add(values, ids);
@@ -85,6 +89,8 @@ class LiveBranch {
   readonly path: readonly SourcedRecord[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #firstIds: ReadonlySet<string>;
+  /** Records that an edit leaves out. */
+  readonly removed: ReadonlySet<string>;
   /** In the order of the log: those of which every record is as it was handed over. */
   readonly units: readonly Unit[];
   /** Whether nothing of the context is anybody else's. */
@@ -97,6 +103,7 @@ class LiveBranch {
     this.path = path as readonly SourcedRecord[];
     this.#places = new Map(path.map(({ id }, at) => [id, at]));
     const edits = editsOf(name, this.path);
+    this.removed = new Set([...edits].flatMap(([target, edit]) => (removes(edit) ? [String(target)] : [])));
     const units = new Map<string, Unit>();
     const broken = new Set<string>();
     for (const stored of records) {
@@ -119,7 +126,7 @@ class LiveBranch {
     this.#firstIds = new Set(this.units.map(({ first }) => first.id));
     const own = new Set(this.units.flatMap((unit) => unit.records.map(({ id }) => id)));
     // A record that an edit leaves out is in nobody's context.
-    for (const [target, edit] of edits) if (removes(edit)) own.add(String(target));
+    for (const id of this.removed) own.add(id);
     // Of several edits of a record the last one counts.
     for (const { id, record } of path) if ((edits.get(editTarget(record)) ?? null) !== null) own.add(id);
     const isPlain = boundary === undefined || (boundary.type === "reset" && !keepsRecords(boundary));
@@ -216,7 +223,9 @@ function idsOf(turn: ReplayTurn, branch: LiveBranch): readonly string[] {
   if (turn.recordId === null) return [];
   if (turn.role !== "assistant" || turn.lastRecordId === null) return [turn.recordId];
   const [first, last] = [branch.placeOf(turn.recordId), branch.placeOf(turn.lastRecordId)];
-  const between = branch.path.slice(first, last + 1).filter(({ record }) => roleOf(record) === "assistant");
+  const between = branch.path
+    .slice(first, last + 1)
+    .filter(({ id, record }) => roleOf(record) === "assistant" && !branch.removed.has(id));
   return between.length === 0 ? [turn.recordId] : between.map(({ id }) => id);
 }
 
@@ -228,21 +237,19 @@ function roleOf(record: SourcedRecord["record"]): unknown {
 class NativeUnits {
   readonly #byRecord: Map<string, Unit>;
   readonly #callIds = new Set<unknown>();
-  readonly #given = new Set<Unit>();
-  /** Those that no model sees, in the order of the log. */
-  readonly #silent: Unit[];
+  /** Those that were not given yet, in the order of the log: also what no model sees, and what a history would move. */
+  readonly #left: Unit[];
 
   constructor(branch: LiveBranch, turns: readonly ReplayTurn[], rules: UnitRules) {
-    const shown = new Set(rules.repaired ? [] : turns.flatMap((turn) => idsOf(turn, branch)));
-    const isSilent = ({ first, records }: Unit): boolean =>
-      first.side || (!rules.repaired && !records.some(({ id }) => shown.has(id)));
-    this.#silent = branch.units.filter(isSilent);
-    const spoken = branch.units.filter((unit) => !isSilent(unit));
+    const spoken = branch.units.filter(({ first }) => !first.side);
     this.#byRecord = new Map(spoken.flatMap((unit) => unit.records.map(({ id }) => [id, unit] as const)));
-    for (const unit of mixedUnits(branch, turns, this.#byRecord, rules))
-      for (const { id } of unit.records) this.#byRecord.delete(id);
-    for (const { records } of this.#byRecord.values())
-      for (const { record } of records) for (const id of callIdsOf(record)) this.#callIds.add(id);
+    const mixed = mixedUnits(branch, turns, this.#byRecord, rules);
+    this.#left = branch.units.filter((unit) => !mixed.has(unit));
+    for (const unit of mixed) for (const { id } of unit.records) this.#byRecord.delete(id);
+    // As the turns have them: of two calls of one id the later one has another id there.
+    for (const turn of turns)
+      if (turn.role === "assistant" && this.unitsOf(idsOf(turn, branch)).length > 0)
+        for (const block of turn.blocks) if (block.type === "toolCall") this.#callIds.add(block.id);
   }
 
   /** The units of a piece; none where a part of it is somebody else's. */
@@ -256,18 +263,19 @@ class NativeUnits {
     return turn.role === "user" && turn.results.some(({ callId }) => this.#callIds.has(callId));
   }
 
-  /** Those that were not given yet, with the silent ones that stand before them. */
+  /** Those that were not given yet, up to the last of these. */
   take(units: readonly Unit[]): readonly Unit[] {
-    const fresh = units.filter((unit) => !this.#given.has(unit));
-    return fresh.flatMap((unit) => {
-      this.#given.add(unit);
-      const until = this.#silent.findIndex(({ first }) => first.seq > unit.first.seq);
-      return [...this.#silent.splice(0, until < 0 ? this.#silent.length : until), unit];
-    });
+    return this.#left.splice(0, Math.max(...units.map((unit) => this.#left.indexOf(unit))) + 1);
+  }
+
+  /** Those that were not given yet and stand before a record of somebody else. */
+  before({ seq }: SourcedRecord): readonly Unit[] {
+    const end = this.#left.findIndex(({ first }) => first.seq > seq);
+    return this.#left.splice(0, end < 0 ? this.#left.length : end);
   }
 
   rest(): readonly Unit[] {
-    return this.#silent;
+    return this.#left;
   }
 }
 
@@ -307,12 +315,6 @@ function mixedUnits(
   for (const unit of repaired ? units.values() : [])
     if (unit.records.some(({ id, side }) => !side && !shown.has(id))) mixed.add(unit);
   return mixed;
-}
-
-function callIdsOf(record: SourcedRecord["record"]): readonly unknown[] {
-  const content = (record["message"] as Fields | undefined)?.["content"];
-  if (!Array.isArray(content)) return [];
-  return (content as readonly Fields[]).flatMap(({ type, id }) => (type === "toolCall" ? [id] : []));
 }
 
 function writtenSession({
