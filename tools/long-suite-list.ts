@@ -295,6 +295,11 @@ export const longSuites: readonly LongSuite[] = [
     "tools/adapter-pairs.ts",
     { full: [], quick: [] },
   ),
+  tests("tests-adapter-openai-agents", "10,000 random sequences on a session and on the SDK's MemorySession", {
+    project: "packages/adapter-openai-agents",
+    full: files(["random-sessions"]),
+    quick: files(["session"]),
+  }),
   tests("tests-adapter-claude-agent-sdk", "a mirror of 100,000 lines in eager mode, two processes, lines of 40 MiB", {
     project: "packages/adapter-claude-agent-sdk",
     full: files(["mirror-faults"]),

@@ -1,5 +1,5 @@
-import { type AppendDraft, type RecordDraft, ThroughlineError } from "@throughline/core";
-import { isSideRecord, type Fields } from "@throughline/core/internal";
+import { ThroughlineError } from "@throughline/core";
+import type { Fields } from "@throughline/core/internal";
 import { cutLiveItems, type LiveItem } from "@throughline/foreign-formats/live";
 import type { LogPlace, LogView } from "@throughline/framework-log";
 
@@ -64,12 +64,6 @@ export function storedChat({ records, headId }: LogView, items: readonly LiveIte
     text: item.source ?? JSON.stringify(value),
   }));
   return { records, headId, messages };
-}
-
-/** Whether a draft moves the head. */
-export function isMain(draft: AppendDraft): boolean {
-  const isSourced = "source" in draft && !("type" in draft);
-  return !isSideRecord(isSourced ? (draft.record as RecordDraft) : draft);
 }
 
 /** @throws {ThroughlineError} INPUT_INVALID */

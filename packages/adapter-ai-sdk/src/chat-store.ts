@@ -11,6 +11,7 @@ import {
   createFrameworkLog,
   firstBatch,
   frameworkSessionKey,
+  movesHead,
   type FrameworkLog,
   type LogChange,
   type LogView,
@@ -24,7 +25,6 @@ import {
   cutAt,
   framework,
   idsOf,
-  isMain,
   type StoredChat,
   storedChat,
   type StoredText,
@@ -210,7 +210,7 @@ class Chats implements ChatStore {
       const drafts = [...cut.drafts, ...made.flatMap((one) => one.drafts), ...note];
       const batch = firstBatch(drafts, this.#options.store.capabilities.limits);
       isWhole = batch.length === drafts.length;
-      const moved = cut.rewindTo === undefined || batch.some(isMain) ? {} : { rewindTo: cut.rewindTo };
+      const moved = cut.rewindTo === undefined || batch.some(movesHead) ? {} : { rewindTo: cut.rewindTo };
       // Only when the answer is whole has its stream ended.
       const stream = activeStreamId === undefined || !isWhole ? {} : streamFields(activeStreamId, nowMs);
       return { drafts: batch, ...moved, entry: { chatId, ...stream } };

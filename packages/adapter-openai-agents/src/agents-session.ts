@@ -23,6 +23,7 @@ import {
 import {
   createFrameworkLog,
   frameworkSessionKey,
+  movesHead,
   type FrameworkLog,
   type LogChange,
   type LogView,
@@ -213,7 +214,7 @@ export class AgentsSession {
           { operationId, hash },
           { ...log.place(view), nextId: () => id },
         );
-        const moved = drafts.length > 0 || cut.rewindTo === undefined ? {} : { rewindTo: cut.rewindTo };
+        const moved = drafts.some(movesHead) || cut.rewindTo === undefined ? {} : { rewindTo: cut.rewindTo };
         return { drafts: [...cut.drafts, ...drafts, note], ...moved };
       });
     try {

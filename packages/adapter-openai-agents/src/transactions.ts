@@ -16,6 +16,7 @@ export interface CheckedTransaction {
 
 /** Texts of the SDK's own store: its callers may look for them. */
 export const transactionTexts = {
+  arguments: "Session history transaction arguments are invalid.",
   other: "Session history operation was already applied with a different transaction.",
   suffix: "Session history suffix no longer matches the transaction precondition.",
   id: "Session history transaction operationId must be a non-empty string.",
@@ -26,11 +27,13 @@ export const transactionTexts = {
   items: "Session history transaction items contain invalid or unsupported data.",
 } as const;
 
-/** Checks a transaction as the SDK's own store does. @throws the SDK's UserError */
+/** Checks a transaction as the SDK's own store does, in the same order. @throws the SDK's UserError */
 export async function checkTransaction(args: SessionHistoryTransactionArgs): Promise<CheckedTransaction> {
-  const { operationId, transaction } = (isFields(args) ? args : {}) as Fields;
+  const { operationId, transaction: given } = await readArguments(args);
   if (typeof operationId !== "string" || operationId.trim() === "") throw await userError(transactionTexts.id);
-  if (!isFields(transaction)) throw await userError(transactionTexts.object);
+  if (typeof given !== "object" || given === null) throw await userError(transactionTexts.object);
+  if (!isData(given, new Set())) throw await userError(transactionTexts.items);
+  const transaction = given as Fields;
   const { type, items, expectedSuffix, replacement } = transaction;
   const size = Object.keys(transaction).length;
   if (type === "append_items") {
@@ -47,6 +50,42 @@ export async function checkTransaction(args: SessionHistoryTransactionArgs): Pro
     expectedSuffix: suffix,
     items: await checkedItems(replacement),
   };
+}
+
+async function readArguments(args: unknown): Promise<{ readonly operationId: unknown; readonly transaction: unknown }> {
+  try {
+    const { operationId, transaction } = args as Fields;
+    return { operationId, transaction };
+  } catch (cause) {
+    throw await userError(transactionTexts.arguments, cause);
+  }
+}
+
+/** Whether a value is data alone: no accessor, hole, symbol, hidden field or object of a class, and no circle. */
+function isData(value: unknown, above: Set<object>): boolean {
+  if (typeof value !== "object" || value === null) return !["function", "symbol", "bigint"].includes(typeof value);
+  const names = Reflect.ownKeys(value);
+  if (value instanceof Uint8Array) return names.length === value.length;
+  if (above.has(value)) return false;
+  const isList = Array.isArray(value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (!isList && prototype !== Object.prototype && prototype !== null) return false;
+  if (isList && names.length !== value.length + 1) return false;
+  above.add(value);
+  const isAllData = names.every((name) => {
+    if (isList && name === "length") return true;
+    const field = Object.getOwnPropertyDescriptor(value, name);
+    const isPlace = !isList || (typeof name === "string" && /^\d{1,10}$/.test(name));
+    return (
+      typeof name === "string" &&
+      isPlace &&
+      field?.enumerable === true &&
+      isData(field.value, above) &&
+      "value" in field
+    );
+  });
+  above.delete(value);
+  return isAllData;
 }
 
 async function checkedItems(items: readonly unknown[]): Promise<readonly Fields[]> {

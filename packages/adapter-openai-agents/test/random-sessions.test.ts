@@ -34,6 +34,7 @@ class RandomItems {
       { type: "message", role: "user", content: [{ type: "input_text", text }] },
       { type: "message", role: "system", content: text },
       { type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text }] },
+      { type: "message", role: "assistant", status: "completed", content: [] },
       { type: "reasoning", id: `rs_${this.#made}`, content: [{ type: "input_text", text }] },
       { type: "reasoning", content: [], providerData: { encrypted_content: "c2VjcmV0" } },
       this.call(callId),

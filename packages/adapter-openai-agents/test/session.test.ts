@@ -130,6 +130,54 @@ const behaviors: Readonly<Record<string, (session: Both) => Promise<unknown>>> =
     refusal(transaction(session, "op", append({ type: "function_call" } as unknown as AgentInputItem))),
   "an item with a function in it": (session) =>
     refusal(transaction(session, "op", append({ ...user("one"), providerData: { f: () => 1 } } as AgentInputItem))),
+  "no arguments": (session) => refusal(session.applyHistoryTransaction(undefined as never)),
+  "arguments that cannot be read": (session) =>
+    refusal(
+      session.applyHistoryTransaction({
+        operationId: "op",
+        get transaction() {
+          throw new Error("unreadable");
+        },
+      } as never),
+    ),
+  "a list as a transaction": (session) => refusal(transaction(session, "op", [])),
+  "a hole in the items": (session) => refusal(transaction(session, "op", { type: "append_items", items: Array(2) })),
+  "a hole in an item": (session) =>
+    refusal(transaction(session, "op", append({ ...user("one"), providerData: { list: Array(1) } } as AgentInputItem))),
+  "an accessor in an item": async (session) => {
+    let reads = 0;
+    const item = {
+      type: "message",
+      role: "user",
+      get content() {
+        reads += 1;
+        return `read ${reads}`;
+      },
+    };
+    const refused = await refusal(transaction(session, "op", append(item as AgentInputItem)));
+    return { ...refused, reads };
+  },
+  "an accessor in a suffix": (session) =>
+    refusal(
+      transaction(session, "op", {
+        type: "replace_suffix",
+        replacement: [],
+        get expectedSuffix() {
+          return [];
+        },
+      }),
+    ),
+  "a field that is a symbol": (session) =>
+    refusal(transaction(session, "op", append({ ...user("one"), [Symbol("s")]: 1 } as AgentInputItem))),
+  "a field that is hidden": (session) =>
+    refusal(transaction(session, "op", append(Object.defineProperty({ ...user("one") }, "more", { value: 1 })))),
+  "a list with a field of its own": (session) =>
+    refusal(transaction(session, "op", append(...[Object.assign([user("one")], { more: 1 }) as never]))),
+  "a suffix replaced by what no model sees": async (session) => {
+    await session.addItems([user("one"), message("two")]);
+    const silent = { type: "message", role: "assistant", status: "completed", content: [] } as AgentInputItem;
+    await transaction(session, "op", replace([message("two")], silent));
+  },
   "an item with bytes": async (session) => {
     const image = {
       type: "input_image",

@@ -1,4 +1,5 @@
-import type { AppendDraft, StoreLimits } from "@throughline/core";
+import type { AppendDraft, RecordDraft, StoreLimits } from "@throughline/core";
+import { isSideRecord } from "@throughline/core/internal";
 
 /** What one append takes at most: a long history goes in pieces, so that a killed process begins in the middle. */
 const mostRecords = 500;
@@ -23,6 +24,12 @@ export function firstBatch(
     end = next;
   }
   return drafts.slice(0, end);
+}
+
+/** Whether a draft becomes a record of the conversation, which moves the head. */
+export function movesHead(draft: AppendDraft): boolean {
+  const isSourced = "source" in draft && !("type" in draft);
+  return !isSideRecord(isSourced ? (draft.record as RecordDraft) : draft);
 }
 
 function lengthOf(draft: AppendDraft): number {

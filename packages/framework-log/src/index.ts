@@ -1,6 +1,6 @@
 export { adapterOptions, adapterOptionTable } from "./adapter-options.ts";
 export type { AdapterOptions } from "./adapter-options.ts";
-export { firstBatch } from "./first-batch.ts";
+export { firstBatch, movesHead } from "./first-batch.ts";
 export { frameworkErrors, loadedOnce } from "./framework-errors.ts";
 export type { MakeFrameworkError } from "./framework-errors.ts";
 export { createFrameworkLog } from "./framework-log.ts";
