@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { adapterSuites } from "./long-suite-adapters.ts";
 import { files, type LongSuite, program, tests } from "./long-suite.ts";
 
 const killSizes: readonly (readonly [name: string, sizeBytes: number, rounds: number])[] = [
@@ -272,11 +273,7 @@ export const longSuites: readonly LongSuite[] = [
     "tools/langgraph-saver.ts",
     { full: [], quick: ["--stores", "memory", "--turns", "20,60"] },
   ),
-  tests("tests-adapter-ai-sdk", "two processes that save one chat 200 times each, 10,000 chats edited at random", {
-    project: "packages/adapter-ai-sdk",
-    full: files(["random-edits", "two-processes"]),
-    quick: files(["two-processes"]),
-  }),
+  ...adapterSuites,
   program(
     "ai-sdk-versions",
     "the tests of the adapter for the AI SDK on version 7; the workspace has version 6",
@@ -295,11 +292,6 @@ export const longSuites: readonly LongSuite[] = [
     "tools/adapter-pairs.ts",
     { full: [], quick: [] },
   ),
-  tests("tests-adapter-openai-agents", "10,000 random sequences on a session and on the SDK's MemorySession", {
-    project: "packages/adapter-openai-agents",
-    full: files(["random-sessions"]),
-    quick: files(["session"]),
-  }),
   tests("tests-adapter-claude-agent-sdk", "a mirror of 100,000 lines in eager mode, two processes, lines of 40 MiB", {
     project: "packages/adapter-claude-agent-sdk",
     full: files(["mirror-faults"]),

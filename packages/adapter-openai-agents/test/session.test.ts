@@ -172,7 +172,7 @@ const behaviors: Readonly<Record<string, (session: Both) => Promise<unknown>>> =
   "a field that is hidden": (session) =>
     refusal(transaction(session, "op", append(Object.defineProperty({ ...user("one") }, "more", { value: 1 })))),
   "a list with a field of its own": (session) =>
-    refusal(transaction(session, "op", append(...[Object.assign([user("one")], { more: 1 }) as never]))),
+    refusal(transaction(session, "op", append(Object.assign([user("one")], { more: 1 }) as never))),
   "a suffix replaced by what no model sees": async (session) => {
     await session.addItems([user("one"), message("two")]);
     const silent = { type: "message", role: "assistant", status: "completed", content: [] } as AgentInputItem;

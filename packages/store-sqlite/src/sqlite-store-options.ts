@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type * as core from "@throughline/core";
+import * as core from "@throughline/core";
 import { assertKnownOptions, optionKinds } from "@throughline/core/internal";
 import type { OptionKind, OptionTable } from "@throughline/core/internal";
 import { storeFactoryKinds } from "@throughline/core/store";
@@ -74,5 +74,16 @@ export function checkedOptions<Options extends Pick<SqliteStoreOptions, "path">>
   table: OptionTable<Options>,
 ): Options {
   assertKnownOptions<Options>(call, options, table, "options", "CONFIG_INVALID");
+  // SQLite's own names for what is no file: taken as a path they would make a file that is called so.
+  if (/^(?::memory:|file:)/i.test(options.path))
+    throw new core.ThroughlineError(
+      "CONFIG_INVALID",
+      `${call}: \`path\` must be the path of a file; ${JSON.stringify(options.path.slice(0, 200))} is SQLite's own notation.`,
+      {
+        outcome: "not-applied",
+        remedy:
+          "Pass the path of a file, or call createMemoryStore() of @throughline/store-memory for a store in memory.",
+      },
+    );
   return { ...options, path: resolve(options.path) };
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { createSqliteStore, type SqliteStoreOptions } from "@throughline/store-sqlite";
@@ -26,6 +26,20 @@ describe("the options of a store", () => {
     expect(() => createSqliteStore(options)).toThrow(refusal as Error);
     if (name !== "backups") expect(() => createSqliteWorkerStore(options)).toThrow(refusal as Error);
   });
+
+  it.each([":memory:", "file::memory:?cache=shared", "file:store.db"])(
+    "name a file, not what SQLite calls a database in memory: %s",
+    (path) => {
+      process.chdir(testFolder());
+      const refusal = expect.objectContaining({
+        code: "CONFIG_INVALID",
+        remedy: expect.stringContaining("createMemoryStore()") as unknown,
+      }) as unknown;
+      expect(() => createSqliteStore({ path })).toThrow(refusal as Error);
+      expect(() => createSqliteWorkerStore({ path })).toThrow(refusal as Error);
+      expect(readdirSync(".")).toEqual([]);
+    },
+  );
 
   it("name one file, wherever the process goes", async () => {
     const folder = testFolder();
