@@ -4,13 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
+import { spawn } from "@lydell/node-pty";
 import { createProviderSimulator, type ReplyPart } from "@throughline/provider-simulator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 let folder = "";
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "throughline-example-"));
-  writeFileSync(join(folder, "orders.json"), '{"A7":{"amount":40,"refunds":{}},"B1":{"amount":900,"refunds":{}}}');
+  const large = { amount: 900, refunds: {} };
+  const orders = { A7: { amount: 40, refunds: {} }, B1: large, C2: large };
+  writeFileSync(join(folder, "orders.json"), JSON.stringify(orders));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -18,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 async function results(...calls: readonly (readonly [string, object])[]): Promise<readonly string[]> {
   const parts = calls.map(([name, input]): readonly ReplyPart[] => [{ type: "tool-call", name, input }]);
   await using provider = createProviderSimulator({
-    replies: [...parts.map((content) => ({ kind: "answer", content }) as const), "Done."],
+    replies: [...parts.map((content) => ({ kind: "answer", content }) as const), "Done.", "Done."],
   });
   await provider.start();
   const env = { ...process.env, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
@@ -37,7 +40,61 @@ async function results(...calls: readonly (readonly [string, object])[]): Promis
   );
 }
 
+/** A person at a terminal of the program, while the model makes these calls in one reply. */
+async function atTerminal(
+  calls: readonly (readonly [string, object])[],
+  person: (terminal: {
+    readonly shows: (text: string) => Promise<void>;
+    type(text: string): void;
+    kill(): void;
+  }) => Promise<void>,
+): Promise<string> {
+  const content = calls.map(([name, input]): ReplyPart => ({ type: "tool-call", name, input }));
+  await using provider = createProviderSimulator({ replies: [{ kind: "answer", content }, "Done.", "Done."] });
+  await provider.start();
+  const env = { ...process.env, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+  const program = join(import.meta.dirname, "../src/main.ts");
+  const child = spawn(process.execPath, [program, "Go on."], { cols: 80, rows: 24, cwd: folder, env });
+  let shown = "";
+  const ended = new Promise<void>((resolve) => child.onExit(() => resolve()));
+  child.onData((text) => (shown += text));
+  await person({
+    shows: (text) => expect.poll(() => shown, { timeout: 60_000 }).toContain(text),
+    type: (text) => child.write(text),
+    kill: () => child.kill("SIGKILL"),
+  });
+  await ended;
+  return shown;
+}
+
 describe("the example of tools with schemas", () => {
+  it("asks a person about one refund after the other: one y pays one back", async () => {
+    const refunds = [
+      ["refund", { id: "B1", amount: 300 }],
+      ["refund", { id: "C2", amount: 400 }],
+    ] as const;
+    const shown = await atTerminal(refunds, async ({ shows, type }) => {
+      await shows("Refund 300?");
+      type("y\r");
+      await shows("Refund 400?");
+      type("n\r");
+    });
+    expect(shown).toContain("Done.");
+    const orders = readFileSync(join(folder, "orders.json"), "utf8");
+    expect(orders).toMatch(/"B1":\{"amount":900,"refunds":\{"[^"]*":300\}\}/);
+    expect(orders).toContain('"C2":{"amount":900,"refunds":{}}');
+  });
+
+  it("tells the model that a refund was not paid whose question was open when the process was killed", async () => {
+    const refunds = [["refund", { id: "B1", amount: 300 }]] as const;
+    await atTerminal(refunds, async ({ shows, kill }) => {
+      await shows("Refund 300?");
+      kill();
+    });
+    const [result] = await results();
+    expect(result).toContain("before anybody allowed this call. It was not run.");
+  });
+
   it("finds an order, pays it back once a turn, and never more than was paid", async () => {
     const [found, paid, again] = await results(
       ["find_order", { id: "A7" }],

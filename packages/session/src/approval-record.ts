@@ -1,5 +1,5 @@
-import { throughlineDraft } from "@throughline/core/internal";
-import { type RecordDraft } from "@throughline/core";
+import { throughlineDraft, throughlineKind } from "@throughline/core/internal";
+import { type RecordDraft, type SessionRecord } from "@throughline/core";
 import type { ApprovalFacts } from "./session-options.ts";
 
 interface ApprovedCall {
@@ -15,6 +15,16 @@ const deciders: ReadonlySet<unknown> = new Set(["person", "session", "setting", 
 
 /** Longer texts of a hook are cut: the record has to fit whatever the call says. */
 const maxTextChars = 4096;
+
+/** What is known of a call that a turn left without a result when its process ended. */
+export type InterruptedCall = "may-have-run" | "undecided" | "refused";
+
+/** The call that a record decides on, and whether it may run; null for every other record. */
+export function readApproval(record: SessionRecord): { readonly callId: string; readonly isAllowed: boolean } | null {
+  if (throughlineKind(record) !== "approval") return null;
+  const { callId, decision } = (record["data"] ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof callId === "string" ? { callId, isAllowed: decision === "once" || decision === "session" } : null;
+}
 
 export function isApproval(decision: unknown): boolean {
   return decision === true || factsIn(decision, "approve") !== null;

@@ -34,6 +34,8 @@ export interface BeginOptions {
   readonly leaseMs: number;
   /** Created again for each try, because the open turn may have changed. */
   readonly drafts: () => readonly RecordDraft[];
+  /** Results of calls that the last turn left, which belong before the drafts. @default none */
+  readonly leftResults?: () => readonly RecordDraft[];
   readonly resumes: string | null;
   readonly idempotencyKey: string | null;
   readonly signal: AbortSignal | undefined;
@@ -78,8 +80,10 @@ async function open(options: BeginOptions): Promise<Beginning> {
   const mark: TurnMark = { turnId, state: "open", ...held, ...(resumes === null ? {} : { resumes }) };
   const left = log.head.turn;
   const interruptedTurn = left === null ? null : readInterruptedTurn(log, left);
-  const marks = [...(left === null || idempotencyKey !== null ? [] : [endMark(left)]), turnMarkDraft(mark)];
-  const result = await log.append([...marks, ...options.drafts()], {
+  // With a key every try appends the same: what was left before it was written by then.
+  const ended =
+    idempotencyKey === null ? [...(left === null ? [] : [endMark(left)]), ...(options.leftResults?.() ?? [])] : [];
+  const result = await log.append([...ended, turnMarkDraft(mark), ...options.drafts()], {
     turn: { action: "open", turnId, owner, leaseUntilMs, fence },
     ...(signal === undefined ? {} : { signal }),
     expect: options.expect ?? { head: log.head.headId },
@@ -109,13 +113,17 @@ function endMark({ turnId }: OpenTurn): RecordDraft {
 async function closeGone(options: BeginOptions): Promise<void> {
   const { log, clock, emit, idempotencyKey } = options;
   const { turn } = log.head;
-  if (turn === null) return;
+  const left = idempotencyKey === null ? [] : (options.leftResults?.() ?? []);
+  if (turn === null) {
+    if (left.length > 0) await log.append(left, { expect: { head: log.head.headId } });
+    return;
+  }
   const isOver = turn.leaseUntilMs <= clock.nowMs();
   if (!isOver && !isGone(turn, options)) return;
   // The opening itself ends a turn whose lease is over, unless it must be the same at every try.
   if (isOver && idempotencyKey === null) return;
   const interruptedTurn = readInterruptedTurn(log, turn);
-  await log.append([endMark(turn)], { turn: { action: "close", fence: turn.fence } });
+  await log.append([endMark(turn), ...left], { turn: { action: "close", fence: turn.fence } });
   emit?.({ name: "turn.interrupted", interruptedTurn });
 }
 

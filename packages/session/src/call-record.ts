@@ -69,6 +69,8 @@ export interface CallFacts {
   readonly thinkingOut: ThinkingRange | null;
   /** A replacement of messages that neither records nor changes give; null without one. */
   readonly splice: CallSplice | null;
+  /** True when no call of the reply runs without a decision in the log (`throughline.approval`); else absent. */
+  readonly asksApproval?: true;
   /** Where a history that is longer than the window was cut; null when all of it was sent. */
   readonly cut: WindowCut | null;
 }
@@ -127,6 +129,7 @@ function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
     ...(call.maxOutputTokens === null ? {} : { maxOutput: call.maxOutputTokens }),
     ...(call.windowTokens === null ? {} : { window: call.windowTokens }),
     ...(call.cut === null ? {} : { cut: [call.cut.fromSeq, call.cut.metAtSeq, call.cut.requestSeq] }),
+    ...(call.asksApproval === true ? { asksApproval: true } : {}),
     outcome: call.outcome,
     ...(call.actual === null ? {} : { actual: call.actual }),
   };
@@ -190,6 +193,7 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     thinkingOut,
     splice,
     cut: readCut(data["cut"]),
+    ...(data["asksApproval"] === true ? { asksApproval: true } : {}),
   };
   return { part: 1, call, hasMore: data["more"] === 1 };
 }

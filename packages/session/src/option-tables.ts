@@ -28,6 +28,7 @@ export const sessionsTable: OptionTable<SessionsOptions> = {
   system: systemPrompt,
   tools,
   approveTool: callback,
+  approvals: oneOf(["one-by-one", "parallel"]),
   agentId: text,
   namespace: text,
   maxSteps: integer({ min: 1 }),

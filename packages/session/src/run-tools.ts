@@ -8,7 +8,7 @@ import {
   type ToolCallBlock,
 } from "@throughline/core";
 import { argumentProblem } from "@throughline/core/internal";
-import { approvalDraft, isApproval } from "./approval-record.ts";
+import { approvalDraft, type InterruptedCall, isApproval } from "./approval-record.ts";
 import { errorText } from "./error-text.ts";
 import { fitContent } from "./fit-record.ts";
 import type { Emit } from "./session-event.ts";
@@ -24,6 +24,8 @@ export interface RunToolsOptions {
   readonly isParallel: boolean;
   /** Asked before each call is run. */
   readonly approve: ApproveTool | null;
+  /** Whether several calls may be asked about at once. */
+  readonly asksInParallel: boolean;
   readonly signal: AbortSignal;
   readonly emit: Emit | null;
   readonly clock: Clock;
@@ -56,6 +58,7 @@ const mayHaveRun = "The turn was aborted while this call ran. It may have had it
  */
 export async function runTools({ calls, isCutOff }: RequestedCalls, options: RunToolsOptions): Promise<void> {
   const finished: RecordDraft[] = [];
+  const ask = options.asksInParallel ? <Value>(question: () => Value): Value => question() : oneByOne();
   let writing: Promise<void> | null = null;
   const write = async (): Promise<void> => {
     while (finished.length > 0) await appendResults(finished.splice(0), options);
@@ -69,7 +72,7 @@ export async function runTools({ calls, isCutOff }: RequestedCalls, options: Run
     const isIncomplete = isCutOff && index === calls.length - 1;
     const result = isIncomplete
       ? failed("The reply reached its length limit in this call. It was not run; make it again, shorter.")
-      : await resultOf(call, options, keep);
+      : await resultOf(call, options, keep, ask);
     await keep(resultDraft(call.id, call.name, result));
   };
   if (options.isParallel) {
@@ -85,6 +88,7 @@ async function resultOf(
   call: ToolCallBlock,
   options: RunToolsOptions,
   keep: (draft: RecordDraft) => Promise<void>,
+  ask: Ask,
 ): Promise<Result> {
   const { signal, emit } = options;
   const { id: callId, name: toolName } = call;
@@ -97,10 +101,14 @@ async function resultOf(
     );
   const problem = argumentProblem(call.arguments, tool.definition.inputSchema);
   if (problem !== null) return failed(`The call was not run: ${problem}.`);
-  const { refusal, record } = await orAborted<Decision>(decisionOn(call, options), signal, {
-    refusal: failed(notRun),
-    record: null,
-  });
+  const { refusal, record } = await orAborted<Decision>(
+    ask(() => decisionOn(call, options)),
+    signal,
+    {
+      refusal: failed(notRun),
+      record: null,
+    },
+  );
   // Before the tool runs: whatever it does, the log says who let it.
   if (record !== null) await keep(record);
   if (refusal !== null) {
@@ -112,6 +120,18 @@ async function resultOf(
   const result = await orAborted(runTool(tool, call, options), signal, failed(mayHaveRun));
   emit?.({ name: "tool.finished", callId, toolName, isError: result.isError });
   return result;
+}
+
+type Ask = (question: () => Promise<Decision>) => Promise<Decision>;
+
+/** One question after the other: a person who sees two at once would answer both with one word. */
+function oneByOne(): Ask {
+  let last: Promise<unknown> = Promise.resolve();
+  return (question) => {
+    const answer = last.then(question);
+    last = answer;
+    return answer;
+  };
 }
 
 interface Decision {
@@ -127,6 +147,8 @@ async function decisionOn(
   { approve, signal, turnId, ref, clock }: RunToolsOptions,
 ): Promise<Decision> {
   if (approve === null) return { refusal: null, record: null };
+  // It may have waited for the questions before it.
+  if (signal.aborted) return { refusal: failed(notRun), record: null };
   const { id: callId, name } = call;
   const askedMs = clock.nowMs();
   try {
@@ -248,7 +270,13 @@ async function appendResults(drafts: readonly RecordDraft[], options: RunToolsOp
   }
 }
 
+const interruptedTexts: Readonly<Record<InterruptedCall, string>> = {
+  "may-have-run": "The process ended while this call was under way. It may have run.",
+  undecided: "The process ended before anybody allowed this call. It was not run.",
+  refused: "The call was refused; it was not run.",
+};
+
 /** The record for a call that a turn left without a result when its process ended. */
-export function interruptedResult(toolCallId: string, toolName: string): RecordDraft {
-  return resultDraft(toolCallId, toolName, failed("The process ended while this call was under way. It may have run."));
+export function interruptedResult(toolCallId: string, toolName: string, known: InterruptedCall): RecordDraft {
+  return resultDraft(toolCallId, toolName, failed(interruptedTexts[known]));
 }

@@ -188,11 +188,16 @@ export interface SessionsOptions {
   /** The tools that the model may call. @default [] */
   readonly tools?: readonly AgentTool[];
   /**
-   * Asked before each call of a tool is run, in parallel for parallel calls. A refusal, anything else than an approval, and
-   * an error keep the call from running; the model reads why. Each decision is a record (`throughline.approval`) that the
-   * store has acknowledged before the tool runs. @default every call runs
+   * Asked before each call of a tool is run. A refusal, anything else than an approval, and an error keep the call from
+   * running; the model reads why. Each decision is a record (`throughline.approval`) that the store has acknowledged before
+   * the tool runs. @default every call runs
    */
   readonly approveTool?: ApproveTool;
+  /**
+   * How `approveTool` is asked about the parallel calls of a reply: about one after the other, or about all at once. Approved
+   * calls run in parallel either way. @default "one-by-one"
+   */
+  readonly approvals?: "one-by-one" | "parallel";
   /** The agent of keys that name none. @default "main" */
   readonly agentId?: string;
   /** Separates sessions within one store: another namespace sees none of them. @default "" */

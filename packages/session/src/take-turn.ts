@@ -131,6 +131,7 @@ async function openTurn(context: OpeningContext): Promise<Turn> {
       turnId,
       leaseMs: settings.leaseMs,
       drafts: input.drafts ?? (() => openResults(handle)),
+      leftResults: () => (input.drafts === null ? [] : notRunResults(handle)),
       resumes,
       idempotencyKey: input.idempotencyKey,
       signal: options.signal,
@@ -221,7 +222,13 @@ function lastTurnId({ log }: TurnHost): string {
   throw new ThroughlineError("INPUT_INVALID", "There is no turn to resume: the last one is done.");
 }
 
-/** Calls without a stored result: the model gets a note that they may have run. */
-function openResults({ log }: TurnHost): readonly RecordDraft[] {
-  return [...log.facts.openCalls].map(([callId, toolName]) => interruptedResult(callId, toolName));
+/** Calls without a stored result: the model reads whether they may have run. */
+function openResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
+  return [...facts.openCalls].map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
+}
+
+/** Of calls that provably did not run: a history made of the log would say that they may have. */
+function notRunResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
+  const notRun = [...facts.openCalls].filter(([id]) => facts.interruptedCall(id) !== "may-have-run");
+  return notRun.map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
 }

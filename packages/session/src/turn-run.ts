@@ -87,11 +87,14 @@ export class TurnRun {
       if (message === null) throw await this.#fail({ ...result, error: new TypeError("The model gave no reply.") });
       if (result.usage !== null) this.#options.ledger.answered({ ...ask, ...result, usage: result.usage });
       const isWhole = message.stopReason !== "error" && message.stopReason !== "aborted";
+      const calls = isWhole ? toolCallsOf(message) : [];
+      // A call of these without a decision in the log has not run, whatever becomes of this process.
+      const isAsked = calls.length > 0 && settings.approveTool !== null;
+      const asked = isAsked ? ({ asksApproval: true } as const) : {};
       const drafts = [
         ...(isWhole ? [messageDraft(message)] : endedReply(message)),
-        ...result.calls.flatMap(callDrafts),
+        ...result.calls.flatMap((call) => callDrafts({ ...call, ...asked })),
       ];
-      const calls = isWhole ? toolCallsOf(message) : [];
       if (calls.length === 0) {
         const { askAgain = [], entry } = this.#closing("done", message);
         if (askAgain.length > 0 && this.#step < settings.maxSteps) {
@@ -271,6 +274,7 @@ export class TurnRun {
         tools: settings.tools.byName,
         isParallel: settings.isParallel,
         approve: settings.approveTool,
+        asksInParallel: settings.asksInParallel,
         signal,
         emit,
         clock: this.#options.clock,

@@ -27,6 +27,7 @@ export interface TurnSettings {
   readonly maxSteps: number;
   readonly isParallel: boolean;
   readonly approveTool: ApproveTool | null;
+  readonly asksInParallel: boolean;
   readonly leaseMs: number;
   readonly steps: readonly TurnStep[];
   readonly compact: CompactSession | null;
@@ -64,6 +65,7 @@ export function turnSettings(model: SessionModel, options: SessionsOptions, turn
     maxSteps: turn.maxSteps ?? options.maxSteps ?? 50,
     isParallel: options.parallelTools ?? true,
     approveTool: options.approveTool ?? null,
+    asksInParallel: options.approvals === "parallel",
     leaseMs: turn.leaseMs ?? options.leaseMs ?? 30_000,
     steps: options.steps ?? [],
     compact: options.compact ?? null,

@@ -3,6 +3,7 @@ import { outdatedSummaryIds } from "@throughline/core/internal";
 import type { GuardChange } from "@throughline/guard";
 import { readUsage } from "@throughline/tokens";
 import { isSameCut, readCallPart, type CallFacts, type CallPart } from "./call-record.ts";
+import { readApproval, type InterruptedCall } from "./approval-record.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 import { readTurnMark, type TurnMark } from "./turn-mark.ts";
 
@@ -50,6 +51,10 @@ export class WindowFacts {
   userMessages = 0;
   /** Calls of the newest reply that have no result yet: names by id. */
   openCalls: ReadonlyMap<string, string> = new Map();
+  /** What was decided on calls of the newest reply: whether they may run, by id. */
+  readonly #decisions = new Map<string, boolean>();
+  /** Whether each call of the newest reply needs a decision. */
+  #asksApproval = false;
   /** The id that its provider gave the newest reply. */
   replyId: string | null = null;
   /** Grows with every compaction and reset. */
@@ -79,6 +84,13 @@ export class WindowFacts {
     this.lastCall = null;
   }
 
+  /** What is known of a call of the newest reply that has no result and that no process runs. */
+  interruptedCall(callId: string): InterruptedCall {
+    const isAllowed = this.#decisions.get(callId);
+    if (isAllowed === undefined) return this.#asksApproval ? "undecided" : "may-have-run";
+    return isAllowed ? "may-have-run" : "refused";
+  }
+
   /** The messages begin elsewhere than in the calls before: neither counts nor places of those hold. */
   forgetPlaces(): void {
     this.measured = null;
@@ -92,6 +104,8 @@ export class WindowFacts {
     const { role, content, toolCallId, responseId } = message as Readonly<Record<string, unknown>>;
     if (role === "assistant") {
       this.openCalls = callsOf(message as Readonly<Record<string, unknown>>);
+      this.#decisions.clear();
+      this.#asksApproval = false;
       if (readUsage((message as { readonly usage?: unknown }).usage) !== null) this.isCountInMessages = true;
       this.replyId = typeof responseId === "string" ? responseId : this.replyId;
     }
@@ -110,6 +124,8 @@ export class WindowFacts {
       this.#takeCall(part);
       return;
     }
+    const approval = readApproval(stored.record);
+    if (approval !== null) this.#decisions.set(approval.callId, approval.isAllowed);
     const mark = readTurnMark(stored.record);
     if (mark === null) return;
     const goesOn = mark.state !== "open" && this.turn?.mark.turnId === mark.turnId ? this.turn : null;
@@ -125,6 +141,7 @@ export class WindowFacts {
       return;
     }
     const { call } = part;
+    if (call.asksApproval === true) this.#asksApproval = true;
     if (!isSameCut(this.lastCall?.cut ?? null, call.cut)) this.thinkingOut = [];
     this.lastCall = call;
     this.#keep(call);
