@@ -13,7 +13,7 @@ import {
   type SourcedRecord,
   ThroughlineError,
 } from "@throughline/core";
-import { isSideRecord } from "@throughline/core/internal";
+import { isSideRecord, type Fields } from "@throughline/core/internal";
 import {
   type LinedSession,
   LineMirror,
@@ -24,6 +24,7 @@ import {
 } from "@throughline/foreign-formats/live";
 import { firstBatch } from "@throughline/framework-log";
 import type { ClaudeSdk } from "./claude-sdk.ts";
+import { replyFields, type SpentTokens, spentTokens } from "./reply-fields.ts";
 
 /** What the sessions of one store have in common. */
 export interface MirrorContext {
@@ -44,6 +45,7 @@ interface Known {
   /** Fields of the entry that the lines so far state. */
   readonly entry: Readonly<Record<string, unknown>>;
   readonly summary: SessionSummaryEntry | undefined;
+  readonly spent: SpentTokens;
 }
 
 /** How often an append is made again because others were faster. */
@@ -140,6 +142,7 @@ export class MirroredSession {
   async #write(known: Known, made: MirroredLines): Promise<Known | null> {
     const { store, random } = this.#context;
     const summary = await this.#folded(known.summary, made.added as readonly SessionStoreEntry[]);
+    const replies = replyFields(made.drafts, known.spent);
     if (known.sessionId === "") await openSession(store, this.ref, { random });
     let { headId, lastSeq, sessionId } = known;
     let rest: readonly AppendDraft[] = made.drafts;
@@ -147,7 +150,10 @@ export class MirroredSession {
     while (rest.length > 0) {
       const batch = firstBatch(rest, store.capabilities.limits);
       rest = rest.slice(batch.length);
-      const end = rest.length > 0 ? {} : this.#end(known, made, { summary, lastSeq: lastSeq + batch.length });
+      const end =
+        rest.length > 0
+          ? {}
+          : this.#end(known, made, { summary, lastSeq: lastSeq + batch.length, fields: replies.fields });
       const { head, records } = await appendOnce(store, this.ref, batch, {
         expect: { head: headId },
         idempotencyKey: random.uuid(),
@@ -157,14 +163,15 @@ export class MirroredSession {
       isAlone &&= records[0]?.seq === lastSeq + 1;
       ({ headId, lastSeq, sessionId } = head);
     }
-    return isAlone ? { mirror: known.mirror, headId, lastSeq, sessionId, entry: made.entry, summary } : null;
+    const { spent } = replies;
+    return isAlone ? { mirror: known.mirror, headId, lastSeq, sessionId, entry: made.entry, summary, spent } : null;
   }
 
   /** What the last append of a batch says of the session. */
   #end(
     { entry: before }: Known,
     { entry, drafts, headId }: MirroredLines,
-    { summary, lastSeq }: Pick<Known, "summary" | "lastSeq">,
+    { summary, lastSeq, fields }: Pick<Known, "summary" | "lastSeq"> & { readonly fields: Fields },
   ): { readonly entry: Readonly<Record<string, unknown>>; readonly rewindTo?: string | null } {
     const news = Object.entries(entry).filter(([name, value]) => before[name] !== value);
     const main = drafts.findLast(isMain) as { readonly id?: string; readonly record?: { id?: string } } | undefined;
@@ -173,6 +180,7 @@ export class MirroredSession {
     const spawned = this.#parent === null ? {} : { spawnedBy: this.#parent.key, spawnDepth: 1 };
     return {
       entry: {
+        ...fields,
         ...Object.fromEntries(news),
         ...spawned,
         claudeSession: { projectKey, sessionId, ...(subpath === undefined ? {} : { subpath }) },
@@ -199,7 +207,7 @@ export class MirroredSession {
     const state = await store.load(this.ref);
     if (state === null) {
       const mirror = new LineMirror({ records: [] }, [], limits);
-      return { sessionId: "", headId: null, lastSeq: 0, mirror, entry: {}, summary: undefined };
+      return { sessionId: "", headId: null, lastSeq: 0, mirror, entry: {}, summary: undefined, spent: spentTokens({}) };
     }
     if (state.entry["claudeSession"] === undefined && state.entry.sdkSessionId !== undefined)
       throw new ThroughlineError("INPUT_INVALID", `createSdkConversation records the session "${this.ref.key}".`, {
@@ -212,7 +220,8 @@ export class MirroredSession {
     const values = lines.map(({ value }) => value as SessionStoreEntry);
     const summary = await this.#folded(undefined, values);
     const lastSeq = records.at(-1)?.seq ?? 0;
-    return { ...state.head, lastSeq, mirror, entry: mirror.entry, summary };
+    const spent = spentTokens(state.entry);
+    return { ...state.head, lastSeq, mirror, entry: mirror.entry, summary, spent };
   }
 
   async #records({ head }: SessionState): Promise<readonly SourcedRecord[]> {

@@ -10,6 +10,7 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import { renewTurn, throughlineDraft } from "@throughline/core/internal";
+import { replyFields, spentTokens } from "./reply-fields.ts";
 import { withSdkSessionId } from "./sdk-session-id.ts";
 
 /** The open turn of one run. Whatever is appended belongs to it, and is refused once another has taken over. */
@@ -34,9 +35,11 @@ interface SdkTurnOptions {
 export async function openSdkTurn(options: SdkTurnOptions, drafts: readonly RecordDraft[]): Promise<SdkTurn> {
   const { store, ref, clock, random, leaseMs, owner } = options;
   const turnId = random.uuid();
-  const fence = (await loadExisting(store, ref)).head.fence + 1;
+  const { entry: before, head } = await loadExisting(store, ref);
+  const fence = head.fence + 1;
   const mark = (state: string): RecordDraft => throughlineDraft("turn", { turnId, owner, fence, state });
   const leaseUntilMs = clock.nowMs() + leaseMs;
+  let spent = spentTokens(before);
   const write = async (more: readonly RecordDraft[], appendOptions: AppendOptions): Promise<void> => {
     await appendOnce(store, ref, more, { ...appendOptions, idempotencyKey: random.uuid(), isNewKey: true });
   };
@@ -48,7 +51,9 @@ export async function openSdkTurn(options: SdkTurnOptions, drafts: readonly Reco
   const within = { action: "within", fence } as const;
   const append = async (more: readonly RecordDraft[], entry: Readonly<Record<string, unknown>> = {}): Promise<void> => {
     if (renewed.failure !== null) throw renewed.failure;
-    await write(more, { entry, turn: within });
+    const replies = replyFields(more, spent);
+    await write(more, { entry: { ...replies.fields, ...entry }, turn: within });
+    spent = replies.spent;
   };
   const end = async (state: string): Promise<void> => {
     await renewed.stop();

@@ -77,6 +77,30 @@ function saying(said: readonly object[], asked: { times: number }): NonNullable<
 const reply = (...content: readonly object[]): object => ({ type: "assistant", message: { id: "m1", content } });
 const ended = { type: "result", subtype: "success", is_error: false, result: "Done." };
 
+describe("the entry of a conversation", () => {
+  it("has the model and the tokens of its replies, over several runs", async () => {
+    const store = createMemoryStore();
+    const usage = { input_tokens: 30, output_tokens: 7, cache_read_input_tokens: 100, cache_creation_input_tokens: 0 };
+    const spoken = (id: string, text: string, model = "claude-opus-4-7"): object => ({
+      type: "assistant",
+      message: { id, model, usage, content: [{ type: "text", text }] },
+    });
+    const said = [spoken("m1", "One."), spoken("m1", "Two."), spoken("m2", "Three."), ended];
+    const conversation = createSdkConversation({ store, ref, query: saying(said, { times: 0 }) });
+    await conversation.send("Count.");
+    const fields = { model: "claude-opus-4-7", modelProvider: "anthropic", totalTokens: 137, totalTokensFresh: true };
+    expect((await store.load(ref))?.entry).toMatchObject({ ...fields, inputTokens: 60, outputTokens: 14 });
+    // As after a restart.
+    const later = saying([spoken("m3", "Four.", "claude-sonnet-4-5"), ended], { times: 0 });
+    await createSdkConversation({ store, ref, query: later }).send("And?");
+    expect((await store.load(ref))?.entry).toMatchObject({
+      model: "claude-sonnet-4-5",
+      inputTokens: 90,
+      outputTokens: 21,
+    });
+  });
+});
+
 describe("what an SDK may say", () => {
   it("a reply that speaks of a session that is not found is a reply, and the run is not made again", async () => {
     const store = createMemoryStore();

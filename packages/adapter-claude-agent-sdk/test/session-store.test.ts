@@ -52,6 +52,15 @@ await describeStores("the session store of the Claude Agent SDK", (open) => {
     await again.append(key, [{ type: "odd", uuid: uuidAt(90) }]);
     await store.append(key, [{ type: "odd", uuid: uuidAt(90) }]);
     expect(await store.load(key)).toEqual([...turn(1, "one"), ...turn(5, "two"), { type: "odd", uuid: uuidAt(90) }]);
+    // Each of four replies took 3 tokens and wrote 5.
+    expect((await bare.load(store.sessionOf(key)))?.entry).toMatchObject({
+      model: "claude-opus-4-7",
+      modelProvider: "anthropic",
+      inputTokens: 12,
+      outputTokens: 20,
+      totalTokens: 8,
+      totalTokensFresh: true,
+    });
   });
 
   it("stores a line without a uuid every time", async () => {

@@ -1,0 +1,45 @@
+import type { AppendDraft } from "@throughline/core";
+import { isFields, type Fields } from "@throughline/core/internal";
+import { readUsage } from "@throughline/tokens";
+
+/** Tokens that the replies of a session took so far, as its entry counts them. */
+export interface SpentTokens {
+  readonly input: number;
+  readonly output: number;
+}
+
+export function spentTokens({ inputTokens, outputTokens }: Fields): SpentTokens {
+  return { input: countOf(inputTokens), output: countOf(outputTokens) };
+}
+
+/** The fields of an entry that new replies change: the model, and tokens on top of those that were spent before. */
+export function replyFields(
+  drafts: readonly AppendDraft[],
+  before: SpentTokens,
+): { readonly fields: Fields; readonly spent: SpentTokens } {
+  let spent = before;
+  const fields: Record<string, unknown> = {};
+  for (const draft of drafts) {
+    const record = ("record" in draft && !("type" in draft) ? draft.record : draft) as Fields;
+    const message = isFields(record["message"]) ? record["message"] : {};
+    if (message["role"] !== "assistant") continue;
+    const { model, provider } = message;
+    // Claude Code writes notices of its own as replies of a model of this name.
+    if (typeof model === "string" && model !== "<synthetic>") {
+      fields["model"] = model;
+      fields["modelProvider"] = typeof provider === "string" ? provider : "anthropic";
+    }
+    const usage = readUsage(message["usage"]);
+    if (usage === null) continue;
+    spent = { input: spent.input + usage.input, output: spent.output + usage.output };
+    fields["inputTokens"] = spent.input;
+    fields["outputTokens"] = spent.output;
+    fields["totalTokens"] = usage.occupancyTokens;
+    fields["totalTokensFresh"] = true;
+  }
+  return { fields, spent };
+}
+
+function countOf(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}
