@@ -10,11 +10,20 @@ import {
   type LiveItemsOptions,
   type ReplyFacts,
 } from "@throughline/foreign-formats/live";
-import { createFrameworkLog, firstBatch, type FrameworkLog, type LogView } from "@throughline/framework-log";
+import {
+  adapterOptions,
+  beforeRun,
+  createFrameworkLog,
+  firstBatch,
+  type FrameworkLog,
+  type LogView,
+  type RunPolicyOptions,
+  runPolicyTable,
+} from "@throughline/framework-log";
 import { withSdkErrors } from "./sdk-errors.ts";
 
 /** Options of `throughlineMiddleware`. */
-export interface ThroughlineMiddlewareOptions {
+export interface ThroughlineMiddlewareOptions extends RunPolicyOptions {
   /** The store of the session; stays the caller's to close. */
   readonly store: SessionStore;
   /** The session that every call is recorded in; the first call creates it. */
@@ -40,6 +49,7 @@ export interface ThroughlineMiddlewareOptions {
 
 const { callback, filledText, integer, object, objectWith, oneOf, required } = optionKinds;
 const table: OptionTable<ThroughlineMiddlewareOptions> = {
+  ...runPolicyTable,
   store: required(objectWith("load", "append", "read")),
   ref: required(object),
   mode: oneOf(["record", "guard"]),
@@ -65,7 +75,7 @@ export interface ThroughlineMiddleware {
   readonly specificationVersion: never;
   /**
    * A call without a stream, as one turn. The SDK's result is of the types of its version, which this package is not bound to.
-   * @throws the SDK's AISDKError, with ours as its cause, such as SESSION_BUSY; what the model throws
+   * @throws the SDK's AISDKError, with ours as its cause, such as SESSION_BUSY and SEND_DENIED; what the model throws
    */
   readonly wrapGenerate: (call: WrappedCall) => Promise<never>;
   /** A streamed call, as one turn. It gives tool calls on when the reply is stored. @throws as `wrapGenerate` */
@@ -143,11 +153,14 @@ class RecordedCalls {
 
   async #begin(params: Fields, model: Model): Promise<{ readonly turn: Turn; readonly sent: Fields }> {
     const { mode = "record", compact, onLoss, leaseMs = 60_000, owner = "ai-sdk", ref } = this.#options;
+    const { store, clock, random } = adapterOptions(this.#options);
+    const prompt = Array.isArray(params["prompt"]) ? (params["prompt"] as readonly Fields[]) : [];
     return await withSdkErrors(async () => {
+      // Results of tools continue what a new message began.
+      await beforeRun({ store, ref, clock, random, isNew: prompt.at(-1)?.["role"] === "user" }, this.#options);
       if (mode === "guard" && (await this.#log.view()).lastSeq > 0) await compact?.(ref);
       const turn = await this.#log.openTurn({ owner, leaseMs });
       try {
-        const prompt = Array.isArray(params["prompt"]) ? (params["prompt"] as readonly Fields[]) : [];
         const view = await this.#keepPrompt(prompt);
         if (mode === "record") return { turn, sent: params };
         const version = model.specificationVersion === "v3" ? 3 : 4;

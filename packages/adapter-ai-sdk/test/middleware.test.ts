@@ -14,7 +14,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasErrorCode, openSession } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { buildContext, historyTargets } from "@throughline/history";
+import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { endingStore } from "@throughline/test-kit";
@@ -30,6 +32,49 @@ const clock = (run: () => unknown = () => "noon") =>
 const stopWhen = stepCountIs(5);
 const asked: ModelMessage = { role: "user", content: "What time is it?" };
 const noRetry = { maxRetries: 0 };
+
+describe("a recorded model of a session with a policy", () => {
+  it("is not asked where the entry or a rule denies an answer, and nothing is stored", async () => {
+    const store = createMemoryStore();
+    const sendPolicy = readSendPolicy({ default: "deny" });
+    const denying = scripted(store, [say("Noon.")], { sendPolicy });
+    const denied = await generateText({ model: denying.model, messages: [asked], ...noRetry }).catch(
+      (error: unknown) => error,
+    );
+    expect(hasErrorCode((denied as Error).cause, "SEND_DENIED")).toBe(true);
+    expect([await store.load(ref), denying.prompts]).toEqual([null, []]);
+    await openSession(store, ref, { entry: { sendPolicy: "deny" } });
+    const own = scripted(store, [say("Noon.")]);
+    await expect(generateText({ model: own.model, messages: [asked], ...noRetry })).rejects.toThrow("SEND_DENIED");
+    expect([await recordsOf(store), own.prompts]).toEqual([[], []]);
+  });
+
+  it("begins in a new session when the one before was idle, and never between a call and its result", async () => {
+    let nowMs = Date.parse("2026-03-02T10:00:00Z");
+    const hand = { nowMs: () => nowMs, sleep: systemClock.sleep };
+    const store = createMemoryStore({ clock: hand });
+    const options = {
+      clock: hand,
+      mode: "guard",
+      reset: readResetPolicy({ reset: { mode: "idle", idleMinutes: 30 } }),
+    } as const;
+    const { model, prompts } = scripted(store, [say("One."), [toolCall("c1")], say("Two.")], options);
+    const slow = () => {
+      nowMs += 40 * 60_000;
+      return "noon";
+    };
+    for (const minutes of [0, 40]) {
+      nowMs += minutes * 60_000;
+      await generateText({ model, tools: { clock: clock(slow) }, stopWhen, messages: [asked] });
+    }
+    expect(prompts.map((prompt) => prompt.map((message) => message["role"]).join(" "))).toEqual([
+      "user",
+      "user",
+      "user assistant tool",
+    ]);
+    expect((await store.list({ state: "any" })).sessions).toHaveLength(2);
+  });
+});
 
 describe("throughlineMiddleware", () => {
   it.each(["generateText", "streamText", "ToolLoopAgent"] as const)(

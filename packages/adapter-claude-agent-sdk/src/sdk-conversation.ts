@@ -19,6 +19,7 @@ import {
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { modelFailure } from "@throughline/guard";
+import { beforeRun, type RunPolicyOptions, runPolicyTable } from "@throughline/framework-log";
 import { loadAgentQuery, type AgentQuery } from "./agent-query.ts";
 import { promptWithHistory } from "./prompt-with-history.ts";
 import { SdkMessageReader, type SdkMessageFacts } from "./sdk-messages.ts";
@@ -26,7 +27,7 @@ import { readSdkSessionId } from "./sdk-session-id.ts";
 import { openSdkTurn, type SdkTurn } from "./sdk-turn.ts";
 
 /** Options of `createSdkConversation`. */
-export interface SdkConversationOptions {
+export interface SdkConversationOptions extends RunPolicyOptions {
   /** The store of the session; stays the caller's to close. */
   readonly store: SessionStore;
   /** The session that is recorded; the first `send` creates it. */
@@ -75,13 +76,14 @@ export interface SdkConversation {
    * One run: resumes the SDK's session when there is one, keeps everything said in ours, and stores the id that comes
    * back, which may be another one.
    * @throws {ThroughlineError} INPUT_INVALID for an empty prompt, an unknown option, and a session that
-   *   `createClaudeSessionStore` records; SESSION_BUSY, TURN_FENCED, ABORTED, MODEL_SDK_MISSING; MODEL_FAILED with the SDK's
+   *   `createClaudeSessionStore` records; SEND_DENIED, before anything is stored; SESSION_BUSY, TURN_FENCED, ABORTED, MODEL_SDK_MISSING; MODEL_FAILED with the SDK's
    *   error as cause; what the store throws
    */
   send(prompt: string, options?: SendOptions): Promise<SdkRun>;
 }
 
 const table: OptionTable<SdkConversationOptions> = {
+  ...runPolicyTable,
   store: optionKinds.required(optionKinds.objectWith("load", "append")),
   ref: optionKinds.required(optionKinds.object),
   query: optionKinds.callback,
@@ -108,6 +110,7 @@ export function createSdkConversation(options: SdkConversationOptions): SdkConve
       assertKnownOptions<SendOptions>("send", given, sendTable);
       assertNotAborted(given.signal);
       const query = options.query ?? (await loadAgentQuery());
+      await beforeRun({ store, ref, clock, random, isNew: true }, options);
       await openSession(store, ref, { random });
       const before = await loadExisting(store, ref);
       if (before.entry["claudeSession"] !== undefined) throw mirrored(ref);

@@ -12,11 +12,13 @@ import {
   resetSession,
   sessionRef,
   type SessionStore,
+  updateEntry,
 } from "@throughline/core";
 import { keptOnReset } from "@throughline/core/internal";
-import { systemRandom } from "@throughline/core/node";
+import { systemClock, systemRandom } from "@throughline/core/node";
 import { buildContext } from "@throughline/history";
 import { renderAnthropic, validateAnthropic } from "@throughline/history/anthropic";
+import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import {
@@ -98,6 +100,43 @@ describe("the entry of a conversation", () => {
       inputTokens: 90,
       outputTokens: 21,
     });
+  });
+});
+
+describe("a session with a policy", () => {
+  it("is not answered where its entry or a rule denies it, and nothing is stored", async () => {
+    const store = createMemoryStore();
+    const asked = { times: 0 };
+    const query = saying([ended], asked);
+    const denied = createSdkConversation({ store, ref, query, sendPolicy: readSendPolicy({ default: "deny" }) });
+    await expect(denied.send("Hi")).rejects.toMatchObject({ code: "SEND_DENIED", details: { source: "default" } });
+    expect(await store.load(ref)).toBeNull();
+    const conversation = createSdkConversation({ store, ref, query });
+    await conversation.send("Hi");
+    await updateEntry(store, ref, (entry) => ({ ...entry, sendPolicy: "deny" }));
+    const { length } = await messages(store);
+    await expect(conversation.send("Hi again")).rejects.toMatchObject({ code: "SEND_DENIED" });
+    expect([asked.times, (await messages(store)).length]).toEqual([1, length]);
+  });
+
+  it("begins anew when it was idle for too long: the SDK's session is not resumed", async () => {
+    let nowMs = Date.parse("2026-03-02T10:00:00Z");
+    const clock = { nowMs: () => nowMs, sleep: systemClock.sleep };
+    const store = createMemoryStore({ clock });
+    const resumed: unknown[] = [];
+    const query: NonNullable<SdkConversationOptions["query"]> = async function* ({ options }) {
+      resumed.push(options["resume"] ?? null);
+      yield { session_id: "sdk-1", parent_tool_use_id: null, ...ended };
+    };
+    const reset = readResetPolicy({ reset: { mode: "idle", idleMinutes: 30 } });
+    const conversation = createSdkConversation({ store, ref, query, clock, reset });
+    for (const minutes of [0, 10, 40]) {
+      nowMs += minutes * 60_000;
+      await conversation.send("Hi");
+    }
+    expect(resumed).toEqual([null, "sdk-1", null]);
+    expect(await messages(store)).toHaveLength(1);
+    expect((await store.list({ state: "any" })).sessions).toHaveLength(2);
   });
 });
 

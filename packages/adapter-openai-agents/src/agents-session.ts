@@ -22,11 +22,13 @@ import {
 } from "@throughline/foreign-formats/live";
 import {
   createFrameworkLog,
+  beforeRun,
   frameworkSessionKey,
   movesHead,
   type FrameworkLog,
   type LogChange,
   type LogView,
+  type RunPolicyOptions,
   type AdapterOptions,
   adapterOptions,
   adapterOptionTable,
@@ -113,6 +115,12 @@ export class AgentsSession {
     const log = this.#logs.get(name) ?? createFrameworkLog({ store, ref, clock, random });
     this.#logs.set(name, log);
     return log;
+  }
+
+  /** Checks what a run of this session has to keep. `recordRun` calls it. @throws {ThroughlineError} SEND_DENIED */
+  async beforeRun(policy: RunPolicyOptions, isNew: boolean): Promise<void> {
+    const { store, clock, random } = adapterOptions(this.#options);
+    await beforeRun({ store, ref: this.log().ref, clock, random, isNew }, policy);
   }
 
   /** The SDK's id of the session: `sessionId`, else the key of `ref`, else the UUID that was made. */

@@ -2,12 +2,13 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Agent, AgentInputItem, Model, ModelProvider, ModelRequest, Runner } from "@openai/agents-core";
 import { assertKnownOptions, isFields, optionKinds, type Fields, type OptionTable } from "@throughline/core/internal";
 import { plainJson } from "@throughline/foreign-formats/live";
+import { type RunPolicyOptions, runPolicyTable } from "@throughline/framework-log";
 import type { AgentsSession } from "./agents-session.ts";
 import { RunRecorder } from "./run-recorder.ts";
 import { withSdkErrors } from "./sdk-errors.ts";
 
 /** Options of `recordRun`. */
-export interface RecordRunOptions {
+export interface RecordRunOptions extends RunPolicyOptions {
   /** How long a run may give no sign of life before another may begin, in milliseconds. @default 60_000 */
   readonly leaseMs?: number;
   /** Who holds the session while a run is under way, for people. @default "openai-agents" */
@@ -21,6 +22,7 @@ export interface RecordedRunner {
 }
 
 const table: OptionTable<RecordRunOptions> = {
+  ...runPolicyTable,
   leaseMs: optionKinds.integer({ min: 1 }),
   owner: optionKinds.filledText,
 };
@@ -31,6 +33,7 @@ const current = new AsyncLocalStorage<RunRecorder>();
 /**
  * Makes the runs of a runner durable step by step. The input is stored before a model is asked, each reply before a tool runs,
  * and each result when the tool has ended. A run is a turn of the session: another process gets `SESSION_BUSY` meanwhile.
+ * Where `sendPolicy` denies an answer, a run is refused with `SEND_DENIED` before anything is stored.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function recordRun(runner: Runner, session: AgentsSession, options: RecordRunOptions = {}): RecordedRunner {
@@ -39,7 +42,11 @@ export function recordRun(runner: Runner, session: AgentsSession, options: Recor
   const recorded = recordingRunner(runner);
   const run = async (agent: Agent, input: unknown, given: Fields = {}): Promise<unknown> => {
     const items = inputItems(input);
-    const turn = await withSdkErrors(() => session.log().openTurn({ owner, leaseMs }));
+    const turn = await withSdkErrors(async () => {
+      // A run that is resumed after an approval belongs to the session that it was begun in.
+      await session.beforeRun(options, typeof input === "string" || Array.isArray(input));
+      return session.log().openTurn({ owner, leaseMs });
+    });
     const recorder = new RunRecorder(session, items);
     session.recorder = recorder;
     const agents = new RecordedAgents();

@@ -6,7 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { hasErrorCode } from "@throughline/core";
+import { systemClock } from "@throughline/core/node";
 import { buildContext, historyTargets } from "@throughline/history";
+import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createAgentsSession, recordRun } from "../src/index.ts";
@@ -31,6 +34,38 @@ const go = (
   session: Session,
   stream: boolean,
 ): Promise<unknown> => finish(by.run(agent, input as string, { session, stream } as never), stream);
+
+describe("a recorded run of a session with a policy", () => {
+  it("is refused where the entry or a rule denies an answer, before anything is stored", async () => {
+    const session = newSession();
+    const sendPolicy = readSendPolicy({ default: "deny" });
+    const agent = scriptedAgent([[answer("hello")]]);
+    const denied = await recordRun(runner, session, { sendPolicy })
+      .run(agent, "Hi", { session } as never)
+      .catch((error: unknown) => error);
+    expect(hasErrorCode((denied as Error).cause, "SEND_DENIED")).toBe(true);
+    expect((await session.log().view()).state).toBeNull();
+    await go(recordRun(runner, session), agent, "Hi", session, false);
+    await session.log().append(() => ({ drafts: [], entry: { sendPolicy: "deny" } }));
+    await expect(recordRun(runner, session).run(agent, "Hi", { session } as never)).rejects.toThrow("SEND_DENIED");
+    expect(await outline(session)).toBe("user assistant");
+  });
+
+  it("begins in a new session when the one before was idle for too long", async () => {
+    let nowMs = Date.parse("2026-03-02T10:00:00Z");
+    const clock = { nowMs: () => nowMs, sleep: systemClock.sleep };
+    const session = newSession({ store: createMemoryStore({ clock }), clock });
+    const reset = readResetPolicy({ reset: { mode: "idle", idleMinutes: 30 } });
+    const agent = scriptedAgent([[answer("one")], [answer("two")], [answer("three")]]);
+    const seen: string[] = [];
+    for (const minutes of [0, 10, 40]) {
+      nowMs += minutes * 60_000;
+      await go(recordRun(runner, session, { reset }), agent, "Hi", session, false);
+      seen.push(await outline(session));
+    }
+    expect(seen).toEqual(["user assistant", "user assistant user assistant", "user assistant"]);
+  });
+});
 
 describe("recordRun", () => {
   // What a bare session keeps of the same run stands behind: the runner hands over nothing before its end.
