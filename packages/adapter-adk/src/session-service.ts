@@ -25,6 +25,9 @@ import {
   type LogView,
   type AdapterOptions,
   adapterOptions,
+  assertMaySend,
+  type RunPolicyOptions,
+  runPolicyTable,
   adapterOptionTable,
 } from "@throughline/framework-log";
 import type {
@@ -50,7 +53,7 @@ import {
 } from "./state.ts";
 
 /** Options of `createAdkSessionService`. */
-export interface AdkSessionServiceOptions extends AdapterOptions {
+export interface AdkSessionServiceOptions extends AdapterOptions, Pick<RunPolicyOptions, "sendPolicy"> {
   /** The session behind a key, for sessions that other programs began; null for the usual one. @default the usual one */
   readonly refOf?: (key: AdkSessionKey) => SessionRef | null;
   /** The author of replies that another program wrote. @default the name of the app */
@@ -70,6 +73,7 @@ export interface AdkSessionExtras {
 const { callback, filledText, flag, integer, object, required, text } = optionKinds;
 const table: OptionTable<AdkSessionServiceOptions> = {
   ...adapterOptionTable,
+  sendPolicy: runPolicyTable.sendPolicy,
   refOf: callback,
   agentName: filledText,
   onLoss: callback,
@@ -226,6 +230,8 @@ class Sessions {
       pending = null;
       if (now.state === null) throw missing(session.id, log.ref);
       if (!this.#isCurrent(session, now)) throw stale(log.ref);
+      // The runner stores a message of the user before it asks a model.
+      if (value["author"] === "user") assertMaySend(log.ref, now.state.entry, this.#options.sendPolicy ?? null);
       const { drafts } = storeAdkEvent(now, value, eventOf(open, now, value["id"]), log.place(now));
       if (drafts.length === 0) return null;
       pending = pendingOf(split, pendingIn(now.state.entry), this.#shared.clock.nowMs());

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAdkSessionService, type AdkSessionServiceOptions } from "@throughline/adapter-adk";
-import { redactRecords, type SessionStore } from "@throughline/core";
+import { redactRecords, type SessionStore, updateEntry } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
+import { readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { aroundCalls } from "@throughline/test-kit";
@@ -107,6 +108,26 @@ describe.each([
 });
 
 describe("the session service", () => {
+  it("refuses a message of the user where the agent may not answer, before the runner asks a model", async () => {
+    const store = createMemoryStore();
+    const service = serviceOf(store);
+    const session = await service.createSession(key);
+    const [asked, replied] = events as [Fields, Fields];
+    await service.appendEvent({ session, event: asked });
+    // Denied while the agent answers: the answer is kept.
+    const ref = service.sessionOf(key);
+    await updateEntry(store, ref, (entry) => ({ ...entry, sendPolicy: "deny" }));
+    const again = (await service.getSession(key)) as Session;
+    await service.appendEvent({ session: again, event: replied });
+    const denied = service.appendEvent({ session: again, event: { ...asked, id: "later" } });
+    await expect(denied).rejects.toMatchObject({ code: "SEND_DENIED", outcome: "not-applied" });
+    expect((await service.getSession(key))?.events).toEqual([asked, replied]);
+    await updateEntry(store, ref, ({ sendPolicy: _own, ...entry }) => entry);
+    const denying = serviceOf(store, { sendPolicy: readSendPolicy({ default: "deny" }) });
+    const read = (await denying.getSession(key)) as Session;
+    await expect(denying.appendEvent({ session: read, event: asked })).rejects.toThrow("may not answer");
+  });
+
   it("refuses a second writer, and stores an event once", async () => {
     const store = createMemoryStore();
     const [one, two] = [serviceOf(store), serviceOf(store)];

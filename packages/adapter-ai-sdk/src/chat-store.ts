@@ -17,6 +17,9 @@ import {
   type LogView,
   type AdapterOptions,
   adapterOptions,
+  assertMaySend,
+  type RunPolicyOptions,
+  runPolicyTable,
   adapterOptionTable,
 } from "@throughline/framework-log";
 import { activeStreamOf, aliveForMs, isActiveStream, LiveStreams, streamFields } from "./active-streams.ts";
@@ -44,7 +47,7 @@ export interface StoredMessage {
 }
 
 /** Options of `createChatStore`. */
-export interface ChatStoreOptions extends AdapterOptions {
+export interface ChatStoreOptions extends AdapterOptions, Pick<RunPolicyOptions, "sendPolicy"> {
   /** The session of a chat, for sessions that other programs began. @default one that is named by the id */
   readonly refOf?: (chatId: string) => SessionRef;
   /** Called for what another program wrote and has no place in a message. @default none */
@@ -89,7 +92,7 @@ export interface ChatStore {
    * messages.
    * @param options `forModel`: every call has an answer, so that a provider accepts what `convertToModelMessages` makes of it;
    *   approvals of the last step stay open, because the SDK carries them out
-   * @throws {ThroughlineError} INPUT_INVALID for an argument
+   * @throws {ThroughlineError} INPUT_INVALID for an argument; SEND_DENIED with `forModel` where the agent may not answer
    */
   loadChat<Message = StoredMessage>(id: string, options?: { readonly forModel?: boolean }): Promise<Message[]>;
   /**
@@ -123,6 +126,7 @@ export interface ChatStore {
 const { callback, filledText, flag, integer, listOf, object, orNull, required, signal, text } = optionKinds;
 const table: OptionTable<ChatStoreOptions> = {
   ...adapterOptionTable,
+  sendPolicy: runPolicyTable.sendPolicy,
   refOf: callback,
   onLoss: callback,
 };
@@ -177,6 +181,7 @@ class Chats implements ChatStore {
     return withSdkErrors(async () => {
       const chat = this.#chat(id);
       const view = await chat.log.view();
+      if (forModel) assertMaySend(chat.log.ref, view.state?.entry ?? null, this.#options.sendPolicy ?? null);
       const items = this.#itemsOf(view, forModel);
       if (!forModel) {
         chat.known = idsOf(items.map(({ value }) => value));

@@ -8,6 +8,8 @@ import {
   type UIMessage,
 } from "ai";
 import { describe, expect, it } from "vitest";
+import { updateEntry } from "@throughline/core";
+import { readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createChatStore, type StoredMessage } from "../src/index.ts";
 import { say, scripted, toolCall } from "./scripted-model.ts";
@@ -110,6 +112,17 @@ describe.each([false, true])("the SDK's approvals over a chat store, forModel %s
 });
 
 describe("loadChat with forModel", () => {
+  it("is refused where the agent may not answer; the page still gets the chat", async () => {
+    const store = createMemoryStore();
+    const chats = createChatStore({ store });
+    await chats.saveChat({ chatId: "c", messages: [user("u1")] });
+    await updateEntry(store, chats.sessionOf("c"), (entry) => ({ ...entry, sendPolicy: "deny" }));
+    await expect(chats.loadChat("c", { forModel: true })).rejects.toThrow("SEND_DENIED");
+    expect(await chats.loadChat("c")).toEqual([user("u1")]);
+    const denying = createChatStore({ store, sendPolicy: readSendPolicy({ default: "deny" }) });
+    await expect(denying.loadChat("d", { forModel: true })).rejects.toThrow("SEND_DENIED");
+  });
+
   it("answers what is open in a message, and changes nothing else of it", async () => {
     const chats = createChatStore({ store: createMemoryStore() });
     const decided = { id: "p", approved: true };

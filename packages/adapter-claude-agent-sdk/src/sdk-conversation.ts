@@ -76,7 +76,7 @@ export interface SdkConversation {
    * One run: resumes the SDK's session when there is one, keeps everything said in ours, and stores the id that comes
    * back, which may be another one.
    * @throws {ThroughlineError} INPUT_INVALID for an empty prompt, an unknown option, and a session that
-   *   `createClaudeSessionStore` records; SEND_DENIED, before anything is stored; SESSION_BUSY, TURN_FENCED, ABORTED, MODEL_SDK_MISSING; MODEL_FAILED with the SDK's
+   *   `createClaudeSessionStore` records; SEND_DENIED, SESSION_BUSY, TURN_FENCED, ABORTED, MODEL_SDK_MISSING; MODEL_FAILED with the SDK's
    *   error as cause; what the store throws
    */
   send(prompt: string, options?: SendOptions): Promise<SdkRun>;

@@ -2,6 +2,7 @@ import {
   appendOnce,
   type Clock,
   type RandomSource,
+  type SessionEntry,
   type SessionRef,
   type SessionState,
   type SessionStore,
@@ -58,22 +59,21 @@ export interface RunPlace {
 export async function beforeRun(place: RunPlace, options: RunPolicyOptions): Promise<void> {
   const { store, ref, isNew } = place;
   const state = await store.load(ref);
-  const entry = state?.entry ?? null;
-  const { action, source, ruleIndex, mode } = resolveSendPolicy({
-    key: ref.key,
-    entry,
-    policy: options.sendPolicy ?? null,
-  });
-  if (action === "deny") {
-    const why = source === "session" ? "the session's own `sendPolicy`" : "the send policy";
-    throw new ThroughlineError(
-      "SEND_DENIED",
-      `The agent may not answer in ${JSON.stringify(ref.key)}: ${why} denies it. Nothing was stored.`,
-      { outcome: "not-applied", details: { ...ref, source, ruleIndex, mode } },
-    );
-  }
+  assertMaySend(ref, state?.entry ?? null, options.sendPolicy ?? null);
   const { reset = null, timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone } = options;
   if (reset !== null && state !== null && isNew) await resetIfDue(state, place, { reset, timeZone });
+}
+
+/** @throws {ThroughlineError} SEND_DENIED where the agent may not answer in a session; INPUT_INVALID, KEY_INVALID */
+export function assertMaySend(ref: SessionRef, entry: SessionEntry | null, policy: SendPolicy | null): void {
+  const { action, source, ruleIndex, mode } = resolveSendPolicy({ key: ref.key, entry, policy });
+  if (action === "allow") return;
+  const why = source === "session" ? "the session's own `sendPolicy`" : "the send policy";
+  throw new ThroughlineError(
+    "SEND_DENIED",
+    `The agent may not answer in ${JSON.stringify(ref.key)}: ${why} denies it. Nothing was stored.`,
+    { outcome: "not-applied", details: { ...ref, source, ruleIndex, mode } },
+  );
 }
 
 /** More tries than that mean an entry that never rests. */
