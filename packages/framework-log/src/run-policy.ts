@@ -44,9 +44,13 @@ export const runPolicyTable: OptionTable<RunPolicyOptions> = {
 
 /** The session that a run is about. */
 export interface RunPlace {
+  /** The store of the session. */
   readonly store: SessionStore;
+  /** Where the store has the session, or will have it. */
   readonly ref: SessionRef;
+  /** The time against which the rules are checked. */
   readonly clock: Clock;
+  /** Source of the id of a session that is reset. */
   readonly random: RandomSource;
   /** Whether the run begins with a new message; one that continues belongs to the session that it was begun in. */
   readonly isNew: boolean;
@@ -64,7 +68,10 @@ export async function beforeRun(place: RunPlace, options: RunPolicyOptions): Pro
   if (reset !== null && state !== null && isNew) await resetIfDue(state, place, { reset, timeZone });
 }
 
-/** @throws {ThroughlineError} SEND_DENIED where the agent may not answer in a session; INPUT_INVALID, KEY_INVALID */
+/**
+ * Refuses an answer that the entry of a session or a policy denies. A session that does not exist has no entry: null.
+ * @throws {ThroughlineError} SEND_DENIED; INPUT_INVALID for a policy of another shape; KEY_INVALID
+ */
 export function assertMaySend(ref: SessionRef, entry: SessionEntry | null, policy: SendPolicy | null): void {
   const { action, source, ruleIndex, mode } = resolveSendPolicy({ key: ref.key, entry, policy });
   if (action === "allow") return;
