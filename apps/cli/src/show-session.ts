@@ -5,7 +5,7 @@ import { sessionRow } from "@throughline/queries";
 /** What became of a session: the whole row as JSON, or key and id with a word. */
 export async function showSession({ output }: CommandContext, state: SessionState, what: string): Promise<void> {
   if (output.isJson) {
-    await output.object(sessionRow(state));
+    await output.object({ ...sessionRow(state) });
     return;
   }
   const { label } = sessionRow(state);

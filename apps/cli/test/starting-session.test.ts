@@ -104,6 +104,17 @@ describe("the session that a conversation opens", () => {
   });
 });
 
+describe("a command of the terminal", () => {
+  it("that is piped is not sent to a model", async () => {
+    for (const text of ["/help", "/new plans", "/history --all"]) {
+      const piped = await runHere(directory.path, ["chat", "--model", "offline"], { stdin: text, environment: noKeys });
+      expect([piped.code, piped.stdout, piped.stderr.includes("Nothing was sent")]).toEqual([2, "", true]);
+    }
+    for (const text of ["/usr/bin is full", " /help", "/helper"])
+      expect((await run(["chat", "--model", "offline", "--once", text])).code).toBe(0);
+  });
+});
+
 describe("an imported session", () => {
   it("is neither resumed nor sent by itself", async () => {
     await using provider = createProviderSimulator({ fallback: () => "Hi." });

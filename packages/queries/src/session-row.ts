@@ -47,7 +47,6 @@ export interface SessionRow {
   readonly updatedAtMs: number;
   /** What has not come to its end: only part of the session is there. Null: all of it. */
   readonly incomplete: "copy" | "fork" | "import" | null;
-  readonly [field: string]: unknown;
 }
 
 /** A session as lists and JSON output show it. */

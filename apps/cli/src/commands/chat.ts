@@ -2,6 +2,7 @@ import { sessionSettings } from "@throughline/config";
 import { openConversation } from "../agent/open-conversation.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import type { Conversation } from "../chat/conversation.ts";
+import { replCommands } from "../chat/repl-commands.ts";
 import { runOnce } from "../chat/run-once.ts";
 import { runRepl } from "../chat/run-repl.ts";
 import { startingSession } from "../chat/starting-session.ts";
@@ -23,6 +24,13 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     throw usageError("--json is for one turn: give its text with --once or on stdin.");
   const text = isInteractive ? null : (options.once ?? (await readInput(context)));
   if (text !== null && text.trim() === "") throw usageError("There is nothing to say: --once TEXT, or text on stdin.");
+  const command = text === null ? null : /^\/(\w+)(?![\w/])/.exec(text)?.[1];
+  if (replCommands.some(({ name, aliases }) => name === command || aliases.some((alias) => alias === command)))
+    throw usageError(
+      `/${command} is a command of the conversation on a terminal. Nothing was sent.`,
+      {},
+      "Run `throughline --help` for the command that does it here; to send the text, begin it with a space.",
+    );
   const store = await context.openStore("write");
   await offerImport(context, store, { canAsk: isInteractive });
   const start = await startingSession(context, store, options.key ?? sessionSettings(context.config).defaultKey);

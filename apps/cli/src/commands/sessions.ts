@@ -60,7 +60,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   let count = 0;
   const show = async (state: SessionState): Promise<void> => {
     count += 1;
-    if (output.isJson) await output.object(sessionRow(state));
+    if (output.isJson) await output.object({ ...sessionRow(state) });
     else states.push(state);
   };
   const nextCursor = await readSessions(store, { query, isWanted }, limit, options.cursor ?? null, show);
