@@ -34,12 +34,28 @@ const sources: Readonly<Record<VocabularyName, VocabularySource>> = {
   },
 };
 
-/** Loads a packed vocabulary of this package. Special tokens count as the text they look like. */
-export async function loadVocabulary(name: VocabularyName): Promise<CountTokens> {
+/** Loads each vocabulary once. A failed load is not kept: the next call loads again. */
+export function loadOnce(load: LoadVocabulary): LoadVocabulary {
+  const loaded = new Map<VocabularyName, Promise<CountTokens>>();
+  return (name) => {
+    const known = loaded.get(name);
+    if (known !== undefined) return known;
+    const loading = load(name);
+    loaded.set(name, loading);
+    loading.catch(() => loaded.delete(name));
+    return loading;
+  };
+}
+
+/**
+ * Loads a packed vocabulary of this package, once per process: unpacking one takes 50 to 250 ms. Special tokens count as
+ * the text they look like.
+ */
+export const loadVocabulary: LoadVocabulary = loadOnce(async (name) => {
   const { load, splitPattern } = sources[name];
   const { packedVocabulary } = await load();
   return createBytePairCounter(await unpack(packedVocabulary), splitPattern);
-}
+});
 
 async function unpack(base64: string): Promise<Uint8Array> {
   const packed = Uint8Array.from(atob(base64), (unit) => unit.charCodeAt(0));
