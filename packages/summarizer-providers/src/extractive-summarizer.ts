@@ -59,10 +59,11 @@ function mergeSections(before: SummarySections, after: SummarySections): Summary
     );
     merged[name].push(...kept, ...isNew);
   }
-  return { ...merged, state: merged.state.filter((item) => !isOutdated(item, merged.state)) };
+  const all = new Set(merged.state);
+  return { ...merged, state: merged.state.filter((item) => !isOutdated(item, all)) };
 }
 
 /** A changed file is not listed as read. */
-function isOutdated(item: string, state: readonly string[]): boolean {
-  return item.startsWith("Read: ") && state.includes(item.replace("Read: ", "Changed: "));
+function isOutdated(item: string, state: ReadonlySet<string>): boolean {
+  return item.startsWith("Read: ") && state.has(item.replace("Read: ", "Changed: "));
 }

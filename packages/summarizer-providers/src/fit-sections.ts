@@ -47,11 +47,29 @@ function newest(
   if (costOf(name, items, countText) <= mostTokens) return items;
   const first = name === "topics" ? items.slice(0, 1) : [];
   const others = items.slice(first.length);
-  for (let from = 1; from < others.length; from++) {
-    const kept = [...first, `(${from} more, left out)`, ...others.slice(from)];
-    if (costOf(name, kept, countText) <= mostTokens) return kept;
-  }
+  const keeping = (count: number): readonly string[] => {
+    return [...first, `(${others.length - count} more, left out)`, ...others.slice(others.length - count)];
+  };
+  const count = mostThatFit(others.length - 1, (kept) => costOf(name, keeping(kept), countText) <= mostTokens);
+  if (count > 0) return keeping(count);
   const last = items.at(-1) ?? "";
   const chars = Math.max(40, Math.floor(mostTokens * 3));
   return last.length <= chars ? [last] : [`${last.slice(0, chars).toWellFormed()}…`];
+}
+
+/**
+ * The largest number up to `most` that fits, 0 for none. It doubles the number until one is too large, so that what it
+ * looks at grows with what fits and not with what there is.
+ */
+function mostThatFit(most: number, fits: (count: number) => boolean): number {
+  let fitting = 0;
+  let step = 1;
+  while (fitting + step <= most && fits(fitting + step)) {
+    fitting += step;
+    step *= 2;
+  }
+  for (; step >= 1; step = Math.floor(step / 2)) {
+    if (fitting + step <= most && fits(fitting + step)) fitting += step;
+  }
+  return fitting;
 }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { auditSummary } from "@throughline/core/internal";
+import { fitSections } from "../src/fit-sections.ts";
 import { createExtractiveSummarizer, parseSummary } from "../src/index.ts";
+import { emptySections, writeSections } from "../src/summary-sections.ts";
 
 const conversation = `[User]: Please move the parser to src/parse.ts.
   Never use eval, and keep issue #412 in mind.
@@ -102,5 +104,41 @@ describe("the extractive summarizer", () => {
     expect(await summarize("just some words without a label")).toContain("just some words without a label");
     await expect(summarize("")).rejects.toMatchObject({ code: "SUMMARY_REJECTED", details: { problem: "empty" } });
     await expect(summarize(" \n ", "")).rejects.toMatchObject({ code: "SUMMARY_REJECTED" });
+  });
+
+  it.each([10_000, 20_000, 40_000])("counts each of %i records a fixed number of times", async (records) => {
+    let counted = 0;
+    const countText = (text: string): number => {
+      counted += text.length;
+      return Math.ceil(text.length / 4);
+    };
+    const text = Array.from(
+      { length: records / 2 },
+      (_, index) => `[User]: Look at part ${index} of it.\n\n[Assistant]: We decided on number ${index} there.`,
+    ).join("\n\n");
+    const { summary } = await createExtractiveSummarizer({ countText }).summarize({
+      text,
+      previousSummary: null,
+      maxOutputTokens: 2000,
+    });
+    expect(parseSummary(summary).sections.topics.slice(0, 2)).toEqual([
+      "Look at part 0 of it.",
+      expect.stringMatching(/^\(\d+ more, left out\)$/),
+    ]);
+    expect(counted).toBeLessThan(text.length * 4 + 500_000);
+  });
+
+  it("leaves out as few items as have to be", () => {
+    const countText = (text: string): number => text.length;
+    const decisions = Array.from({ length: 200 }, (_, index) => `User: We decided on number ${index}.`);
+    const textOf = (count: number): string =>
+      writeSections({
+        ...emptySections(),
+        decisions: [`(${200 - count} more, left out)`, ...decisions.slice(200 - count)],
+      });
+    for (let count = 1; count < 200; count++) {
+      const fitted = fitSections({ ...emptySections(), decisions }, textOf(count).length + 0.5, countText);
+      expect(writeSections(fitted)).toBe(textOf(count));
+    }
   });
 });
