@@ -66,10 +66,12 @@ function lowerOutput({ request, overflow, estimatedTokens, windowTokens, ...cont
   const asked = request.maxOutputTokens ?? overflow?.maxOutputTokens ?? null;
   const window = overflow?.limitTokens ?? windowTokens;
   if (window === null || asked === null) return null;
-  // A provider's own count needs little margin, an estimate more.
-  const prompt = context.statedTokens ?? estimatedTokens * 1.02;
-  const room = Math.floor(window - prompt - Math.max(16, window * 0.005));
-  if (room >= asked || room < Math.min(context.leastOutputTokens, asked)) return null;
+  const prompt = context.statedTokens ?? estimatedTokens;
+  const least = Math.min(context.leastOutputTokens, asked);
+  if (prompt + asked <= window || prompt + least > window) return null;
+  // A provider's own count needs little margin, an estimate more, but no more than leaves a useful answer.
+  const margin = Math.max(16, window * 0.005) + (context.statedTokens === null ? estimatedTokens * 0.02 : 0);
+  const room = Math.max(least, Math.floor(window - prompt - margin));
   const change: GuardChange = {
     recordId: null,
     index: -1,

@@ -1,6 +1,6 @@
 import { assertKnownOptions } from "@throughline/core/internal";
 import { emptyCalibration } from "@throughline/tokens";
-import { createGuardRun, type GuardRun } from "./guard-run.ts";
+import { GuardRun } from "./guard-run.ts";
 import { guardSteps, isFinal, type GuardState, type GuardStep } from "./guard-steps.ts";
 import { guardTable, type GuardOptions, type GuardOutcome } from "./guard-options.ts";
 
@@ -16,7 +16,7 @@ import { guardTable, type GuardOptions, type GuardOutcome } from "./guard-option
  */
 export async function guardCall<Reply>(options: GuardOptions<Reply>): Promise<GuardOutcome<Reply>> {
   assertKnownOptions<GuardOptions<Reply>>("guardCall", options, guardTable);
-  const run = createGuardRun(options, options.calibration ?? emptyCalibration);
+  const run = new GuardRun(options, options.calibration ?? emptyCalibration);
   let state: GuardState = "checking";
   while (!isFinal(state)) state = nextState(state, await act(run, state));
   if (state === "done" || state === "kept") return run.outcome(state);

@@ -4,6 +4,7 @@ import { contextOverflowError } from "./context-overflow-error.ts";
 import { calibratedFactor, type Calibration, type ContextEstimate } from "@throughline/tokens";
 import { applyRemedy, replaceHistory, type Remedied } from "./apply-remedy.ts";
 import { classifyOverflow } from "./classify-overflow.ts";
+import { compactOnce } from "./compact-once.ts";
 import { applyChanges } from "./apply-changes.ts";
 import type { GuardChange, RecordIdsOfMessages } from "./guard-change.ts";
 import type { GuardAttempt, GuardedRequest, GuardEvent, GuardOptions, GuardOutcome } from "./guard-options.ts";
@@ -28,26 +29,12 @@ import {
 } from "./request-size.ts";
 import { unbound } from "./unbound-request.ts";
 
-/** One guarded call in progress: what each state does. The order of the states is `guardSteps`. */
-export interface GuardRun<Reply> {
-  readonly estimate: ContextEstimate;
-  /** The error that ends the call when it is no overflow. */
-  readonly error: unknown;
-  check(): Promise<GuardStep>;
-  call(): Promise<GuardStep>;
-  shrink(): Promise<GuardStep>;
-  outcome(state: "done" | "kept"): GuardOutcome<Reply>;
-  overflowError(): ThroughlineError;
-}
-
-export function createGuardRun<Reply>(options: GuardOptions<Reply>, calibration: Calibration): GuardRun<Reply> {
-  return new CallRun(options, calibration);
-}
-
 const notKept = Symbol("nothing was kept");
 
-class CallRun<Reply> implements GuardRun<Reply> {
+/** One guarded call in progress: what each state does. The order of the states is `guardSteps`. */
+export class GuardRun<Reply> {
   estimate: ContextEstimate;
+  /** The error that ends the call when it is no overflow. */
   error: unknown = null;
   readonly #options: GuardOptions<Reply>;
   readonly #gauge: SizeGauge;
@@ -56,6 +43,9 @@ class CallRun<Reply> implements GuardRun<Reply> {
   readonly #isMeasured: boolean;
   /** An estimate over its upper bound, as long as no refusal has told the size. */
   readonly #sureShare: number;
+  readonly #leastOutput: number;
+  /** As the caller gave it. */
+  readonly #wanted: GuardedRequest;
   #request: GuardedRequest;
   #recordIds: RecordIdsOfMessages;
   #limits: LearnedLimits;
@@ -70,6 +60,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
   readonly #ladder: RemedyLadder;
   readonly #turn: GuardTurn;
   #hasAskedWindow = false;
+  /** The newest overflow stated no size of the prompt. */
+  #isRefusedUnsized = false;
   /** Overflows that stated no size. */
   #refusalsWithoutSizes = 0;
   readonly #effective: Remedy[] = [];
@@ -100,12 +92,14 @@ class CallRun<Reply> implements GuardRun<Reply> {
     const { observations, factor, high } = calibratedFactor(calibration, counter);
     this.#isMeasured = actual !== null || observations > 0;
     this.#sureShare = factor / high;
+    this.#leastOutput = options.leastOutputTokens ?? 1024;
     this.#recordIds = recordIds;
     this.#limits = limits;
     this.#window = smallerWindow(options.windowTokens ?? null, limitsOf(limits, model).windowTokens ?? null);
     // What a provider measured of the messages, it measured with the earlier changes in them.
     this.#gauge = createSizeGauge(counter, calibration, actual, messages);
-    this.#request = guardedRequest(request.messages === messages ? request : { ...request, messages });
+    this.#wanted = guardedRequest(request.messages === messages ? request : { ...request, messages });
+    this.#request = this.#wanted;
     this.estimate = this.#gauge.estimate(this.#request);
   }
 
@@ -113,7 +107,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     if (this.#isAborted()) return "aborted";
     const size = await this.#measure();
     if (this.#isAborted()) return "aborted";
-    const kind = excessOf(size, this.#window, this.#request.maxOutputTokens, this.#options.leastOutputTokens ?? 1024);
+    const kind = excessOf(size, this.#window, this.#request.maxOutputTokens, this.#leastOutput);
     if (kind === null) return "fits";
     this.#kind = kind;
     if (this.#attempts.length === 0) {
@@ -188,16 +182,23 @@ class CallRun<Reply> implements GuardRun<Reply> {
     return contextOverflowError(situation, this.#calls, this.#overflowCause);
   }
 
-  /** The estimate, or the provider's own count where the estimate leaves it open. */
+  /** Asks for the provider's own count where the estimate leaves open whether messages have to go. */
   async #measure(): Promise<number> {
     const { countTokens } = this.#options;
-    const { tokens, highTokens } = this.estimate;
     this.#counted = null;
-    if (this.#window === null || !countTokens) return highTokens;
-    const room = this.#window - outputReserve(this.#window, this.#request.maxOutputTokens);
-    if (tokens > room || tokens < room * 0.85) return highTokens;
-    this.#counted = await countedBy(this.#options, this.#request);
-    return this.#counted ?? highTokens;
+    const room = (this.#window ?? 0) - outputReserve(this.#leastOutput, this.#request.maxOutputTokens);
+    const isOpen = this.#promptTokens >= room * 0.85 && this.#promptTokens <= room;
+    if (countTokens && isOpen) this.#counted = await countedBy(this.#options, this.#request);
+    return this.#promptTokens;
+  }
+
+  /**
+   * The one size that remedies are chosen and judged by. The upper end of the estimate counts only after a refusal that
+   * stated no size: a needless call costs less than messages that are left out for nothing.
+   */
+  get #promptTokens(): number {
+    const { tokens, highTokens } = this.estimate;
+    return this.#counted ?? (this.#isRefusedUnsized ? highTokens : tokens);
   }
 
   async #judgeReply(reply: Reply, attempt: number): Promise<GuardStep> {
@@ -240,6 +241,7 @@ class CallRun<Reply> implements GuardRun<Reply> {
     this.#overflowCause = cause;
     const stated = believable(overflow, this.#window);
     this.#stated = stated;
+    this.#isRefusedUnsized = stated === null;
     this.#isNews = true;
     this.#ladder.refused(stated !== null || overflow.limitTokens !== null);
     this.#kind = kindToCure(overflow);
@@ -303,12 +305,12 @@ class CallRun<Reply> implements GuardRun<Reply> {
       recordIds: this.#recordIds,
       kind: this.#kind,
       overflow: this.#overflow,
-      estimatedTokens: this.#counted ?? this.estimate.tokens,
+      estimatedTokens: this.#promptTokens,
       statedTokens: this.#stated,
       targetTokens: this.#target(),
       windowTokens: this.#window,
       resultWindowTokens: resultWindowTokens(this.#window, this.#gauge.correction, refusedTokens),
-      leastOutputTokens: this.#options.leastOutputTokens ?? 1024,
+      leastOutputTokens: this.#leastOutput,
       estimate: (messages) => this.#gauge.estimate({ ...this.#request, messages }).tokens,
       resultLimits: this.#options.resultLimits ?? null,
     };
@@ -320,11 +322,8 @@ class CallRun<Reply> implements GuardRun<Reply> {
   }
 
   async #compact(): Promise<Remedied | null> {
-    const { compact } = this.#options;
-    if (!compact || this.#turn.compactions > 0) return null;
-    this.#turn.compactions += 1;
     const request = this.#request;
-    const compacted = await compact({
+    const compacted = await compactOnce(this.#options.compact ?? null, this.#turn, {
       ...request,
       reason: this.#kind,
       targetTokens: this.#target(),
@@ -332,8 +331,6 @@ class CallRun<Reply> implements GuardRun<Reply> {
       estimate: (messages) => this.#gauge.estimate({ messages, system: null }).tokens,
       signal: this.#signal,
     });
-    // Nothing to compact by these figures: nothing was used up.
-    if (compacted === null) this.#turn.compactions -= 1;
     if (compacted === null || !this.#gauge.isSmaller(request, { ...request, messages: compacted.messages }))
       return null;
     this.#recordIds = compacted.recordIds ?? [];
@@ -345,7 +342,9 @@ class CallRun<Reply> implements GuardRun<Reply> {
     const { request: next, changes } = unbound(this.#request, remedied, this.#kind, this.#options.model);
     const estimate = this.#gauge.estimate(next);
     if (!ownCures.has(remedy) && !this.#gauge.isSmaller(this.#request, next)) return false;
-    this.#request = next;
+    // With fewer messages there may be space for the answer that was asked for.
+    const { maxOutputTokens } = this.#wanted;
+    this.#request = remedy === "output-budget" ? next : { ...next, maxOutputTokens };
     this.#stated = null;
     this.#counted = null;
     this.estimate = estimate;
