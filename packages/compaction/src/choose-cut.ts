@@ -12,6 +12,8 @@ export interface CutWish {
   readonly keepTokens: number;
   /** and the most tokens, which has priority. */
   readonly mostKeptTokens: number;
+  /** The last message that the kept part may begin with: a summary covers what stands before it, and no more. */
+  readonly latest: number;
 }
 
 /**
@@ -22,11 +24,12 @@ export interface CutWish {
 export function cutCandidates(wish: CutWish): readonly number[] {
   const { tokens, places, first } = wish;
   const kept = keptFrom(tokens);
-  const wanted = wantedStart(wish, kept);
+  const latest = Math.min(wish.latest, tokens.length - 1);
+  const wanted = Math.min(wantedStart(wish, kept), latest);
   const back: number[] = [];
-  for (let index = Math.min(wanted, tokens.length - 1); index > first; index--) back.push(index);
+  for (let index = wanted; index > first; index--) back.push(index);
   const forth: number[] = [];
-  for (let index = Math.max(wanted, first) + 1; index < tokens.length; index++) forth.push(index);
+  for (let index = Math.max(wanted, first) + 1; index <= latest; index++) forth.push(index);
   const near = back.filter((index) => (kept[index] ?? 0) <= wish.mostKeptTokens);
   const far = back.slice(near.length);
   const isClean = (index: number): boolean => places[index] === "clean";

@@ -121,8 +121,13 @@ const smallGainTokens = 500;
 
 function planFor(input: ReadInput, way: CompactionWay): CompactionPlan | NothingToCompact {
   if (typeof way === "object") return checkpointPlan(input, way.checkpointId);
+  return way === "due" ? planCompaction(input) : planAsked(input);
+}
+
+/** As the settings say. A session too short for what they keep keeps its last exchange, because somebody asked for it. */
+function planAsked(input: CompactionInput): CompactionPlan | NothingToCompact {
   const plan = planCompaction(input);
-  if (way === "due" || (plan.kind === "compact" && plan.replacedTokens >= smallGainTokens)) return plan;
+  if (plan.kind === "compact" && plan.replacedTokens >= smallGainTokens) return plan;
   if (plan.kind === "nothing" && plan.reason === "too-few-messages") return plan;
   const least = planCompaction({ ...input, keepLeast: true });
   return least.kind === "nothing" ? plan : least;
@@ -131,7 +136,7 @@ function planFor(input: ReadInput, way: CompactionWay): CompactionPlan | Nothing
 function checkpointPlan(input: ReadInput, checkpointId: string | null): CompactionPlan | NothingToCompact {
   let nothing: NothingToCompact | null = null;
   for (const { coversToId } of checkpointsFor(input, checkpointId)) {
-    const plan = planCompaction({ ...input, coversToId, refuseShort: false });
+    const plan = planAsked({ ...input, coversToId, refuseShort: false });
     if (plan.kind === "compact") return plan;
     nothing ??= plan;
   }
@@ -153,12 +158,18 @@ function summaryFor(
   const { ref, way } = work;
   const onFailed: FindSummaryInput["onFailed"] = (failed) =>
     tellListener(work.onEvent, { name: "compaction.rung-failed", ref, ...failed });
-  const replan: FindSummaryInput["replan"] = (how) => planCompaction({ ...input, ...how });
   const { countText } = work;
   if (typeof way === "object") {
     const checkpoints = checkpointsFor(input, way.checkpointId);
-    const atAnySize: FindSummaryInput["replan"] = (how) => replan({ ...how, refuseShort: false });
-    return summaryFromCheckpoint({ checkpoints, countText, onFailed, replan: atAnySize });
+    const from = (replan: FindSummaryInput["replan"]): FoundSummary | null =>
+      summaryFromCheckpoint({ checkpoints, countText, onFailed, replan });
+    const atAnySize = { ...input, refuseShort: false };
+    return (
+      from((how) => planAsked({ ...atAnySize, ...how })) ??
+      from((how) => planCompaction({ ...atAnySize, keepLeast: true, ...how }))
+    );
   }
+  const replan: FindSummaryInput["replan"] = (how) =>
+    way === "asked" && "coversToId" in how ? planAsked({ ...input, ...how }) : planCompaction({ ...input, ...how });
   return findSummary({ ...work, plan, replan, checkpoints: checkpointsFor(input, null), onFailed });
 }

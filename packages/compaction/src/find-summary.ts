@@ -20,9 +20,9 @@ export interface FailedRung {
 
 export interface FindSummaryInput {
   readonly plan: CompactionPlan;
-  /** Plans again with another cut: in an emergency more is kept, behind a checkpoint everything it does not cover. */
+  /** Plans again with another cut: in an emergency more is kept, behind a checkpoint also everything it does not cover. */
   readonly replan: (
-    how: { readonly mode: "emergency" } | { readonly coversToId: string; readonly refuseShort?: boolean },
+    how: { readonly mode: "emergency" } | { readonly coversToId: string },
   ) => CompactionPlan | NothingToCompact;
   readonly checkpoints: readonly UsableCheckpoint[];
   readonly preferCheckpoint: boolean;

@@ -17,7 +17,7 @@ export interface CompactionInput {
   readonly settings: EffectiveSettings;
   /** An emergency keeps more, because no model wrote the summary. @default "normal" */
   readonly mode?: "normal" | "emergency";
-  /** Keeps everything after this record, whatever its size: a summary that exists covers up to it. @default none */
+  /** Keeps at least everything after this record: a summary that exists covers up to it. @default none */
   readonly coversToId?: string;
   /** The request must fit into this number of tokens afterwards. @default the trigger */
   readonly targetTokens?: number | null;
@@ -127,9 +127,10 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
   if (headId === null || messages.length - first < (input.refuseShort === false ? 2 : shortConversation + 1)) {
     return nothing("too-few-messages");
   }
-  const tokensBefore = Math.max(input.totalTokens ?? messageTokens, messageTokens);
-  const prefixTokens = tokensBefore - messageTokens;
-  const cut = findCut(input, messages, tokens, first, prefixTokens);
+  const tokensBefore = sizeOfRequest(input.totalTokens, messageTokens);
+  const prefixTokens = Math.max(0, tokensBefore - messageTokens);
+  const share = messageTokens === 0 ? 1 : Math.min(1, tokensBefore / messageTokens);
+  const cut = findCut(input, messages, tokens, first, { prefixTokens, share });
   if (typeof cut === "string") return nothing(cut);
   const firstKept = messages[cut] as NeutralMessage;
   const keptMessageTokens = sum(tokens.slice(cut));
@@ -150,10 +151,18 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
     splitRequest: splitRequest(messages, cut, flushIds),
     previous: first === 1 ? previousSummary(input.records, messages[0] as NeutralMessage, tokens[0] ?? 0) : null,
     tokensBefore,
-    replacedTokens: messageTokens - keptMessageTokens,
-    keptTokens: prefixTokens + keptMessageTokens,
+    replacedTokens: Math.round((messageTokens - keptMessageTokens) * share),
+    keptTokens: prefixTokens + Math.round(keptMessageTokens * share),
     settings: input.settings,
   };
+}
+
+/** A total this many times smaller than the count of its messages was not measured of them. */
+const mostShortening = 4;
+
+/** The measured size counts: messages that were shortened for the provider are counted whole here. */
+function sizeOfRequest(totalTokens: number | null, messageTokens: number): number {
+  return totalTokens === null || totalTokens * mostShortening < messageTokens ? messageTokens : totalTokens;
 }
 
 /**
@@ -192,27 +201,28 @@ function findCut(
   messages: readonly NeutralMessage[],
   tokens: readonly number[],
   first: number,
-  prefixTokens: number,
+  { prefixTokens, share }: { readonly prefixTokens: number; readonly share: number },
 ): number | NothingReason {
   const { settings } = input;
   const places = cutPlaces(messages);
   const target = input.targetTokens ?? settings.triggerTokens ?? Infinity;
-  const room = target - prefixTokens - settings.maxSummaryTokens - settings.maxDetailTokens;
+  // As the messages are counted here.
+  const room = (target - prefixTokens - settings.maxSummaryTokens - settings.maxDetailTokens) / share;
   const percent = input.mode === "emergency" ? settings.emergencyKeepPercent : settings.keepPercent;
-  const candidates =
-    input.coversToId === undefined
-      ? cutCandidates({
-          tokens,
-          places,
-          first,
-          keepMessages:
-            input.keepLeast === true
-              ? lastExchange
-              : Math.max(settings.minMessages, Math.ceil(((messages.length - first) * percent) / 100)),
-          keepTokens: input.keepLeast === true ? 0 : settings.keepTokens,
-          mostKeptTokens: Math.max(0, Math.min(settings.mostKeptTokens, room)),
-        })
-      : coveredCut(input, messages, places, first);
+  const latest = input.coversToId === undefined ? messages.length - 1 : coveredUntil(input, messages, first);
+  if (latest === null) return "not-covered";
+  const candidates = cutCandidates({
+    tokens,
+    places,
+    first,
+    latest,
+    keepMessages:
+      input.keepLeast === true
+        ? lastExchange
+        : Math.max(settings.minMessages, Math.ceil(((messages.length - first) * percent) / 100)),
+    keepTokens: input.keepLeast === true ? 0 : settings.keepTokens,
+    mostKeptTokens: Math.max(0, Math.min(settings.mostKeptTokens, room)),
+  });
   if (candidates.length === 0) return input.coversToId === undefined ? "no-place" : "not-covered";
   const removedTokens = (cut: number): number => sum(tokens.slice(first, cut));
   const gains = candidates.filter((cut) => removedTokens(cut) >= leastGainTokens);
@@ -224,23 +234,16 @@ function findCut(
 }
 
 /**
- * The cut behind what a summary covers, or before it: then some messages are both summarized and kept. Behind a summary of
- * everything the last exchange stays.
+ * The first message that a summary does not cover; behind a summary of everything the last exchange. A cut before it is
+ * as good: some messages are then both summarized and kept. Null when the covered record is not on the branch.
  */
-function coveredCut(
-  input: CompactionInput,
-  messages: readonly NeutralMessage[],
-  places: ReturnType<typeof cutPlaces>,
-  first: number,
-): readonly number[] {
+function coveredUntil(input: CompactionInput, messages: readonly NeutralMessage[], first: number): number | null {
   const path = walkBranch(input.records, input.headId === undefined ? lastMain(input.records) : input.headId).path;
   const covered = path.findIndex(({ id }) => id === input.coversToId);
-  if (covered < 0) return [];
+  if (covered < 0) return null;
   const after = new Set(path.slice(covered + 1).map(({ id }) => id));
   const next = messages.findIndex(({ recordId }, index) => index >= first && after.has(recordId));
-  const start = next === -1 ? messages.length - lastExchange : next;
-  for (let index = start; index > first; index--) if (places[index] === "clean") return [index];
-  return [];
+  return next === -1 ? messages.length - lastExchange : next;
 }
 
 function lastMain(records: readonly StoredRecord[]): string | null {

@@ -135,13 +135,28 @@ describe("the plan of a compaction", () => {
     expect(made.removedMessages).toBe(made.removed.length + 3);
   });
 
-  it("keeps everything behind what a checkpoint covers, and nothing less", () => {
-    expect(planned(turns(40), 32_000, { coversToId: "r100" })).toMatchObject({ firstKeptId: "r101" });
-    expect(planned(turns(40), 32_000, { coversToId: "r98" })).toMatchObject({ firstKeptId: "r98" });
-    // Behind a summary of everything the last exchange stays.
-    expect(planned(turns(40), 32_000, { coversToId: "r160" })).toMatchObject({ keptMessages: 3 });
+  it("keeps everything behind what a checkpoint covers, and as much as behind any other summary", () => {
+    const settings = settingsForWindow({ keepRecentTokens: 0, minMessages: 0, keepPercent: 1 }, 32_000);
+    const covered = (coversToId: string) => planned(turns(40), 32_000, { coversToId, settings });
+    expect(covered("r100")).toMatchObject({ firstKeptId: "r101" });
+    expect(covered("r98")).toMatchObject({ firstKeptId: "r98" });
+    expect(covered("r160")).toMatchObject({ keptMessages: 3 });
+    expect(planned(turns(40), 32_000, { coversToId: "r160" })).toMatchObject({
+      firstKeptId: planned(turns(40), 32_000).firstKeptId,
+    });
     expect(plan(turns(40), 32_000, { coversToId: "r999" })).toMatchObject({ kind: "nothing", reason: "not-covered" });
     expect(plan(turns(40), 4000, { coversToId: "r4" })).toMatchObject({ kind: "nothing", reason: "no-gain" });
+  });
+
+  it("believes the measured size of the request where the messages are counted larger", () => {
+    const whole = planned(turns(100), 32_000);
+    const half = Math.round(whole.tokensBefore / 2);
+    const made = planned(turns(100), 32_000, { totalTokens: half });
+    expect(made).toMatchObject({ tokensBefore: half, firstKeptId: whole.firstKeptId });
+    expect(Math.abs(made.keptTokens + made.replacedTokens - half)).toBeLessThanOrEqual(1);
+    expect(planned(turns(100), 32_000, { totalTokens: 15 }).tokensBefore).toBe(whole.tokensBefore);
+    const larger = planned(turns(100), 32_000, { totalTokens: whole.tokensBefore + 500 });
+    expect(larger).toMatchObject({ tokensBefore: whole.tokensBefore + 500, replacedTokens: whole.replacedTokens });
   });
 });
 

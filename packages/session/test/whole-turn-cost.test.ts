@@ -79,7 +79,7 @@ describe("the model calls of 200 turns in a window of 16,000 tokens", () => {
   it.each([
     ["with all options at their defaults", {}, { summaries: 0, checkpoints: 37 }],
     ["without checkpoints", { checkpoint: { enabled: false } }, { summaries: 17, checkpoints: 0 }],
-    ["without the memory flush", { memoryFlush: { enabled: false } }, { summaries: 0, checkpoints: 36 }],
+    ["without the memory flush", { memoryFlush: { enabled: false } }, { summaries: 0, checkpoints: 43 }],
     [
       "without all of them",
       { checkpoint: { enabled: false }, memoryFlush: { enabled: false }, summarizers: [] },
