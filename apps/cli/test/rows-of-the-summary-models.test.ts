@@ -91,6 +91,15 @@ describe("a chain of summary models", () => {
     expect(breaker("ollama/qwen2.5:7b")).toMatchObject({ failures: 1, openedAtMs: null });
   });
 
+  it("reads of each message as much as the settings say [SUM-08]", async () => {
+    for (const chars of [null, 200]) {
+      configure({ compaction: { summaryMessageChars: chars } });
+      expect(await compact()).toMatchObject({ source: "model" });
+      const text = JSON.stringify(asked(anthropic).at(-1));
+      expect(text.includes("characters left out")).toBe(chars !== null);
+    }
+  });
+
   it("asks nobody else where Ollama answers [SUM-01, SUM-09]", async () => {
     withOllama();
     expect(await compact()).toMatchObject({ source: "model", provider: "ollama/qwen2.5:7b" });

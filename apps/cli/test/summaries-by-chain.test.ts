@@ -155,7 +155,9 @@ describe("checkpoints of a conversation", () => {
   });
 
   it("record what they cost, and so do compactions [SUM-12b]", async () => {
-    configure({ session: { checkpoint: { turnThreshold: 1, minTokensForGen: 1 } } });
+    configure({
+      session: { checkpoint: { turnThreshold: 1, minTokensForGen: 1 }, compaction: { preferCheckpoint: false } },
+    });
     await using model = await provider();
     const drafts = Array.from({ length: 20 }, (_, turn) => [
       user(`Quay ${turn}? ${"w ".repeat(90)}`),

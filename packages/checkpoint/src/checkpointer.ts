@@ -222,6 +222,7 @@ class StoreCheckpointer implements Checkpointer {
     const { text, previousSummary } = material;
     await using deadline = new Deadline(clock, deadlineMs, this.closing.signal);
     const { signal } = deadline;
+    const coveredTokens = Math.ceil((text.length + (previousSummary?.length ?? 0)) / 4);
     let last: unknown = new ThroughlineError("INPUT_INVALID", "No writer of checkpoints is configured.");
     for (const { name: writer, write } of writers) {
       if (signal.aborted) break;
@@ -229,7 +230,7 @@ class StoreCheckpointer implements Checkpointer {
         const given = await untilAborted(write({ text, previousSummary, maxOutputTokens, signal }), signal);
         const reply = typeof given === "string" ? { text: given, usage: null } : given;
         const content = parseCheckpoint(reply.text);
-        const problem = content === null ? "empty" : auditSummary(content.summary);
+        const problem = content === null ? "empty" : auditSummary(content.summary, { coveredTokens });
         if (content !== null && problem === null) return { content, writer, usage: reply.usage };
         throw new TypeError(`the reply is no checkpoint: ${problem}`);
       } catch (cause) {

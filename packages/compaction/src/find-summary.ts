@@ -155,18 +155,20 @@ async function ask(
   signal: AbortSignal | null,
 ): Promise<FoundSummary | "failed"> {
   const maxOutputTokens = plan.settings.maxSummaryTokens;
+  const limits = { replacedTokens: plan.replacedTokens, maxOutputTokens, countText: input.countText };
+  const audit = (summary: string): AuditProblem | null => auditSummary(summary, limits);
   try {
     const reply = await untilAborted(
       summarizer.summarize({
         text: conversationText(plan.removed, plan.settings.toolResultChars),
         previousSummary: plan.previous?.prose ?? null,
         maxOutputTokens,
+        audit,
         ...(signal === null ? {} : { signal }),
       }),
       signal,
     );
-    const limits = { replacedTokens: plan.replacedTokens, maxOutputTokens, countText: input.countText };
-    const problem = auditSummary(reply.summary, limits);
+    const problem = audit(reply.summary);
     if (problem === null) {
       const { summary: prose, source: provider, usage } = reply;
       return {

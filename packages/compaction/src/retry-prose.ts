@@ -1,5 +1,12 @@
 import { type Clock, type SessionRef, type StoredRecord, ThroughlineError } from "@throughline/core";
-import { auditSummary, Deadline, proseOf, tellListener, untilAborted } from "@throughline/core/internal";
+import {
+  type AuditProblem,
+  auditSummary,
+  Deadline,
+  proseOf,
+  tellListener,
+  untilAborted,
+} from "@throughline/core/internal";
 import type { SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { defaultToolResultChars } from "./compaction-settings.ts";
@@ -55,6 +62,9 @@ export async function writeProse({
   const text = [...earlier, conversationText(removed, toolResultChars)].join("\n\n");
   const previousSummary = before === null ? null : proseOf(before);
   const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
+  const most = replacedTokens + measure.countText(previousSummary ?? "");
+  const audit = (written: string): AuditProblem | null =>
+    auditSummary(written, { maxOutputTokens, countText: measure.countText, replacedTokens: most });
   await using deadline = new Deadline(clock, deadlineMs, options.signal);
   const { signal } = deadline;
   const pauses: (number | null)[] = [];
@@ -62,11 +72,9 @@ export async function writeProse({
     if (signal.aborted) return noProse;
     const failed = { name: "compaction.rung-failed", ref, rung: "model", index } as const;
     try {
-      const work = summarizer.summarize({ text, previousSummary, maxOutputTokens, signal });
+      const work = summarizer.summarize({ text, previousSummary, maxOutputTokens, audit, signal });
       const { summary: written, source, usage } = await untilAborted(work, signal);
-      const limits = { maxOutputTokens, countText: measure.countText };
-      const most = replacedTokens + measure.countText(previousSummary ?? "");
-      const problem = auditSummary(written, { ...limits, replacedTokens: most });
+      const problem = audit(written);
       if (problem === null) return { reply: { prose: written.toWellFormed().trim(), source, usage }, pausedMs: null };
       pauses.push(null);
       tellListener(onEvent, { ...failed, problem, cause: null });

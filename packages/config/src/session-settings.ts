@@ -59,6 +59,8 @@ export interface SessionSettings {
   readonly summaryStyle: "sections" | "concise";
   /** What a model that writes a summary reads of tool results. */
   readonly summaryToolResults: "marker" | "keep";
+  /** The longest message that a model reads uncut for a summary, in characters; null: by its window. */
+  readonly summaryMessageChars: number | null;
   /** Asked for summaries before the model that answers, in this order. Nothing goes to a provider that is not named here. */
   readonly summaryModels: readonly HelperModel[];
   /** Whether the model that answers is asked for summaries after those. */
@@ -146,6 +148,7 @@ export function sessionSettings({ settings }: Config): SessionSettings {
     results: values.block("session.guard", ["keep", "resultPercent"]),
     summaryStyle: values.of("session.compaction.summaryStyle") as SessionSettings["summaryStyle"],
     summaryToolResults: values.of("session.compaction.summaryToolResults") as SessionSettings["summaryToolResults"],
+    summaryMessageChars: values.of("session.compaction.summaryMessageChars") as number | null,
     summaryModels: ((values.of("session.compaction.summaryModels") ?? []) as readonly string[])
       .map((name) => helperOf(values, name))
       .filter((model) => model !== null),

@@ -16,6 +16,8 @@ export type AuditProblem =
 interface AuditOptions {
   /** Tokens of what it replaces. @default no limit */
   readonly replacedTokens?: number;
+  /** Tokens of what it tells of: of many, a word or two say nothing. @default `replacedTokens` */
+  readonly coveredTokens?: number;
   /** What the writer was allowed. A text that reaches it is looked at for a broken end. @default no limit */
   readonly maxOutputTokens?: number;
   /** @default a token for four characters */
@@ -31,9 +33,14 @@ const longestRefusal = 600;
 /** More than the longest runs that tokenizers have one token for. */
 const charactersOfToken = 40;
 const leastMost = 250;
-/** A summary that replaces at least this number of tokens needs more than a word. */
+/** A summary of at least this number of tokens needs more than a word or two. */
 const longEnough = 500;
 const fewestLetters = 8;
+/** What models say to an instruction, in place of following it. */
+const acknowledgement = /^(?:ok(?:ay)?|sure|understood|got it|done|noted|yes|thanks?|all ?right|great|will do)\b/i;
+const longestAcknowledgement = 40;
+/** Of Chinese, Japanese and Korean a letter says as much as several of an alphabet. */
+const lettersOfOne = 3;
 const sentenceEnd = /[.!?:;)\]}>"'`*_|…。！？]$/;
 
 /**
@@ -48,12 +55,23 @@ export function auditSummary(summary: string, options: AuditOptions = {}): Audit
   // No text has so few tokens for its length: what is far too long is not counted, which could take longer than writing it.
   const most = Math.min(options.replacedTokens ?? Infinity, (options.maxOutputTokens ?? Infinity) * 4);
   if (text.length > Math.max(most, leastMost) * charactersOfToken) return "too-large";
-  const replaced = options.replacedTokens ?? 0;
-  if (replaced >= longEnough && (text.match(/[\p{L}\p{N}]/gu)?.length ?? 0) < fewestLetters) return "empty";
+  const covered = options.coveredTokens ?? options.replacedTokens ?? 0;
+  if (covered >= longEnough && saysNothing(text)) return "empty";
   if (hasToolCall(text)) return "tool-call";
   if (text.length <= longestRefusal && refusalPattern.test(text)) return "refusal";
   const tokens = countText(text);
   if (options.replacedTokens !== undefined && tokens >= options.replacedTokens) return "too-large";
   const isAtLimit = options.maxOutputTokens !== undefined && tokens >= options.maxOutputTokens * 0.95;
   return isAtLimit && !sentenceEnd.test(text) ? "cut-off" : null;
+}
+
+function saysNothing(text: string): boolean {
+  const isAcknowledgement = text.length <= longestAcknowledgement && acknowledgement.test(text);
+  return isAcknowledgement || lettersIn(text) < fewestLetters;
+}
+
+function lettersIn(text: string): number {
+  const all = text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
+  const wide = text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu)?.length ?? 0;
+  return all + wide * (lettersOfOne - 1);
 }

@@ -175,6 +175,11 @@ export interface SummaryRequest {
   readonly previousSummary: string | null;
   /** The most tokens of the summary. */
   readonly maxOutputTokens: number;
+  /**
+   * What keeps a text from taking the place of the conversation; null when it may. A chain of summarizers asks its next
+   * one then. @default an audit without the size of what is replaced
+   */
+  readonly audit?: (summary: string) => string | null;
   /** Ends the call of the model. */
   readonly signal?: AbortSignal;
 }

@@ -22,9 +22,19 @@ describe("the audit of a summary", () => {
 
   it("fails what is empty, blank, or without a word [CMP-15]", () => {
     for (const text of ["", "  \n", "---", "…"]) expect(auditSummary(text)).toBe("empty");
-    for (const text of ["ok", "\ud800\u0000\u001b[2J"])
+    for (const text of [
+      "ok",
+      "Ok.",
+      "Okay, done!",
+      "Understood.",
+      "Got it, I will continue.",
+      "\ud800\u0000\u001b[2J",
+    ]) {
       expect(auditSummary(text, { replacedTokens: 9000 })).toBe("empty");
+      expect(auditSummary(text, { coveredTokens: 9000 })).toBe("empty");
+    }
     expect(auditSummary("They met.", { replacedTokens: 100 })).toBeNull();
+    expect(auditSummary("他们讨论了文件。", { replacedTokens: 9000 })).toBeNull();
   });
 
   it("fails the word for saying nothing, whoever talked the writer into it, and passes a text about it", () => {

@@ -135,7 +135,8 @@ describe.each(places)("a session looked after by hand, over $name", ({ open }) =
     const { store, remove } = open();
     const breakers = createSummarizerBreakers({ threshold: 2 });
     const down = { summarize: () => Promise.reject(new Error("no server there")) };
-    const chain = createSummarizerChain({ summarizers: [{ name: "down", summarizer: down }], breakers });
+    const last = { name: "last", summarizer: down };
+    const chain = createSummarizerChain({ summarizers: [{ name: "down", summarizer: down }, last], breakers });
     await using sessions = agent(store, { summarizers: [chain], breakers });
     await using session = await sessions.open(key);
     expect(await session.status()).toMatchObject({

@@ -41,7 +41,10 @@ export interface ChatSummarizerOptions {
   readonly countText?: (text: string) => number;
   /** Whether a call failed because it was too long. @default by the providers' usual words */
   readonly isOverflow?: (error: unknown) => boolean;
-  /** Longer messages are cut to their beginning and end. @default 2000 */
+  /**
+   * Longer messages are cut to their beginning and end.
+   * @default a quarter of the model's window, from 2,000 to 20,000 characters; 20,000 where the window is unknown
+   */
   readonly messageChars?: number;
   /** What becomes of tool results that are no failures. @default "marker" */
   readonly toolResults?: ShapeOptions["toolResults"];
@@ -81,6 +84,9 @@ const answerShare = 0.25;
 const shrinkFactor = 0.75;
 const mostShrinks = 2;
 const leastTokens = 500;
+/** One long message must not take the place of a whole conversation. */
+const mostMessageChars = 20_000;
+const leastMessageChars = 2000;
 
 /**
  * A summarizer that calls a model. A conversation too long for the model's window is summarized part by part, each on
@@ -146,8 +152,8 @@ class SummaryRun {
   }
 
   async #summarize(signal: AbortSignal): Promise<string> {
-    const { messageChars = 2000, toolResults = "marker" } = this.#options;
     const windowTokens = await this.#windowTokens(signal);
+    const { messageChars = usualMessageChars(windowTokens), toolResults = "marker" } = this.#options;
     const mostOutput = this.#mostOutput(windowTokens);
     let rest = shapeInput(readTranscript(this.#request.text), { messageChars, toolResults });
     let previous = this.#request.previousSummary;
@@ -229,7 +235,8 @@ class SummaryRun {
         signal,
       });
       this.#count(message);
-      return { kind: "summary", summary: this.#accepted(message, mostOutput) };
+      const coveredTokens = tokens + this.#countText(previous ?? "");
+      return { kind: "summary", summary: this.#accepted(message, mostOutput, coveredTokens) };
     } catch (error) {
       if (this.#shrinks === mostShrinks || tokens <= leastTokens || signal.aborted || !isOverflow(error)) throw error;
       this.#shrinks += 1;
@@ -243,14 +250,14 @@ class SummaryRun {
       if (typeof value === "number") this.#usage[name] = (this.#usage[name] ?? 0) + value;
   }
 
-  #accepted(message: AssistantMessage, maxOutputTokens: number): string {
+  #accepted(message: AssistantMessage, maxOutputTokens: number, coveredTokens: number): string {
     const text = textOf(message);
     const said = stopProblem(message);
     if (said !== null) throw this.#rejected(said, text);
     // What no summary of that many tokens could be is not read.
     if (text.length > Math.max(maxOutputTokens * 4, 250) * 40) throw this.#rejected("too-large", text);
     const summary = parseSummary(text).text;
-    const problem = auditSummary(summary, { maxOutputTokens, countText: this.#countText });
+    const problem = auditSummary(summary, { maxOutputTokens, coveredTokens, countText: this.#countText });
     if (problem !== null) throw this.#rejected(problem, text);
     return summary;
   }
@@ -259,6 +266,11 @@ class SummaryRun {
     const details = { source: this.#name, problem, characters: text.length };
     return new ThroughlineError("SUMMARY_REJECTED", `What ${this.#name} wrote is no summary: ${problem}.`, { details });
   }
+}
+
+/** A quarter of the window at four characters a token. */
+function usualMessageChars(windowTokens: number | null): number {
+  return Math.max(leastMessageChars, Math.min(mostMessageChars, windowTokens ?? mostMessageChars));
 }
 
 function textOf({ content }: AssistantMessage): string {

@@ -26,6 +26,13 @@ export const summarizerSettings: SettingFragment = {
       default: "marker",
     },
     {
+      key: "summaryMessageChars",
+      description:
+        "Longer messages are cut in the middle before a model reads them for a summary, in characters; null: a quarter of its window, from 2000 to 20000.",
+      kind: { type: "integer", min: 100, max: 10_000_000 },
+      default: null,
+    },
+    {
       key: "fallbackToMain",
       description: "Whether the model that answers is asked after those; the summarizer that needs no model is last.",
       kind: { type: "boolean" },

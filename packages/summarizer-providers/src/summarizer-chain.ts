@@ -1,5 +1,11 @@
-import { hasErrorCode, type Summarizer, ThroughlineError } from "@throughline/core";
-import { assertKnownOptions, auditSummary, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { hasErrorCode, type Summarizer, type SummaryRequest, ThroughlineError } from "@throughline/core";
+import {
+  assertKnownOptions,
+  type AuditProblem,
+  auditSummary,
+  optionKinds,
+  type OptionTable,
+} from "@throughline/core/internal";
 import type { SummarizerBreakers } from "./summarizer-breakers.ts";
 
 /** A summarizer that gave no summary, and why. */
@@ -16,7 +22,7 @@ export interface ChainedSummarizer {
   readonly name: string;
   /** Gives the summaries. */
   readonly summarizer: Summarizer;
-  /** Whether it has a breaker; one that asks nobody needs none. @default true */
+  /** Whether it has a breaker; the last of the chain never has one. @default true */
   readonly hasBreaker?: boolean;
 }
 
@@ -57,9 +63,11 @@ const table: OptionTable<SummarizerChainOptions> = {
 export function createSummarizerChain(options: SummarizerChainOptions): Summarizer {
   assertKnownOptions<SummarizerChainOptions>("createSummarizerChain", options, table);
   const { summarizers, breakers, onFailed, countText } = options;
-  const members = summarizers.map(({ name, summarizer, hasBreaker = true }) => {
+  const members = summarizers.map(({ name, summarizer, hasBreaker = true }, index) => {
     const audited = audit(name, summarizer, countText);
-    return { name, summarizer: breakers === undefined || !hasBreaker ? audited : breakers.guard(name, audited) };
+    // Nobody follows the last one: leaving it out would only put off the summary.
+    const isGuarded = hasBreaker && index < summarizers.length - 1;
+    return { name, summarizer: breakers === undefined || !isGuarded ? audited : breakers.guard(name, audited) };
   });
   return {
     async summarize(request) {
@@ -108,16 +116,20 @@ function audit(name: string, summarizer: Summarizer, countText: ((text: string) 
   return {
     async summarize(request) {
       const reply = await summarizer.summarize(request);
-      const { maxOutputTokens } = request;
-      const problem = auditSummary(reply.summary, {
-        maxOutputTokens,
-        ...(countText === undefined ? {} : { countText }),
-      });
+      const problem = (request.audit ?? usualAudit(request, countText))(reply.summary);
       if (problem === null) return reply;
       const details = { source: name, problem, characters: reply.summary.length };
       throw new ThroughlineError("SUMMARY_REJECTED", `What ${name} wrote is no summary: ${problem}.`, { details });
     },
   };
+}
+
+function usualAudit(
+  { text, previousSummary, maxOutputTokens }: SummaryRequest,
+  countText: (text: string) => number = (body) => Math.ceil(body.length / 4),
+): (summary: string) => AuditProblem | null {
+  const coveredTokens = countText(text) + countText(previousSummary ?? "");
+  return (summary) => auditSummary(summary, { maxOutputTokens, coveredTokens, countText });
 }
 
 function messageOf(cause: unknown): string {

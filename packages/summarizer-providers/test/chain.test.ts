@@ -34,7 +34,6 @@ describe("a chain of summarizers", () => {
     expect(failed).toEqual(["ollama"]);
     expect(breakers.status()).toMatchObject([
       { name: "anthropic", failures: 0 },
-      { name: "never", failures: 0 },
       { name: "ollama", failures: 1 },
     ]);
   });
@@ -61,6 +60,40 @@ describe("a chain of summarizers", () => {
       expect(breakers.status().find((one) => one.name === name)).toMatchObject({ state: "open", failures: 1 });
       expect(breakers.status()).toHaveLength(index + 1);
     }
+  });
+
+  it("asks the next one when a text says nothing of a long conversation, or fails the audit of who asks", async () => {
+    const chain = createSummarizerChain({
+      summarizers: [
+        { name: "lazy", summarizer: saying("Ok.", "lazy") },
+        { name: "wordy", summarizer: saying("They read one file and did not change it.", "wordy") },
+        { name: "brief", summarizer: saying("They read a file.", "brief") },
+      ],
+    });
+    const long = { ...request, text: "[User]: Please read src/a.ts again.\n\n".repeat(100) };
+    expect((await chain.summarize(long)).source).toBe("wordy");
+    const audit = (summary: string): string | null => (summary.length > 20 ? "too-large" : null);
+    expect((await chain.summarize({ ...long, audit: (text) => (text === "Ok." ? "empty" : audit(text)) })).source).toBe(
+      "brief",
+    );
+  });
+
+  it("never leaves out its last one, so that a retry does not wait for a breaker", async () => {
+    const breakers = createSummarizerBreakers({ clock: createTestClock(), threshold: 1 });
+    let asked = 0;
+    const main: Summarizer = { summarize: () => Promise.reject(new Error(`down: ${(asked += 1)}`)) };
+    const chain = createSummarizerChain({
+      summarizers: [
+        { name: "ollama", summarizer: failing },
+        { name: "main", summarizer: main },
+      ],
+      breakers,
+    });
+    for (let attempt = 1; attempt <= 4; attempt++) {
+      await expect(chain.summarize(request)).rejects.toMatchObject({ code: "SUMMARY_FAILED" });
+      expect(asked).toBe(attempt);
+    }
+    expect(breakers.status()).toMatchObject([{ name: "ollama", state: "open" }]);
   });
 
   it("works without any model at all [SUM-09]", async () => {

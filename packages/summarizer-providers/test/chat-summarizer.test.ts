@@ -123,14 +123,14 @@ describe("what a summarizer is asked", () => {
   });
 
   it("shows long messages by their ends, and what tools gave only where it failed [SUM-08]", async () => {
-    await start({ replies: [good, good] });
+    await start({ replies: [good, good, good] });
     const text = [
       `[User]: begin ${"x".repeat(5000)} end`,
       '[Assistant calls]: read {"path":"a.ts"}',
       "[Tool result read]: the content of a file",
       "[Tool result bash, failed]: exit 1",
     ].join("\n\n");
-    await byClaude().summarize({ ...request, text });
+    await byClaude({ messageChars: 2000 }).summarize({ ...request, text });
     expect(asked(0)).toMatch(/begin x+\s+\[… 3010 characters left out …\]\s+x+ end/);
     expect(asked(0)).not.toContain("the content of a file");
     expect(asked(0)).toContain("[Tool result read]: (21 characters)");
@@ -138,6 +138,9 @@ describe("what a summarizer is asked", () => {
     await byClaude({ toolResults: "keep", messageChars: 10_000 }).summarize({ ...request, text });
     expect(asked(1)).toContain("the content of a file");
     expect(asked(1)).toContain("x".repeat(5000));
+    // Unless told, a quarter of the window.
+    await byClaude({}, 4000).summarize({ ...request, text });
+    expect(asked(2)).toMatch(/begin x+\s+\[… 1010 characters left out …\]\s+x+ end/);
   });
 
   it("keeps the conversation a text: its tags and labels end nothing", async () => {

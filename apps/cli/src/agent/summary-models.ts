@@ -44,7 +44,8 @@ type Helper =
  */
 export function summaryModels({ settings, chosen, ...options }: SummaryModelsOptions): SummaryModels {
   const { breakers, environment, onFailed } = options;
-  const shape = { style: settings.summaryStyle, toolResults: settings.summaryToolResults };
+  const { summaryStyle: style, summaryToolResults: toolResults, summaryMessageChars: messageChars } = settings;
+  const shape = { style, toolResults, ...(messageChars === null ? {} : { messageChars }) };
   const extractive = createExtractiveSummarizer();
   const helpers = settings.summaryModels.map((named) => helperOf(named, environment));
   const chained: ChainedSummarizer[] = helpers.flatMap(({ named, model }) => {
@@ -52,7 +53,8 @@ export function summaryModels({ settings, chosen, ...options }: SummaryModelsOpt
     const { deadlineMs } = named;
     const name = nameOf(named);
     const deadline = deadlineMs === null ? {} : { deadlineMs };
-    return [{ name, summarizer: createChatSummarizer({ model, name, ...shape, ...deadline }) }];
+    const summarizer = createChatSummarizer({ model, name, ...shape, ...deadline });
+    return [{ name, summarizer, hasBreaker: name !== chosen.name }];
   });
   const asksMain = settings.asksMainModel && !chosen.isOffline && !chained.some(({ name }) => name === chosen.name);
   if (asksMain) {
@@ -89,19 +91,22 @@ function checkpointWriters(
 ): readonly CheckpointWriter[] {
   const [next] = helpers;
   const isOfChain = head === null || (next !== undefined && nameOf(next.named) === nameOf(head.named));
-  if (!isOfChain && !settings.checkpointFallsBack) return writersOf([head], breakers);
-  const named = writersOf(isOfChain ? helpers : [head], breakers);
+  if (!isOfChain && !settings.checkpointFallsBack) return writersOf([head]);
+  const named = writersOf(isOfChain ? helpers : [head]);
   const asksMainModel = isOfChain ? settings.asksMainModel : settings.checkpointFallsBack;
-  const main = chosen.isOffline || !asksMainModel ? [] : [guarded(chatCheckpointWriter(chosen.model), breakers)];
-  const writers = [...named, ...main].filter(
-    ({ name }, index, all) => all.findIndex((other) => other.name === name) === index,
-  );
+  const main = chosen.isOffline || !asksMainModel ? [] : [chatCheckpointWriter(chosen.model)];
+  const writers = [...named, ...main]
+    .filter(({ name }, index, all) => all.findIndex((other) => other.name === name) === index)
+    // Nobody follows the last one, and the model that answers is not left out: the turns need it anyway.
+    .map((writer, index, { length }) =>
+      index === length - 1 || writer.name === chosen.name ? writer : guarded(writer, breakers),
+    );
   const byRules = summarizerCheckpointWriter(extractive, "extractive");
   return chosen.isOffline || writers.length === 0 ? [...writers, byRules] : writers;
 }
 
-function writersOf(helpers: readonly Helper[], breakers: SummarizerBreakers): readonly CheckpointWriter[] {
-  return helpers.flatMap(({ model }) => (model === null ? [] : [guarded(chatCheckpointWriter(model), breakers)]));
+function writersOf(helpers: readonly Helper[]): readonly CheckpointWriter[] {
+  return helpers.flatMap(({ model }) => (model === null ? [] : [chatCheckpointWriter(model)]));
 }
 
 /** Behind the breaker that the model has for summaries: one that does not answer is not waited for here either. */
