@@ -4,6 +4,7 @@ import { applyChanges, type GuardChange } from "@throughline/guard";
 import { type Actual, type ContextEstimate, estimateContext, lastActual, type TokenCounter } from "@throughline/tokens";
 import type { Rendering, WindowCut } from "@throughline/history";
 import type { Calibration } from "@throughline/tokens";
+import { isPossibleCount } from "@throughline/tokens/internal";
 import { leaveThinkingOut } from "./leave-thinking-out.ts";
 import type { SessionLog } from "./session-log.ts";
 import { mappingFor } from "./session-log.ts";
@@ -93,6 +94,8 @@ export function measuredSize(
   if (call.api !== api || call.provider !== provider || call.model !== modelId) return null;
   const coversMessages = endOfReply(messages, call.messageCount);
   if (coversMessages === call.messageCount) return null;
+  const ofMessages = occupancyTokens - (call.prefixTokens ?? 0);
+  if (!isPossibleCount(ofMessages, messages as readonly object[], coversMessages, counter.model)) return null;
   const isSamePrefix = call.systemHash === prefix.systemHash && call.toolsHash === prefix.toolsHash;
   if (isSamePrefix) return { tokens: occupancyTokens, coversMessages };
   // Records of versions before this field.

@@ -4,6 +4,7 @@ export { countByCharacterKind } from "./heuristic-count.ts";
 export type { VocabularyName } from "./load-vocabulary.ts";
 export type { Countable } from "./message-parts.ts";
 export { modelProfile } from "./model-profile.ts";
+export { isPossibleCount } from "./possible-count.ts";
 export type { StaleReason } from "./occupancy.ts";
 export { beginCycle, crossThresholds, freshThresholds, readThresholds, rearmThreshold } from "./threshold-crossings.ts";
 export type { ThresholdPhase, ThresholdState } from "./threshold-crossings.ts";

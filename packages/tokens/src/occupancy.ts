@@ -1,6 +1,7 @@
 import { type CallUsage, readUsage, isFields } from "@throughline/core/internal";
 import type { Countable } from "./message-parts.ts";
 import { isSameModel, type ModelName } from "./model-name.ts";
+import { isPossibleCount } from "./possible-count.ts";
 
 /** Why a measured size no longer holds. */
 export type StaleReason = "compaction" | "edit" | "redaction" | "model-change";
@@ -53,12 +54,16 @@ export interface Actual {
   readonly coversMessages: number;
 }
 
+/** A log that states several counts it cannot have states none. */
+const mostDoubted = 3;
+
 /**
  * The last measured size that is still valid for a context of `@throughline/history`. It is that of the newest reply of
- * this model that states one, unless an earlier record was compacted, edited or redacted later. Looks back from the end
- * and stops at the first reply that decides.
+ * this model that states one, unless an earlier record was compacted, edited or redacted later. A count that the
+ * messages cannot have is passed over. Looks back from the end and stops at the first reply that decides.
  */
 export function lastActual(messages: readonly Countable[], model: ModelName): Actual | null {
+  let doubted = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index];
     if (!isFields(message) || message["role"] !== "assistant") continue;
@@ -67,7 +72,11 @@ export function lastActual(messages: readonly Countable[], model: ModelName): Ac
     const isOfModel =
       typeof message["model"] === "string" && isSameModel({ provider: null, modelId: message["model"] }, model);
     const holds = isOfModel && message["isPrefixChanged"] !== true;
-    return holds ? { tokens: usage.occupancyTokens, coversMessages: index + 1 } : null;
+    if (!holds) return null;
+    const tokens = usage.occupancyTokens;
+    if (isPossibleCount(tokens, messages, index + 1, model)) return { tokens, coversMessages: index + 1 };
+    doubted += 1;
+    if (doubted === mostDoubted) return null;
   }
   return null;
 }

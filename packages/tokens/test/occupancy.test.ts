@@ -77,6 +77,21 @@ describe("lastActual", () => {
     });
   });
 
+  it("passes over a count that the messages cannot have", () => {
+    const impossible = reply({ usage: usage(4_281_807, 0, 1) });
+    const before = reply({ usage: usage(10, 0, 5) });
+    expect(lastActual([user, before, user, impossible, user], opus)).toEqual({ tokens: 15, coversMessages: 2 });
+    const short = Array.from({ length: 30 }, () => [user, impossible]).flat();
+    expect(lastActual(short, opus)).toBeNull();
+    // A large system prompt, long texts and files are possible.
+    expect(lastActual([user, reply({ usage: usage(190_000, 0, 5) })], opus)).toMatchObject({ tokens: 190_005 });
+    const long = { role: "user", content: "word ".repeat(40_000) };
+    expect(lastActual([long, reply({ usage: usage(250_000, 0, 5) })], opus)).toMatchObject({ tokens: 250_005 });
+    const image = { type: "image", data: "a".repeat(400_000), mimeType: "image/png" };
+    const withImages = { role: "user", content: Array.from({ length: 40 }, () => image) };
+    expect(lastActual([withImages, reply({ usage: usage(260_000, 0, 5) })], opus)).toMatchObject({ tokens: 260_005 });
+  });
+
   it("is none when what stands before the reply has changed since, or the model has [TOK-10]", () => {
     expect(lastActual([user, reply({ usage: usage(10, 0, 5), isPrefixChanged: true })], opus)).toBeNull();
     expect(lastActual([user, reply({ usage: usage(10, 0, 5), model: "claude-sonnet-4-5" })], opus)).toBeNull();
