@@ -79,7 +79,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     "Bytes of the records of a namespace with a token, counted in the background.",
     () => Array.from(usage.all(tokens.namespaces()), ([namespace, value]) => ({ labels: { namespace }, value })),
   );
-  const summaries = createSummaries(store, clock, options.summaries);
+  const summaries = createSummaries(store, clock, options.summaries, (error) =>
+    log.failed("A summary could not be made again.", error),
+  );
   const gateway =
     upstreams === null || options.gateway === undefined
       ? null
@@ -179,7 +181,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     hub.close();
     usage.close();
     metrics.close();
-    await summaries.checkpointer.close();
+    await Promise.all([summaries.checkpointer.close(), summaries.retries.close()]);
     try {
       await options.onStopping?.(tokens);
     } finally {

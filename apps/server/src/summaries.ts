@@ -1,10 +1,11 @@
 import { createCheckpointer, summarizerCheckpointWriter } from "@throughline/checkpoint";
 import type { Checkpointer, CheckpointWriter } from "@throughline/checkpoint";
-import { createCompactor, type CompactionSettings, type Compactor } from "@throughline/compaction";
+import { createCompactor, type CompactionSettings, type Compactor, type RetryLimits } from "@throughline/compaction";
 import type { Clock, SessionStore, Summarizer } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { createTokenEstimator, type TokenEstimator } from "@throughline/tokens";
+import { createSummaryRetries, type SummaryRetries } from "./summary-retries.ts";
 
 /** Who writes the summaries that requests ask for. */
 export interface SummaryOptions {
@@ -12,7 +13,14 @@ export interface SummaryOptions {
   readonly summarizers?: readonly Summarizer[];
   /** Of checkpoints, asked in this order. @default the rules */
   readonly writers?: readonly CheckpointWriter[];
-  readonly compaction?: CompactionSettings;
+  readonly compaction?: CompactionSettings & {
+    /** Whether a checkpoint that covers half of the context is taken without asking a model. @default true */
+    readonly preferCheckpoint?: boolean;
+    /** For all summarizers of one compaction together, in milliseconds. @default 180000 */
+    readonly deadlineMs?: number;
+  };
+  /** When summaries that no model wrote are made again, with the next turn of their session; null: never. */
+  readonly retry?: RetryLimits | null;
 }
 
 /** Compacts sessions and makes checkpoints when a request asks for it. */
@@ -21,6 +29,7 @@ export interface Summaries {
   /** One whose compaction has this id, so that a repeat finds it. */
   compactorOf(recordId: string): Compactor;
   readonly checkpointer: Checkpointer;
+  readonly retries: SummaryRetries;
   /** Keeps the vocabularies that requests have needed. */
   readonly estimator: TokenEstimator;
   /** Does the work for a session once: who asks for the same while it runs waits for it and gets its result. */
@@ -28,14 +37,29 @@ export interface Summaries {
 }
 
 /** One pair for all views of a store, so that two requests for the same session share the work. */
-export function createSummaries(store: SessionStore, clock: Clock, options: SummaryOptions = {}): Summaries {
+export function createSummaries(
+  store: SessionStore,
+  clock: Clock,
+  options: SummaryOptions = {},
+  onRetryError: (error: unknown) => void = () => {},
+): Summaries {
   const extractive = createExtractiveSummarizer();
   const { summarizers = [], writers = [summarizerCheckpointWriter(extractive, "extractive")], compaction } = options;
-  const settings = compaction === undefined ? {} : { settings: compaction };
+  const { preferCheckpoint, deadlineMs, ...settings } = compaction ?? {};
+  const compactorOptions = {
+    store,
+    clock,
+    summarizers,
+    extractive,
+    settings,
+    ...(preferCheckpoint === undefined ? {} : { preferCheckpoint }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+  };
   const owner = `server ${systemRandom.uuid()}`;
   const running = new Map<string, Promise<unknown>>();
+  const estimator = createTokenEstimator();
   return {
-    estimator: createTokenEstimator(),
+    estimator,
     async once<Result>(what: string, work: () => Promise<Result>) {
       // The same words stand for the same work.
       const found = running.get(what) as Promise<Result> | undefined;
@@ -44,9 +68,19 @@ export function createSummaries(store: SessionStore, clock: Clock, options: Summ
       running.set(what, made);
       return made;
     },
-    compactor: createCompactor({ store, clock, summarizers, extractive, ...settings }),
-    compactorOf: (recordId) =>
-      createCompactor({ store, clock, summarizers, extractive, ids: { next: () => recordId }, ...settings }),
+    compactor: createCompactor(compactorOptions),
+    compactorOf: (recordId) => createCompactor({ ...compactorOptions, ids: { next: () => recordId } }),
+    retries: createSummaryRetries({
+      store,
+      clock,
+      summarizers,
+      estimator,
+      owner,
+      limits: options.retry === undefined ? {} : options.retry,
+      maxSummaryTokens: settings.maxSummaryTokens,
+      toolResultChars: settings.toolResultChars,
+      onError: onRetryError,
+    }),
     checkpointer: createCheckpointer({ store, clock, writers, owner }),
   };
 }

@@ -16,7 +16,7 @@ export type AuditProblem =
 interface AuditOptions {
   /** Tokens of what it replaces. @default no limit */
   readonly replacedTokens?: number;
-  /** Tokens of what it tells of: of many, a word or two say nothing. @default `replacedTokens` */
+  /** Tokens of what it summarizes: a word or two say nothing of many tokens. @default `replacedTokens` */
   readonly coveredTokens?: number;
   /** What the writer was allowed. A text that reaches it is looked at for a broken end. @default no limit */
   readonly maxOutputTokens?: number;

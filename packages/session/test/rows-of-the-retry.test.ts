@@ -108,6 +108,27 @@ describe("a summary that no model wrote", () => {
     await off.sessions.close();
   });
 
+  it("is made again when its session is opened, also after another one, without waiting for the next look [RTY-07]", async () => {
+    const data = createMemoryData();
+    const late = switched();
+    await poor(data, [late.summarizer]);
+    late.isUp = true;
+    const script = createScriptedModel();
+    const clock = createManualClock(startMs);
+    const fixture = scriptedSessions(script, {
+      store: createMemoryStore({ data, clock }),
+      summarizers: [late.summarizer],
+      clock,
+      retry: {},
+    });
+    await fixture.sessions.open("agent:main:cli:direct:other");
+    await until(() => clock.sleeps().includes(60_000));
+    expect(fixture.all("retry.improved")).toHaveLength(0);
+    await fixture.sessions.open(key);
+    await until(() => fixture.all("retry.improved").length === 1);
+    await fixture.sessions.close();
+  });
+
   it("is made again from the very messages that went, results of tools included, by the same summarizers [RTY-02, RTY-03]", async () => {
     const data = createMemoryData();
     const [first, second] = [switched("first"), switched("second")];

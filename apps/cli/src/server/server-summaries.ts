@@ -28,13 +28,9 @@ export function serverSummaries(context: CommandContext): NonNullable<ServerOpti
     onFailed: (name, cause) => note(`${name} wrote no summary: ${causeText(cause)}`),
   });
   for (const message of notes) note(message);
-  const {
-    background: _background,
-    preferCheckpoint: _prefer,
-    deadlineMs: _deadline,
-    ...compaction
-  } = session.compaction;
-  return { summarizers, writers, compaction };
+  const { background: _background, ...compaction } = session.compaction;
+  const { intervalSeconds, ...retry } = session.retry;
+  return { summarizers, writers, compaction, retry: intervalSeconds === 0 ? null : retry };
 }
 
 /** A server does not answer as a model: without the key of one its summaries are extracted by rules. */

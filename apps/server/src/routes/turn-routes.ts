@@ -72,7 +72,9 @@ export const turnRoutes: readonly RouteDefinition[] = [
       const untilMs = context.clock.nowMs() + (whenBusy === "wait" ? waitMs : 0);
       for (;;) {
         try {
-          return await openOnce(request, at);
+          const answer = await openOnce(request, at);
+          context.summaries.retries.soon(at);
+          return answer;
         } catch (error) {
           const leftMs = untilMs - context.clock.nowMs();
           if (!hasErrorCode(error, "SESSION_BUSY") || leftMs <= 0) throw error;

@@ -92,7 +92,7 @@ class OpenAgentSessions implements AgentSessions {
   async open(name: SessionName, options?: OpenSessionOptions): Promise<AgentSession> {
     const session = await this.#sessions.open(name, options);
     if (session.log.facts.hasOutdatedSummary) this.#parts.memory.markOutdated(session.ref);
-    this.#retries.start();
+    this.#retries.start(session.ref);
     return session;
   }
 

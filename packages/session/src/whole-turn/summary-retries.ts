@@ -1,4 +1,10 @@
-import { createEntryLease, createSummaryRetry, type RetryOutcome, runRetryLoop } from "@throughline/compaction";
+import {
+  createEntryLease,
+  createSummaryRetry,
+  type RetryOutcome,
+  runRetryLoop,
+  type SummaryRetry,
+} from "@throughline/compaction";
 import { tokenMeasure } from "@throughline/compaction/internal";
 import type { Clock, RecordIds, SessionRef, SessionStore, Summarizer } from "@throughline/core";
 import { tellListener } from "@throughline/core/internal";
@@ -6,6 +12,7 @@ import { emptyCalibration, type TokenEstimator } from "@throughline/tokens";
 import type { SessionModel } from "../session-options.ts";
 import type { RetrySettings } from "./whole-turn-options.ts";
 import { readLearning } from "../session-learning.ts";
+import { keyOf } from "./turn-memory.ts";
 import type { WholeTurnListener } from "./whole-turn-event.ts";
 
 export interface SummaryRetriesOptions {
@@ -26,36 +33,91 @@ export interface SummaryRetriesOptions {
   readonly onImproved: (ref: SessionRef) => Promise<void>;
 }
 
-/** Makes poor summaries of the open sessions again, at once and then in intervals, until it is stopped. */
+/**
+ * Makes poor summaries of the open sessions again: of each one when it is opened, and of all in intervals, until it is
+ * stopped.
+ */
 export class SummaryRetries {
   readonly #options: SummaryRetriesOptions;
   readonly #stopping = new AbortController();
   readonly #refreshes = new Set<Promise<void>>();
+  /** Sessions whose summaries are just being made. */
+  readonly #running = new Set<string>();
+  readonly #opened = new Set<Promise<void>>();
+  #retry: Promise<SummaryRetry> | null = null;
   #loop: Promise<void> | null = null;
 
   constructor(options: SummaryRetriesOptions) {
     this.#options = options;
   }
 
-  /** Begins with the first session that is opened; does nothing later, or where nobody could do better. */
-  start(): void {
+  /** A session was opened. Does nothing where nobody could do better. */
+  start(ref: SessionRef): void {
     const { settings, summarizers } = this.#options;
-    if (this.#loop !== null || summarizers.length === 0 || settings.intervalSeconds === 0) return;
-    this.#loop = this.#run();
+    if (summarizers.length === 0 || settings.intervalSeconds === 0 || this.#stopping.signal.aborted) return;
+    // The loop begins with all that are open.
+    if (this.#loop === null) this.#loop = this.#run();
+    else this.#runSoon(ref);
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#loop;
+    await Promise.all([this.#loop, ...this.#opened]);
     await Promise.all(this.#refreshes);
   }
 
+  #runSoon(ref: SessionRef): void {
+    const work = this.#runOne(ref).finally(() => this.#opened.delete(work));
+    this.#opened.add(work);
+  }
+
+  async #runOne(ref: SessionRef): Promise<void> {
+    const { signal } = this.#stopping;
+    try {
+      const retry = await (this.#retry ??= this.#createRetry());
+      for (const outcome of await this.#once(retry).run(ref, { signal })) this.#onOutcome(ref, outcome);
+    } catch (cause) {
+      if (!signal.aborted) tellListener(this.#options.listener, { name: "retry.error", ref, cause });
+    }
+  }
+
   async #run(): Promise<void> {
+    const { clock, settings, listener } = this.#options;
+    const { intervalSeconds } = settings;
+    const retry = await (this.#retry ??= this.#createRetry());
+    await runRetryLoop({
+      retry: this.#once(retry),
+      clock,
+      ...(intervalSeconds === undefined ? {} : { intervalSeconds }),
+      sessions: this.#options.sessions,
+      onOutcome: (ref, outcome) => this.#onOutcome(ref, outcome),
+      onError: (ref, cause) => tellListener(listener, { name: "retry.error", ref, cause }),
+      signal: this.#stopping.signal,
+    });
+  }
+
+  /** One pass of a session at a time: the lease keeps other processes away, not this one. */
+  #once(retry: SummaryRetry): SummaryRetry {
+    return {
+      run: async (ref, options) => {
+        const key = keyOf(ref);
+        if (this.#running.has(key)) return [];
+        this.#running.add(key);
+        try {
+          return await retry.run(ref, options);
+        } finally {
+          this.#running.delete(key);
+        }
+      },
+    };
+  }
+
+  async #createRetry(): Promise<SummaryRetry> {
     const { store, clock, ids, summarizers, maxSummaryTokens, estimator, model, settings, owner } = this.#options;
     const { listener, toolResultChars } = this.#options;
-    const { intervalSeconds, ...limits } = settings;
+    const { intervalSeconds: _interval, ...limits } = settings;
     const counter = await estimator.counterFor({ provider: model.chat.provider, modelId: model.modelId });
-    const retry = createSummaryRetry({
+    return createSummaryRetry({
       store,
       clock,
       ids,
@@ -67,15 +129,6 @@ export class SummaryRetries {
       ...(toolResultChars === undefined ? {} : { toolResultChars }),
       ...(listener === null ? {} : { onEvent: (event) => tellListener(listener, event) }),
       ...limits,
-    });
-    await runRetryLoop({
-      retry,
-      clock,
-      ...(intervalSeconds === undefined ? {} : { intervalSeconds }),
-      sessions: this.#options.sessions,
-      onOutcome: (ref, outcome) => this.#onOutcome(ref, outcome),
-      onError: (ref, cause) => tellListener(listener, { name: "retry.error", ref, cause }),
-      signal: this.#stopping.signal,
     });
   }
 
