@@ -6,14 +6,21 @@ import {
   type SessionState,
   type SessionStore,
   type Summarizer,
+  ThroughlineError,
 } from "@throughline/core";
-import { tellListener } from "@throughline/core/internal";
-import { buildContext, type NeutralMessage } from "@throughline/history";
+import { createWorkSlices, tellListener } from "@throughline/core/internal";
+import { buildContext, type Context, type NeutralMessage } from "@throughline/history";
 import type { CompactionListener } from "./compaction-event.ts";
 import { settingsForWindow, type CompactionSettings } from "./compaction-settings.ts";
 import { findCheckpoints, type UsableCheckpoint } from "./find-checkpoints.ts";
 import { findSummary, summaryFromCheckpoint, type FindSummaryInput, type FoundSummary } from "./find-summary.ts";
-import { planCompaction, type CompactionInput, type CompactionPlan, type NothingToCompact } from "./plan-compaction.ts";
+import {
+  planCompaction,
+  type CompactionInput,
+  type CompactionPlan,
+  type CountedContext,
+  type NothingToCompact,
+} from "./plan-compaction.ts";
 import { prepareCompaction, type PreparedCompaction } from "./prepare-compaction.ts";
 
 /** How tokens are counted. */
@@ -78,13 +85,13 @@ export async function prepareOnce(
   { onPlanned, onPlan }: PrepareListener,
 ): Promise<PreparedCompaction | NothingToCompact> {
   const { input, state } = await readSession(work);
-  const { records, headId } = input;
+  const { records } = input;
   const plan = planFor(input, work.way);
   if (plan.kind === "nothing") return plan;
   onPlanned();
   const { removedMessages, keptMessages, tokensBefore } = plan;
   const found = await summaryFor({ ...work, onPlan }, input, plan);
-  const { messages } = buildContext(records, { headId });
+  const { messages } = input.counted.context;
   if (found === null) {
     const reason = typeof work.way === "object" ? "no-checkpoint" : "no-gain";
     return { kind: "nothing", reason, messages: removedMessages + keptMessages, tokens: tokensBefore };
@@ -94,7 +101,7 @@ export async function prepareOnce(
   return prepareCompaction(found, kept, { state, records }, work);
 }
 
-type ReadInput = CompactionInput & { readonly headId: string | null };
+type ReadInput = CompactionInput & Required<Pick<CompactionInput, "headId" | "counted">>;
 
 async function readInput(work: CompactionWork): Promise<ReadInput> {
   return (await readSession(work)).input;
@@ -104,16 +111,37 @@ async function readSession(work: CompactionWork): Promise<{ readonly input: Read
   const { store, ref, signal } = work;
   const { state, records: read } = await readWindow(store, ref, signal === null ? {} : { signal });
   const { headId, lastSeq } = state.head;
+  // What was appended between the two reads is behind the head that is planned on: it arrived meanwhile.
+  const records = read.filter(({ seq }) => seq <= lastSeq);
   const input: ReadInput = {
-    // What was appended between the two reads is behind the head that is planned on: it arrived meanwhile.
-    records: read.filter(({ seq }) => seq <= lastSeq),
+    records,
     headId,
+    counted: await countInSlices(buildContext(records, { headId }), work),
     totalTokens: work.totalTokens,
     countMessage: work.countMessage,
     settings: settingsForWindow(work.settings, work.windowTokens),
     targetTokens: work.targetTokens,
   };
   return { input, state };
+}
+
+function aborted({ reason }: AbortSignal): ThroughlineError {
+  return new ThroughlineError("ABORTED", "The compaction was aborted.", { cause: reason });
+}
+
+/** Counting is most of the work of a plan: in slices, so that a server answers others meanwhile. */
+async function countInSlices(context: Context, { countMessage, signal }: CompactionWork): Promise<CountedContext> {
+  const slices = createWorkSlices();
+  const tokens: number[] = [];
+  for (const message of context.messages) {
+    const pause = slices.next();
+    if (pause !== undefined) {
+      await pause;
+      if (signal?.aborted === true) throw aborted(signal);
+    }
+    tokens.push(countMessage(message));
+  }
+  return { context, tokens };
 }
 
 /** Below this number of tokens a summary is hardly longer than its heading: then only the last exchange stays. */
@@ -141,9 +169,9 @@ function checkpointPlan(input: ReadInput, checkpointId: string | null): Compacti
     nothing ??= plan;
   }
   if (nothing !== null) return nothing;
-  const { messages } = buildContext(input.records, { headId: input.headId });
-  const tokens = messages.reduce((sum, message) => sum + input.countMessage(message), 0);
-  return { kind: "nothing", reason: "no-checkpoint", messages: messages.length, tokens };
+  const { context, tokens } = input.counted;
+  const all = tokens.reduce((sum, one) => sum + one, 0);
+  return { kind: "nothing", reason: "no-checkpoint", messages: context.messages.length, tokens: all };
 }
 
 function checkpointsFor({ records, headId }: ReadInput, checkpointId: string | null): readonly UsableCheckpoint[] {

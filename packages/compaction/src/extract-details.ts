@@ -1,4 +1,4 @@
-import { pathArgumentNames, writeToolNames } from "@throughline/core/internal";
+import { createWorkSlices, pathArgumentNames, writeToolNames } from "@throughline/core/internal";
 import type { NeutralMessage, NeutralBlock } from "@throughline/history";
 import type { ExtractedDetails } from "./compaction-details.ts";
 import { findConstraints, findIdentifiers, findNames, findPaths, findQuoted } from "./detail-patterns.ts";
@@ -32,6 +32,21 @@ const longestRequest = 400;
 export function extractDetails(messages: readonly NeutralMessage[], options: ExtractOptions = {}): ExtractedDetails {
   const boards = new DetailBoards(options);
   for (const [index, message] of messages.entries()) boards.take(message, messages.length - index);
+  return boards.finish(messages, options);
+}
+
+/** The same in slices: it takes seconds of tens of thousands of messages. */
+export async function extractDetailsInSlices(
+  messages: readonly NeutralMessage[],
+  options: ExtractOptions = {},
+): Promise<ExtractedDetails> {
+  const slices = createWorkSlices();
+  const boards = new DetailBoards(options);
+  for (const [index, message] of messages.entries()) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+    boards.take(message, messages.length - index);
+  }
   return boards.finish(messages, options);
 }
 

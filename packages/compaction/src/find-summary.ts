@@ -1,6 +1,6 @@
 import { type Clock, hasErrorCode, type Summarizer, ThroughlineError } from "@throughline/core";
-import { renderText, type NeutralMessage } from "@throughline/history";
-import { type AuditProblem, auditSummary, Deadline, untilAborted } from "@throughline/core/internal";
+import { renderTextPieces, type NeutralMessage } from "@throughline/history";
+import { type AuditProblem, auditSummary, createWorkSlices, Deadline, untilAborted } from "@throughline/core/internal";
 import type { SummarySource, SummaryUsage } from "./compaction-details.ts";
 import { ladderSteps, stepFrom, type LadderState, type LadderStep } from "./compaction-steps.ts";
 import type { UsableCheckpoint } from "./find-checkpoints.ts";
@@ -156,11 +156,12 @@ async function ask(
 ): Promise<FoundSummary | "failed"> {
   const maxOutputTokens = plan.settings.maxSummaryTokens;
   const limits = { replacedTokens: plan.replacedTokens, maxOutputTokens, countText: input.countText };
+  const text = await conversationText(plan.removed, plan.settings.toolResultChars);
   const audit = (summary: string): AuditProblem | null => auditSummary(summary, limits);
   try {
     const reply = await untilAborted(
       summarizer.summarize({
-        text: conversationText(plan.removed, plan.settings.toolResultChars),
+        text,
         previousSummary: plan.previous?.prose ?? null,
         maxOutputTokens,
         audit,
@@ -214,7 +215,7 @@ function stubText({ removed, removedMessages, previous }: CompactionPlan): strin
 }
 
 /** The conversation as a summarizer reads it, with a limited number of characters of each tool result. */
-export function conversationText(messages: readonly NeutralMessage[], toolResultChars: number): string {
+export async function conversationText(messages: readonly NeutralMessage[], toolResultChars: number): Promise<string> {
   const context = {
     headId: null,
     messages,
@@ -225,5 +226,12 @@ export function conversationText(messages: readonly NeutralMessage[], toolResult
     omitted: [],
     findings: [],
   };
-  return renderText(context, { toolResultChars });
+  const slices = createWorkSlices();
+  const pieces: string[] = [];
+  for (const piece of renderTextPieces(context, { toolResultChars })) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+    pieces.push(piece);
+  }
+  return pieces.join("");
 }

@@ -1,5 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
-import { buildContext, readSummaryText, walkBranch, type NeutralMessage } from "@throughline/history";
+import { buildContext, type Context, readSummaryText, walkBranch, type NeutralMessage } from "@throughline/history";
 import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";
@@ -14,6 +14,8 @@ export interface CompactionInput {
   /** Tokens of the whole next request, system prompt and tools included. Null: those of the messages. */
   readonly totalTokens: number | null;
   readonly countMessage: (message: NeutralMessage) => number;
+  /** The context of these records with its sizes, where somebody has made it. @default made here */
+  readonly counted?: CountedContext;
   readonly settings: EffectiveSettings;
   /** An emergency keeps more, because no model wrote the summary. @default "normal" */
   readonly mode?: "normal" | "emergency";
@@ -25,6 +27,12 @@ export interface CompactionInput {
   readonly refuseShort?: boolean;
   /** Keeps the last exchange and no more: a short session whose owner asked for it. @default false */
   readonly keepLeast?: boolean;
+}
+
+/** A context, and the tokens of each of its messages. */
+export interface CountedContext {
+  readonly context: Context;
+  readonly tokens: readonly number[];
 }
 
 /** The summary before this one, which the next builds on. */
@@ -116,10 +124,9 @@ const leastGainTokens = 40;
  * in the log, and every removed message is in the text a summarizer gets or is a message of a flush.
  */
 export function planCompaction(input: CompactionInput): CompactionPlan | NothingToCompact {
-  const context = buildContext(input.records, input.headId === undefined ? {} : { headId: input.headId });
+  const { context, tokens } = input.counted ?? countedContext(input);
   const { messages, headId } = context;
   const first = messages[0]?.role === "compactionSummary" ? 1 : 0;
-  const tokens = messages.map((message) => input.countMessage(message));
   const messageTokens = sum(tokens);
   const nothing = (reason: NothingReason): NothingToCompact => {
     return { kind: "nothing", reason, messages: messages.length - first, tokens: messageTokens };
@@ -155,6 +162,11 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
     keptTokens: prefixTokens + Math.round(keptMessageTokens * share),
     settings: input.settings,
   };
+}
+
+function countedContext({ records, headId, countMessage }: CompactionInput): CountedContext {
+  const context = buildContext(records, headId === undefined ? {} : { headId });
+  return { context, tokens: context.messages.map((message) => countMessage(message)) };
 }
 
 /** A total this many times smaller than the count of its messages was not measured of them. */

@@ -2,7 +2,7 @@ import type { RecordDraft, RecordIds, SessionState, StoredRecord } from "@throug
 import { isRecordOfType } from "@throughline/core";
 import { walkBranch, type NeutralMessage } from "@throughline/history";
 import type { CompactionDetails, ExtractedDetails, SummarySource, SummaryUsage } from "./compaction-details.ts";
-import { extractDetails, shorten, type ExtractOptions } from "./extract-details.ts";
+import { extractDetailsInSlices, shorten, type ExtractOptions } from "./extract-details.ts";
 import type { FoundSummary } from "./find-summary.ts";
 import type { CompactionPlan } from "./plan-compaction.ts";
 import { summaryText } from "./summary-text.ts";
@@ -43,14 +43,14 @@ const requestChars = 800;
 const retriedSources: ReadonlySet<SummarySource> = new Set(["older-checkpoint", "extractive", "stub"]);
 
 /** Puts the record together: the prose, the details that no model may lose, the cut. */
-export function prepareCompaction(
+export async function prepareCompaction(
   found: FoundSummary,
   kept: readonly NeutralMessage[],
   session: { readonly state: SessionState; readonly records: readonly StoredRecord[] },
   options: PrepareOptions,
-): PreparedCompaction {
+): Promise<PreparedCompaction> {
   const { plan, source, provider, checkpointId, usage } = found;
-  const extracted = extractDetails(plan.removed, {
+  const extracted = await extractDetailsInSlices(plan.removed, {
     ...options,
     previous: plan.previous?.isOutdated === true ? null : (plan.previous?.details ?? null),
     kept,

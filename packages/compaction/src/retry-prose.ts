@@ -59,7 +59,7 @@ export async function writeProse({
   const before = summaryTextOf(records, previousSummaryId);
   const further = betterBefore(summary, records).filter(({ stored }) => stored.id !== previousSummaryId);
   const earlier = further.map((one) => `[Summary of the earlier messages]: ${proseOf(one.summary)}`);
-  const text = [...earlier, conversationText(removed, toolResultChars)].join("\n\n");
+  const text = [...earlier, await conversationText(removed, toolResultChars)].join("\n\n");
   const previousSummary = before === null ? null : proseOf(before);
   const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
   const most = replacedTokens + measure.countText(previousSummary ?? "");

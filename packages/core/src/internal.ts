@@ -100,3 +100,5 @@ export type { DerivedFrom } from "./record-origin.ts";
 export { pageRows, seqsIn } from "./read-pages.ts";
 export { abortedBefore } from "./refused.ts";
 export { searchIndexText } from "./search-words.ts";
+export { createWorkSlices } from "./work-slices.ts";
+export type { WorkSlices } from "./work-slices.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Summarizer } from "@throughline/core";
 import type { Session } from "@throughline/session";
+import { until } from "@throughline/test-kit";
 import { createScriptedModel } from "./scripted-model.ts";
 import { scriptedAgents, talk, thousandTokens } from "./scripted-agents.ts";
 import { allRecords, key, lostMessages, workingSummary, writeTool } from "./whole-turn-fixture.ts";
@@ -19,7 +20,6 @@ function gated(): { readonly summarizer: Summarizer; asked(): number; open(): vo
   return { summarizer, asked: () => asked, open: () => gate.resolve() };
 }
 
-const turned = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 const shown = async (session: Session): Promise<string> => JSON.stringify((await session.messages()).messages);
 
 describe("a compaction that is begun before it is due", () => {
@@ -32,11 +32,12 @@ describe("a compaction that is begun before it is due", () => {
     expect(slow.asked()).toBe(0);
     // Each of these turns ends while the summary is in the making.
     await talk(session, script, 13, 13);
+    await until(() => slow.asked() === 1);
     expect([slow.asked(), names(/^compaction\./)]).toEqual([1, ["compaction.begun", "compaction.planned"]]);
     const turn = session.runTurn("A short one.");
     await turn;
     slow.open();
-    await turned();
+    await until(() => names(/^compaction\./).at(-1) === "compaction.applied");
     expect(names(/^compaction\./).at(-1)).toBe("compaction.applied");
     const now = await shown(session);
     expect(now).toContain("Topics: number 1.");
@@ -69,7 +70,7 @@ describe("a compaction that is begun before it is due", () => {
       return { calls: [{ id: "call_1", name: "write", arguments: { path: "a" } }] };
     }, "Written.");
     await session.runTurn(`Question 13: ${thousandTokens}`);
-    await turned();
+    await until(() => events.some(({ name }) => name === "compaction.applied"));
     expect(slow.asked()).toBe(1);
     expect(events.filter(({ name }) => name === "compaction.applied")).toHaveLength(1);
     expect(await shown(session)).toContain("Topics: number 1.");
@@ -96,7 +97,7 @@ describe("a compaction that is begun before it is due", () => {
     const { sessions, names, events } = scriptedAgents(script, { summarizers: [down] });
     await using session = await sessions.open(key);
     await talk(session, script, 1, 13);
-    await turned();
+    await until(() => asked === 1);
     expect([asked, names(/applied/)]).toEqual([1, []]);
     expect(await shown(session)).toContain("Question 1:");
     await talk(session, script, 14, 14);
@@ -112,7 +113,7 @@ describe("a compaction that is begun before it is due", () => {
     {
       await using session = await first.sessions.open(key);
       await talk(session, script, 1, 13);
-      expect(slow.asked()).toBe(1);
+      await until(() => slow.asked() === 1);
       await first.sessions.close();
     }
     const second = scriptedAgents(script, { store: first.store, summarizers: [slow.summarizer] });
@@ -155,8 +156,7 @@ describe("a compaction that is begun before it is due", () => {
     await using other = await elsewhere.sessions.open(key);
     expect(await other.compact()).toMatchObject({ kind: "compacted" });
     slow.open();
-    await turned();
-    expect(names(/^compaction\./).at(-1)).toBe("compaction.superseded");
+    await until(() => names(/^compaction\./).at(-1) === "compaction.superseded");
     expect((await allRecords(store)).filter(({ type }) => type === "compaction")).toHaveLength(1);
     script.push("Yes.");
     expect((await session.runTurn("And now?")).text).toBe("Yes.");

@@ -155,7 +155,7 @@ class SummaryRun {
     const windowTokens = await this.#windowTokens(signal);
     const { messageChars = usualMessageChars(windowTokens), toolResults = "marker" } = this.#options;
     const mostOutput = this.#mostOutput(windowTokens);
-    let rest = shapeInput(readTranscript(this.#request.text), { messageChars, toolResults });
+    let rest = shapeInput(await readTranscript(this.#request.text), { messageChars, toolResults });
     let previous = this.#request.previousSummary;
     // A summary that would fill the window is conversation like the rest of it.
     if (previous !== null && windowTokens !== null && this.#countText(previous) > windowTokens * answerShare) {

@@ -1,3 +1,4 @@
+import { createWorkSlices } from "@throughline/core/internal";
 import { emptySections, sectionNames, type SummarySections } from "./summary-sections.ts";
 import { headAndTail, isAssistant, isCall, isFailedResult, isUser, type Segment } from "./transcript.ts";
 
@@ -6,16 +7,23 @@ const requestChars = 240;
 const newestRequestChars = 800;
 const lastWordsChars = 600;
 
-/** What rules can extract from a conversation without a model, newest last. */
-export function extractSections(segments: readonly Segment[]): SummarySections {
+/** What rules can extract from a conversation without a model, newest last. Works in slices. */
+export async function extractSections(segments: readonly Segment[]): Promise<SummarySections> {
   const sections = emptySections();
+  const work = new Work();
+  const slices = createWorkSlices();
+  for (const segment of segments) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+    sections.decisions.push(...decisionsIn(segment));
+    work.take(segment);
+  }
   const requests = segments.filter((segment) => isUser(segment) && segment.text.trim() !== "");
   const newest = requests.at(-1);
   for (const request of requests) {
     sections.topics.push(oneLine(request.text, request === newest ? newestRequestChars : requestChars));
   }
-  sections.decisions.push(...decisionsIn(segments));
-  sections.state.push(...workIn(segments), ...identifiersIn(segments), ...lastWordsIn(segments));
+  sections.state.push(...work.items(), ...work.identifiers(), ...lastWordsIn(segments));
   sections.open.push(...openIn(segments, newest));
   // Of a text in which nobody speaks its ends are taken.
   const isEmpty = sectionNames.every((name) => sections[name].length === 0);
@@ -27,17 +35,16 @@ export function extractSections(segments: readonly Segment[]): SummarySections {
 const decision =
   /\b(?:decided|agreed|we(?:'ll| will)|let's|going with|go with|chose|chosen|instead of|settled on|rejected|ruled out|must(?: not)?|never|always|don't|do not|should(?: not|n't)|only use|prefer)\b/i;
 
+const settled = /\b(?:decided|agreed|going with|chose|chosen|settled on|rejected|ruled out)\b/i;
+
 /** The sentences that decide something; of the assistant only those that mention a decision. */
-function decisionsIn(segments: readonly Segment[]): readonly string[] {
-  const settled = /\b(?:decided|agreed|going with|chose|chosen|settled on|rejected|ruled out)\b/i;
-  return segments.flatMap((segment) => {
-    const pattern = isUser(segment) ? decision : isAssistant(segment) ? settled : null;
-    if (pattern === null) return [];
-    const speaker = isUser(segment) ? "User" : "Assistant";
-    return sentences(segment.text)
-      .filter((sentence) => pattern.test(sentence) && !sentence.endsWith("?"))
-      .map((sentence) => `${speaker}: ${sentence}`);
-  });
+function decisionsIn(segment: Segment): readonly string[] {
+  const pattern = isUser(segment) ? decision : isAssistant(segment) ? settled : null;
+  if (pattern === null) return [];
+  const speaker = isUser(segment) ? "User" : "Assistant";
+  return sentences(segment.text)
+    .filter((sentence) => pattern.test(sentence) && !sentence.endsWith("?"))
+    .map((sentence) => `${speaker}: ${sentence}`);
 }
 
 interface Call {
@@ -49,28 +56,39 @@ const pathNames = ["path", "file_path", "filePath", "filename", "file", "noteboo
 const commandNames = ["command", "cmd", "script"];
 const changes = /write|edit|create|patch|replace|delete|remove|move|rename|append|update|insert/i;
 
-/** Files and commands by the arguments of calls, and what failed. */
-function workIn(segments: readonly Segment[]): readonly string[] {
-  const changed = new Set<string>();
-  const read = new Set<string>();
-  const commands = new Set<string>();
-  const failures: string[] = [];
-  for (const segment of segments) {
+/** Files and commands by the arguments of calls, what failed, and identifiers that were named. */
+class Work {
+  readonly #changed = new Set<string>();
+  readonly #read = new Set<string>();
+  readonly #commands = new Set<string>();
+  readonly #failures = new Set<string>();
+  readonly #identifiers: string[] = [];
+
+  take(segment: Segment): void {
     const call = isCall(segment) ? callOf(segment.text) : null;
     if (call !== null) {
-      const paths = textsAt(call, pathNames);
-      for (const path of paths) (changes.test(call.tool) ? changed : read).add(path);
-      for (const command of textsAt(call, commandNames)) commands.add(oneLine(command, 160));
+      for (const path of textsAt(call, pathNames)) (changes.test(call.tool) ? this.#changed : this.#read).add(path);
+      for (const command of textsAt(call, commandNames)) this.#commands.add(oneLine(command, 160));
     }
-    if (isFailedResult(segment)) failures.push(`Failed: ${oneLine(segment.text, 200)}`);
+    if (isFailedResult(segment)) this.#failures.add(`Failed: ${oneLine(segment.text, 200)}`);
+    if (isUser(segment) || isAssistant(segment)) this.#identifiers.push(...identifiersOf(segment.text));
   }
-  const unchanged = [...read].filter((path) => !changed.has(path));
-  return [
-    ...unchanged.map((path) => `Read: ${path}`),
-    ...[...changed].map((path) => `Changed: ${path}`),
-    ...[...commands].map((command) => `Ran: ${command}`),
-    ...new Set(failures),
-  ];
+
+  items(): readonly string[] {
+    const unchanged = [...this.#read].filter((path) => !this.#changed.has(path));
+    return [
+      ...unchanged.map((path) => `Read: ${path}`),
+      ...[...this.#changed].map((path) => `Changed: ${path}`),
+      ...[...this.#commands].map((command) => `Ran: ${command}`),
+      ...this.#failures,
+    ];
+  }
+
+  /** The newest. */
+  identifiers(): readonly string[] {
+    const newest = [...new Set(this.#identifiers.toReversed())].slice(0, mostIdentifiers).toReversed();
+    return newest.map((identifier) => `Identifier: ${identifier}`);
+  }
 }
 
 function callOf(text: string): Call | null {
@@ -99,13 +117,6 @@ const identifiers: readonly RegExp[] = [
   /\b[A-Z][A-Z0-9]+-\d{1,6}\b/g,
 ];
 const mostIdentifiers = 12;
-
-function identifiersIn(segments: readonly Segment[]): readonly string[] {
-  const spoken = segments.filter((segment) => isUser(segment) || isAssistant(segment));
-  const found = spoken.flatMap(({ text }) => identifiersOf(text));
-  const newest = [...new Set(found.toReversed())].slice(0, mostIdentifiers).toReversed();
-  return newest.map((identifier) => `Identifier: ${identifier}`);
-}
 
 /** In their order; a part of one that was found is none of its own. */
 function identifiersOf(text: string): readonly string[] {

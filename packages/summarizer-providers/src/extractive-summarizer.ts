@@ -34,7 +34,7 @@ export function createExtractiveSummarizer(options: ExtractiveSummarizerOptions 
         throw new ThroughlineError("ABORTED", "The summary was aborted.", { cause: signal.reason });
       }
       const before = previousSummary === null ? emptySections() : parseSummary(previousSummary).sections;
-      const merged = mergeSections(before, extractSections(readTranscript(text)));
+      const merged = mergeSections(before, await extractSections(await readTranscript(text)));
       // A text at its limit looks cut off; this one never is.
       const summary = writeSections(fitSections(merged, Math.floor(maxOutputTokens * 0.9), countText));
       if (summary !== "") return { summary, source: name, usage: null };

@@ -1,3 +1,5 @@
+import { createWorkSlices } from "@throughline/core/internal";
+
 /** A part of a conversation as text: who says it, and what. */
 export interface Segment {
   readonly speaker: string;
@@ -9,11 +11,14 @@ const labelPattern = /^\[([^\]\n]{1,200})\]: ?/;
 
 /**
  * Reads a conversation as `renderText` of history writes it. Text before the first label, or without any, is a segment
- * of its own.
+ * of its own. Works in slices.
  */
-export function readTranscript(text: string): readonly Segment[] {
+export async function readTranscript(text: string): Promise<readonly Segment[]> {
   const segments: { speaker: string; lines: string[] }[] = [];
+  const slices = createWorkSlices();
   for (const line of text.split("\n")) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
     const label = labelPattern.exec(line);
     const last = segments.at(-1);
     if (label !== null) segments.push({ speaker: label[1] ?? "", lines: [line.slice(label[0].length)] });
