@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import { chatCheckpointWriter } from "@throughline/checkpoint";
 import { sessionSettings } from "@throughline/config";
 import { type HelperModel } from "@throughline/config/internal";
@@ -190,7 +191,9 @@ function mainModel({ toolCalls }: Talk, requests: Seen["requests"][number][]): C
   return {
     provider: "anthropic",
     api: "anthropic",
-    chat(request) {
+    async chat(request) {
+      // An answer takes time: what was begun beside the turn runs meanwhile.
+      await pause();
       const {
         system,
         messages,
@@ -210,7 +213,7 @@ function mainModel({ toolCalls }: Talk, requests: Seen["requests"][number][]): C
         ? [call(`call_${calls}`), ...(toolCalls.both === true ? [call(`call_${calls}b`)] : [])]
         : [{ type: "text" as const, text: `Answer ${requests.length}.` }];
       const reply = message(content, "main", input);
-      return Promise.resolve({ message: reply, stopReason: reply.stopReason ?? "stop", usage: { ...reply.usage } });
+      return { message: reply, stopReason: reply.stopReason ?? "stop", usage: { ...reply.usage } };
     },
   };
 }

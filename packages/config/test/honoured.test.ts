@@ -67,7 +67,7 @@ const cases: readonly Case[] = [
     ["keepPercent", [0, 20], { ...small, emergencyKeepPercent: 20 }, {}, keptAtFirst],
     ["emergencyKeepPercent", [0, 20], { ...small, keepPercent: 0 }, { helpers: "fail" }, keptAtFirst],
     ["inAdvance", [true, false], { ...small, reserveTokens: 5000 }, {}, firstCompactionSeq],
-    ["background", [true, false], { ...small }, {}, firstCompactionSeq],
+    ["background", [true, false], { ...small, reserveTokens: 5000 }, { tokensPerTurn: 500, turns: 40 }, firstCompactionSeq],
     ["mostKeptPercent", [10, 60], { ...small, keepPercent: 80, emergencyKeepPercent: 80 }, {}, keptAtFirst],
     ["minMessages", [0, 8], { ...small, keepPercent: 0 }, {}, keptAtFirst],
     ["keepRecentTokens", [0, 4000], { ...small, keepPercent: 0 }, {}, keptAtFirst],
