@@ -1,4 +1,5 @@
 import { sessionNotFound } from "./open-session.ts";
+import { checkedPage } from "./read-pages.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { RecordPage } from "./stored-records.ts";
 import { hasErrorCode } from "./throughline-error.ts";
@@ -44,10 +45,11 @@ export async function* followSession(
   let bell: ReturnType<typeof hub.follow> | null = null;
   let stop = (): void => undefined;
   const readNext = (key: string | null): Promise<FollowedPage> =>
-    hub.read(() => {
+    hub.read(async () => {
       // When its turn has come, and before reading, so that a commit in between is not missed.
       bell?.reset();
-      return work.read(key, state.reachedSeq);
+      const afterSeq = state.reachedSeq;
+      return checkedPage(await work.read(key, afterSeq), { afterSeq, beforeSeq: Infinity, order: "ascending" });
     }, signal);
   try {
     if (signal.aborted) return;

@@ -1,3 +1,4 @@
+import { refused } from "./refused.ts";
 import type { ReadOptions } from "./session-store.ts";
 import { assertStoreOptions } from "./store-option-tables.ts";
 import type { ReadPayload, RecordPage } from "./stored-records.ts";
@@ -41,7 +42,7 @@ export function watchBounds(options: { readonly afterSeq: number; readonly signa
 /**
  * Reads page by page, each when it is asked for. `readPage` returns the first page of a range, empty if the range holds
  * no record. The first call happens even with a limit of 0, so that a missing session is reported.
- * @throws {ThroughlineError} INPUT_INVALID, and what `readPage` throws
+ * @throws {ThroughlineError} INPUT_INVALID, STORE_CORRUPT, and what `readPage` throws
  */
 export async function* readPages<Payload extends ReadPayload>(
   options: ReadOptions<Payload>,
@@ -51,13 +52,48 @@ export async function* readPages<Payload extends ReadPayload>(
   const { afterSeq, beforeSeq, limit } = readBounds(options);
   let range: PageRange = { afterSeq, beforeSeq, order, left: limit };
   do {
-    const page = await readPage(range);
+    const page = checkedPage(await readPage(range), range);
     const last = page.records.at(-1);
     if (last === undefined) return;
     yield page;
     const behind = order === "ascending" ? { afterSeq: last.seq } : { beforeSeq: last.seq };
     range = { ...range, ...behind, left: range.left - page.records.length };
   } while (range.left > 0);
+}
+
+/** The range that a read with these options begins with, without its limit. */
+type Span = Pick<PageRange, "afterSeq" | "beforeSeq" | "order">;
+
+/** A page of whatever payload. */
+interface AnyPage {
+  readonly records: readonly { readonly seq: number }[];
+  readonly lastSeq: number;
+}
+
+/**
+ * The page, when it is what follows in the range: it begins where the range does, has every seq after it, and holds a record
+ * while the session has one there. A damaged index would otherwise lead a reader in circles, skip records, or end it early.
+ * @throws {ThroughlineError} STORE_CORRUPT
+ */
+export function checkedPage<Page extends AnyPage>(page: Page, range: Span & { readonly left?: number }): Page {
+  const { order, afterSeq, beforeSeq, left = Infinity } = range;
+  const { records, lastSeq } = page;
+  const step = order === "ascending" ? 1 : -1;
+  const newest = Math.min(lastSeq, beforeSeq - 1);
+  let expected = order === "ascending" ? afterSeq + 1 : newest;
+  const isInRange = (): boolean => expected > afterSeq && expected <= newest;
+  for (const { seq } of records) {
+    if (seq !== expected || !isInRange()) throw wrongPage(expected, seq, page);
+    expected += step;
+  }
+  if (records.length === 0 && left > 0 && isInRange()) throw wrongPage(expected, null, page);
+  return page;
+}
+
+function wrongPage(expected: number, found: number | null, { lastSeq }: AnyPage): Error {
+  const instead = found === null ? "nothing is read there" : `record ${found} is read instead`;
+  const message = `The store is damaged: record ${expected} of ${lastSeq} is expected, and ${instead}.`;
+  return refused("STORE_CORRUPT", message, { expectedSeq: expected, foundSeq: found, lastSeq });
 }
 
 /** The seqs of a range in its order, of a session that ends at `lastSeq`. */

@@ -24,7 +24,7 @@ export { serializeRecord } from "./prepare-drafts.ts";
 export type { LinkedRecord, PreparedRecord } from "./prepare-drafts.ts";
 export { WatchHub } from "./watch-hub.ts";
 export type { WatchBell, Watched, WatchHubOptions, WatchStart } from "./watch-hub.ts";
-export { readBounds, readPages, watchBounds } from "./read-pages.ts";
+export { checkedPage, readBounds, readPages, watchBounds } from "./read-pages.ts";
 export type { PageRange } from "./read-pages.ts";
 export { refused } from "./refused.ts";
 export { RememberedAppends } from "./remembered-appends.ts";

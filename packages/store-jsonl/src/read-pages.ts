@@ -1,5 +1,5 @@
 import type { ReadOptions, ReadPayload, RecordFor, RecordHead, SourcedRecord, StoredRecord } from "@throughline/core";
-import { serializeRecord } from "@throughline/core/store";
+import { checkedPage, serializeRecord } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import type { SessionRow } from "./session-row.ts";
@@ -43,8 +43,25 @@ export interface PageCursor {
 /**
  * A page from `seq` on, in its order; null when there are no more records. Reads no more of the file than it needs.
  * `cursor`: that of the page before.
+ * @throws {ThroughlineError} STORE_CORRUPT when it is not what follows there
  */
 export function readPage<Payload extends ReadPayload>(
+  agent: AgentSessionFiles,
+  row: SessionRow,
+  seq: number,
+  bounds: PageBounds,
+  payload: Payload,
+  cursor: PageCursor | null,
+): Page<Payload> | null {
+  const page = pageFrom(agent, row, seq, bounds, payload, cursor);
+  const { afterSeq, beforeSeq, left, step } = bounds;
+  if (page === null) return null;
+  return step === 1
+    ? checkedPage(page, { afterSeq: Math.max(afterSeq, seq - 1), beforeSeq, left, order: "ascending" })
+    : checkedPage(page, { afterSeq, beforeSeq: Math.min(beforeSeq, seq + 1), left, order: "descending" });
+}
+
+function pageFrom<Payload extends ReadPayload>(
   agent: AgentSessionFiles,
   row: SessionRow,
   seq: number,

@@ -6,10 +6,10 @@ import {
   type RecordWindow,
   type SessionRef,
 } from "@throughline/core";
-import { readBounds, sessionNotFound } from "@throughline/core/store";
+import { checkedPage, readBounds, sessionNotFound } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import { parametersOf } from "./layout.ts";
-import { recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { numberOrNull, recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -61,7 +61,9 @@ export async function* readRows(
     check();
     const rows = await fetchPage(context, ref, position, options, false);
     const [first] = rows;
-    if (first === undefined || first["seq"] === null) return;
+    if (first === undefined) return;
+    checkedPage(seqsOf(rows), { ...position, order });
+    if (first["seq"] === null) return;
     yield rows;
     const lastSeq = Number(rows.at(-1)?.["seq"]);
     const left = position.left - rows.length;
@@ -106,6 +108,15 @@ export async function fetchPage(
   return rows;
 }
 
+/** The page as far as its order says. */
+function seqsOf(rows: readonly DatabaseRow[]): {
+  readonly records: readonly { readonly seq: number }[];
+  readonly lastSeq: number;
+} {
+  const records = rows.flatMap((row) => (row["seq"] === null ? [] : [{ seq: Number(row["seq"]) }]));
+  return { records, lastSeq: Number(rows[0]?.["session_last_seq"]) };
+}
+
 /** Null when there was nothing in the range. */
 export function pageOf<Payload extends ReadPayload>(
   context: StoreContext,
@@ -142,6 +153,8 @@ export async function readWindowPage(
   if (first === undefined) throw sessionNotFound(ref);
   const row = Object.fromEntries(stateColumns.map((column) => [column, first[`state_${column}`]]));
   const page = pageOf(context, ref, rows, "record");
+  const windowSeq = numberOrNull(first["state_window_seq"]) ?? 1;
+  checkedPage(seqsOf(rows), { afterSeq: Math.max(windowSeq - 1, 0), beforeSeq: Infinity, order: "ascending" });
   const records = [...(page?.records ?? [])];
   const afterSeq = records.at(-1)?.seq ?? 0;
   try {

@@ -5,8 +5,9 @@ import { lineBytes } from "@throughline/core/internal";
 import { earlierResult, rememberResult } from "./keyed-appends.ts";
 import { enterNewIds, idFinder } from "./record-ids.ts";
 import { codedRecord, insertPlainRecord, insertRecord, isPlainRecord } from "./record-rows.ts";
-import { advanceSession, entryOf, foundSession, frameOf, placeOf, withFrame } from "./session-rows.ts";
-import type { SessionRow } from "./statements.ts";
+import { placeOf } from "./rows.ts";
+import { advanceSession, entryOf, foundSession, frameOf, storeEntry, withFrame } from "./session-rows.ts";
+import type { SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 
 /**
@@ -34,7 +35,7 @@ export function appendRecords(
         codedRecord(context.rows, place, item, { seq: session.last_seq + index + 1, storedAtMs: nowMs }),
       );
   const entry = plan.entry === null ? null : context.rows.encodeEntry(place, plan.entry);
-  if (entry !== null) statements.writeEntry.run(session.session, entry);
+  if (entry !== null) storeEntry(statements, session.session, entry);
   for (const each of coded) insertRecord(statements, session.session, each);
   let seq = session.last_seq;
   if (isPlain) for (const item of plan.linked) insertPlainRecord(statements, session.session, item, ++seq, nowMs);

@@ -98,7 +98,7 @@ export function checkDatabase(
 }
 
 function statementsOf({ mostAnswers, references }: Omit<CheckOrder, "path">): string[] {
-  return [`PRAGMA quick_check(${mostAnswers})`, ...(references ? ["PRAGMA foreign_key_check"] : [])];
+  return [`PRAGMA integrity_check(${mostAnswers})`, ...(references ? ["PRAGMA foreign_key_check"] : [])];
 }
 
 /** @throws what ended a statement for another reason than damage */

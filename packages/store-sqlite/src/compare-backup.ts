@@ -3,7 +3,7 @@ import { databasePath } from "./file-facts.ts";
 import { backupsBeside, lookInto } from "./store-file.ts";
 import type { SqliteDriver } from "./connection.ts";
 import { storeError } from "./sqlite-errors.ts";
-import type { Session, SessionRow } from "./statements.ts";
+import type { Session, SessionRow } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** How many sessions are compared at a time. */

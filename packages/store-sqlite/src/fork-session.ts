@@ -4,11 +4,14 @@ import type { PayloadPlace, RowCoder } from "@throughline/core/store";
 import type { Connection } from "./connection.ts";
 import { dropPayloads, recodeRecord, recordOf, rowOf } from "./record-rows.ts";
 import { assertNewIds, insertSession, stateNow } from "./session-changes.ts";
-import { findSession, foundSession, placeOf, refOf, storeSession, writeEntry } from "./session-rows.ts";
+import { placeOf, refOf } from "./rows.ts";
+import { findSession, foundSession, sealSession, storeSession, writeEntry } from "./session-rows.ts";
+import { exchangedOwner } from "./row-checksums.ts";
 import { spansOf } from "./session-spans.ts";
 import type { SessionSpan } from "./session-spans.ts";
-import { purgedNamespace } from "./statements.ts";
-import type { RecordContentRow, Session, SessionRow, Statements } from "./statements.ts";
+import { purgedNamespace } from "./rows.ts";
+import type { RecordContentRow, Session, SessionRow } from "./rows.ts";
+import type { Statements } from "./statements.ts";
 import type { WriteContext } from "./store-context.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
@@ -106,12 +109,14 @@ export function copyToForks(context: WriteContext, session: SessionRow): number 
     const holder = holders.find((each) => each.toSeq >= toSeq);
     if (holder !== undefined) {
       statements.setOrigin.run(holder.session, toSeq, fork.session);
+      sealSession(statements, fork.session);
       continue;
     }
     const below = holders.at(-1);
     give(context, session, fork, { afterSeq: covered, toSeq });
     const isFirst = below === undefined || below.session === null;
     statements.setOrigin.run(isFirst ? null : below.session, isFirst ? null : covered, fork.session);
+    sealSession(statements, fork.session);
     holders.push({ session: fork.session, toSeq });
     covered = toSeq;
   }
@@ -137,7 +142,8 @@ function give(
     storeSession(statements, { ...to, ids_to_seq: Math.min(to.ids_to_seq, from.ids_to_seq) });
   statements.giveIds.run(to.session, from.session, afterSeq, toSeq);
   statements.giveChildren.run(to.session, from.session, afterSeq, toSeq);
-  statements.giveRecords.run(to.session, from.session, afterSeq, toSeq);
+  const exchanged = exchangedOwner(from.session, to.session);
+  statements.giveRecords.run(to.session, exchanged, exchanged, from.session, afterSeq, toSeq);
 }
 
 function recode(
@@ -147,11 +153,11 @@ function recode(
   session: Session,
   found: RecordContentRow,
 ): void {
-  const stored = recordOf(rows, before, rowOf(statements, found), "source");
+  const stored = recordOf(rows, before, rowOf(statements, session, found), "source");
   const { record, source, isSourceCanonical, side, tsMs } = stored;
   const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record);
   const item = { record, text, side, tsMs, source: isSourceCanonical ? null : source, isSourceCanonical };
-  recodeRecord(statements, session, rows.encodeRecord(after, item, stored));
+  recodeRecord(statements, session, { ...found, ...rows.encodeRecord(after, item, stored) });
   dropPayloads(statements, [found]);
 }
 

@@ -1,7 +1,9 @@
 import type { AppendedRecord, AppendResult, SessionHead } from "@throughline/core";
 import { assertIdempotencyKey, assertNotForgotten, defaultIdempotency } from "@throughline/core/internal";
 import { quote, refused } from "@throughline/core/store";
-import type { KeyedAppendRow, RecordHeadRow, SessionRow, Statements } from "./statements.ts";
+import { assertHead } from "./row-checksums.ts";
+import type { KeyedAppendRow, RecordHeadRow, SessionRow } from "./rows.ts";
+import type { Statements } from "./statements.ts";
 
 /** An idempotency key with the hash of the drafts it came with, in hex. */
 export interface AppendKey {
@@ -45,7 +47,10 @@ export function earlierResult(
   const last = found.from_seq + found.record_count;
   const records = statements.readHeads.ascending
     .all(row.session, found.from_seq - 1, last, found.record_count)
-    .map(appendedOf);
+    .map((each) => {
+      assertHead(row.session, each, statements.unchecked);
+      return appendedOf(each);
+    });
   return { records, ...(JSON.parse(found.result) as KeptResult), replayed: true };
 }
 

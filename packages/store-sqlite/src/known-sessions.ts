@@ -1,5 +1,5 @@
 import type { SessionRef } from "@throughline/core";
-import type { SessionRow } from "./statements.ts";
+import type { SessionRow } from "./rows.ts";
 
 /** With more sessions than this the rows are forgotten and read again. */
 const mostRows = 512;

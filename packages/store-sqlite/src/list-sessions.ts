@@ -1,11 +1,13 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import type { ListPosition } from "@throughline/core/internal";
-import { planList } from "@throughline/core/store";
+import { planList, refused } from "@throughline/core/store";
 import type { KeptPayload, ListedStates, ListPlan } from "@throughline/core/store";
 import type { Connection } from "./connection.ts";
-import { lostEntry, refOf, slotOf, stateOf } from "./session-rows.ts";
-import { purgedNamespace } from "./statements.ts";
-import type { SessionRow } from "./statements.ts";
+import { refOf } from "./rows.ts";
+import { lostEntry, slotOf, stateOf } from "./session-rows.ts";
+import { checkedEntry, checkedSession, sessionChecksum } from "./row-checksums.ts";
+import { purgedNamespace } from "./rows.ts";
+import type { SessionRow } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** No key is longer, and no character sorts behind this one. */
@@ -17,7 +19,7 @@ interface Condition {
 }
 
 /** A session whose entry is gone has none. */
-type ListedRow = SessionRow & { readonly entry: KeptPayload | null };
+type ListedRow = SessionRow & { readonly entry: KeptPayload | null; readonly entryCrc: number | null };
 
 /** One page of sessions, found and sorted by an index and cut by the database. The order is SQLite's own, by bytes. */
 export async function listSessions(handle: StoreHandle, listed: ListedStates, query: ListQuery): Promise<SessionPage> {
@@ -25,7 +27,8 @@ export async function listSessions(handle: StoreHandle, listed: ListedStates, qu
   const plan = planList(query);
   if (query.namespace === purgedNamespace) return { sessions: [], nextCursor: null };
   let isFirst = true;
-  return listed.page(plan, {
+  const unchecked = await handle.read(({ statements }) => statements.unchecked, query.signal);
+  const page = await listed.page(plan, {
     find: async (after, limit) => {
       if (!isFirst) await new Promise((resolve) => setImmediate(resolve));
       isFirst = false;
@@ -40,11 +43,37 @@ export async function listSessions(handle: StoreHandle, listed: ListedStates, qu
         updatedAtMs: row.updated_at_ms,
       }));
     },
-    stateOf: ({ row: { entry, ...row } }) => {
+    stateOf: ({ row: { entry, entryCrc, ...row } }) => {
+      checkedSession(row, unchecked);
       if (entry === null) throw lostEntry(row);
-      return stateOf(rows, row, entry);
+      return stateOf(rows, row, checkedEntry(row, { entry, crc: entryCrc }, unchecked));
     },
     path,
+  });
+  if (page.nextCursor === null && isOfAll(query))
+    await handle.read((connection) => assertWholeIndex(connection, query.namespace ?? "", path), query.signal);
+  return page;
+}
+
+function isOfAll({ keyPrefix = "", sinceMs, untilMs }: ListQuery): boolean {
+  return keyPrefix === "" && sinceMs === undefined && untilMs === undefined;
+}
+
+/**
+ * Compares the index that lists are read from with the table, in one statement, where a list ends that has been through all of
+ * it. Damage to single sessions explains a difference: findings name those.
+ * @throws {ThroughlineError} STORE_CORRUPT
+ */
+function assertWholeIndex({ database }: Connection, namespace: string, path: string): void {
+  const sums = "count(*) || ' ' || coalesce(sum(session), 0) || ' ' || coalesce(sum(updated_slot), 0)";
+  const sql = `SELECT (SELECT ${sums} FROM store_sessions INDEXED BY store_sessions_updated WHERE namespace = @namespace) =
+    (SELECT ${sums} FROM store_sessions NOT INDEXED WHERE namespace = @namespace)`;
+  if (database.prepare<[object], number>(sql).pluck().get({ namespace }) === 1) return;
+  const rows = database.prepare<[], SessionRow>("SELECT * FROM store_sessions NOT INDEXED").iterate();
+  for (const row of rows) if (row.crc !== null && row.crc !== sessionChecksum(row)) return;
+  throw refused("STORE_CORRUPT", `The index of the sessions of ${path} is damaged: it does not list all of them.`, {
+    path,
+    namespace,
   });
 }
 
@@ -65,7 +94,7 @@ export function listStatement(query: ListQuery, plan: FoundPlan): Condition {
       : "s.agent_id, s.key, s.session_id";
   const where = conditions.map(({ sql }) => sql).join(" AND ");
   // The rows are found first and their entries, which may be large, read for those of the page only.
-  const sql = `SELECT s.*, e.entry FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
+  const sql = `SELECT s.*, e.entry, e.crc AS entryCrc FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
     LEFT JOIN store_entries e ON e.session = s.session ORDER BY ${order}`;
   return { sql, values: [...conditions.flatMap(({ values }) => values), plan.limit] };
 }

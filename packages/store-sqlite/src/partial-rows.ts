@@ -2,7 +2,7 @@ import type { PartialReply } from "@throughline/core";
 import type { KeptPayload } from "@throughline/core/store";
 import type { Statement } from "better-sqlite3";
 import type { Connection } from "./connection.ts";
-import type { Session } from "./statements.ts";
+import type { Session } from "./rows.ts";
 
 /**
  * Made by the first partial that is written, and by no step of the schema: earlier versions of this package open a file that

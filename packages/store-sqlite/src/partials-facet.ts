@@ -1,7 +1,8 @@
 import type { Durability, PartialsFacet } from "@throughline/core";
 import { assertFence, assertPartialFits, isPartialOf, preparePartial, readPartial } from "@throughline/core/store";
 import { inOneSnapshot } from "./one-snapshot.ts";
-import { findSession, foundSession, frameOf, placeOf } from "./session-rows.ts";
+import { placeOf } from "./rows.ts";
+import { findSession, foundSession, frameOf } from "./session-rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** Keeps the open reply of a session in a row of its own, whole. */

@@ -8,8 +8,8 @@ import type { IndexFiller } from "./index-filler.ts";
 import { dropPayloads } from "./record-rows.ts";
 import { deleteOldIndexSlice, hasOldIndex } from "./search-index.ts";
 import { foundSession, frameOf } from "./session-rows.ts";
-import { purgedNamespace } from "./statements.ts";
-import type { Session, SessionRow } from "./statements.ts";
+import { purgedNamespace } from "./rows.ts";
+import type { Session, SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 import type { StoreHandle } from "./store-handle.ts";
 

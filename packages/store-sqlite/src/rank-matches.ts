@@ -4,7 +4,6 @@ import type { SearchClause, SearchScope } from "@throughline/core/store";
 import type { Connection } from "./connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";
-import { placeOf } from "./session-rows.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** How many matches, or how much of their text, is read at a time: a few milliseconds. */
@@ -34,7 +33,7 @@ export function countMatches(
     const owner = statements.findSession.get(session);
     const [row] = statements.readRecords.ascending.all(session, seq - 1, seq + 1, 1);
     if (owner === undefined || row === undefined) continue;
-    const whole = wholeRecordOf(coder, placeOf(owner), statements, row);
+    const whole = wholeRecordOf(coder, owner, statements, row);
     const said = whole === null ? null : searchText(whole.record);
     characters += said?.text.length ?? 0;
     if (said === null || (tool !== null && !said.toolNames.map(toolWord).includes(tool))) continue;

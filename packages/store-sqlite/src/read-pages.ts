@@ -9,13 +9,16 @@ import type {
   StoredRecord,
 } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
-import type { KeptPayload, PageRange, PayloadPlace } from "@throughline/core/store";
+import type { KeptPayload, PageRange } from "@throughline/core/store";
 import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
-import { recordOf, rowOf, textForm } from "./record-rows.ts";
-import { foundSession, placeOf } from "./session-rows.ts";
+import { promoted, recordOf, rowOf, textForm } from "./record-rows.ts";
+import { assertContent, assertHead } from "./row-checksums.ts";
+import { placeOf } from "./rows.ts";
+import { foundSession } from "./session-rows.ts";
 import { spansOf } from "./session-spans.ts";
-import type { RecordContentRow, RecordHeadRow, RecordTextRow, Session, SessionRow, Statements } from "./statements.ts";
+import type { RecordContentRow, RecordHeadRow, RecordTextRow, Session, SessionRow } from "./rows.ts";
+import type { Statements } from "./statements.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** The first slice of a page; the next ones follow the size of the records seen. */
@@ -82,19 +85,18 @@ function pageOf<Payload extends ReadPayload>(
       afterSeq: Math.max(range.afterSeq, afterSeq),
       beforeSeq: Math.min(range.beforeSeq, toSeq + 1),
     };
-    const place = placeOf(owner);
     if (payload !== "head" && !isCoded) {
-      const statement = (payload === "record" ? statements.readTexts : statements.readSources)[range.order];
+      const statement = statements.readTexts[range.order];
       const take = (row: RecordTextRow): RecordFor<Payload> => {
-        if (isWholeRow(row, payload)) return plainRecord<Payload>(row, payload);
+        if (isWholeRow(row)) return plainRecord<Payload>(statements, owner.session, row, payload);
         const [found] = statements.readRecords.ascending.all(owner.session, row[0] - 1, row[0] + 1, 1);
         if (found === undefined) throw refused("STORE_CORRUPT", `Record ${row[0]} is missing.`, { seq: row[0] });
-        return decoded(statements, coder, place, found, payload);
+        return decoded(statements, coder, owner, found, payload);
       };
       readRows(statement, owner.session, part, room, take, records);
     } else {
       const statement = (payload === "head" ? statements.readHeads : statements.readRecords)[range.order];
-      const take = (row: RecordHeadRow): RecordFor<Payload> => decoded(statements, coder, place, row, payload);
+      const take = (row: RecordHeadRow): RecordFor<Payload> => decoded(statements, coder, owner, row, payload);
       readRows<RecordHeadRow, RecordFor<Payload>>(statement, owner.session, part, room, take, records);
     }
     if (room.rows <= 0 || room.bytes <= 0) break;
@@ -106,26 +108,38 @@ function pageOf<Payload extends ReadPayload>(
 function decoded<Payload extends ReadPayload>(
   statements: Statements,
   coder: StoreContext["rows"],
-  place: PayloadPlace,
+  owner: SessionRow,
   row: RecordHeadRow,
   payload: Payload,
 ): RecordFor<Payload> {
-  if (payload === "head") return { ...row, side: row.side === 1 } as RecordFor<Payload>;
-  return recordOf(coder, place, rowOf(statements, row as RecordContentRow), payload);
+  if (payload !== "head")
+    return recordOf(coder, placeOf(owner), rowOf(statements, owner.session, row as RecordContentRow), payload);
+  assertHead(owner.session, row, statements.unchecked);
+  const { record: _record, headCrc: _headCrc, ...head } = row;
+  return { ...head, side: row.side === 1 } as RecordFor<Payload>;
 }
 
 /** False where a payload lies beside the row, is no text, or is coded although the store has no codec. */
-function isWholeRow([, , , , , , text, sourceForm = null, source]: RecordTextRow, payload: ReadPayload): boolean {
+function isWholeRow([, , , , , , , , text, sourceForm, source]: RecordTextRow): boolean {
   if (typeof text !== "string" || text === "") return false;
-  return payload === "record" || sourceForm === null || (sourceForm === textForm && typeof source === "string");
+  return sourceForm === null || (sourceForm === textForm && typeof source === "string");
 }
 
 /** A record without a codec: its text says its id, parent and type, so they are not read a second time. */
-function plainRecord<Payload extends ReadPayload>(row: RecordTextRow, payload: Payload): RecordFor<Payload> {
-  const [seq, side, tsMs, storedAtMs, bytes, crc, text, sourceForm = null, given] = row;
+function plainRecord<Payload extends ReadPayload>(
+  statements: Statements,
+  session: Session,
+  row: RecordTextRow,
+  payload: Payload,
+): RecordFor<Payload> {
+  const [seq, side, tsMs, storedAtMs, bytes, crc, number, headCrc, text, sourceForm, given] = row;
+  const isSourceCanonical = sourceForm === null;
   const record = parsedRecord(text, seq);
   const { id, parentId, type } = record;
-  const isSourceCanonical = sourceForm === null;
+  assertContent({ seq, id, crc }, text, isSourceCanonical ? null : given);
+  const { role, toolName } = promoted(record);
+  const head = { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, role, toolName };
+  assertHead(session, { ...head, record: number, headCrc }, statements.unchecked);
   const source = (isSourceCanonical ? text : given) as string;
   // Each in full: to copy a record into a larger one takes as long as to parse it.
   const made: StoredRecord | SourcedRecord =

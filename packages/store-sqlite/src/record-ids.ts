@@ -1,7 +1,8 @@
 import { quote, refused } from "@throughline/core/store";
 import { spansOf } from "./session-spans.ts";
 import { storeSession } from "./session-rows.ts";
-import type { SessionRow, Statements } from "./statements.ts";
+import type { SessionRow } from "./rows.ts";
+import type { Statements } from "./statements.ts";
 
 /** How many rows one transaction enters. A long session needs several, so that others can write in between. */
 const catchUpRows = 5000;

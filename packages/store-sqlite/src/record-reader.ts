@@ -3,9 +3,9 @@ import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
 import type { CodedRecord } from "./record-rows.ts";
-import { placeOf } from "./session-rows.ts";
+import { placeOf } from "./rows.ts";
 import { isDamage } from "./sqlite-errors.ts";
-import type { RecordContentRow, Session, SessionRow } from "./statements.ts";
+import type { RecordContentRow, Session, SessionRow } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** What is read, or undefined where the file is damaged. */
@@ -24,7 +24,7 @@ type WholeRow = RecordContentRow & {
   readonly toolName: string | null;
 };
 
-const wholeRow = `SELECT session, seq, id, parent_id AS parentId, type, side, ts_ms AS tsMs, stored_at_ms AS storedAtMs, bytes, crc,
+const wholeRow = `SELECT record, head_crc AS headCrc, session, seq, id, parent_id AS parentId, type, side, ts_ms AS tsMs, stored_at_ms AS storedAtMs, bytes, crc,
   role, tool_name AS toolName, text, source_form AS sourceForm, source, text_payload AS textPayload,
   source_payload AS sourcePayload FROM store_records NOT INDEXED WHERE record = ?`;
 
@@ -68,7 +68,7 @@ export class RecordReader {
     const found = database.prepare<[number], WholeRow>(wholeRow).get(record);
     // An index that is damaged may also lead elsewhere.
     if (found?.session !== session.session || found.seq !== seq) return undefined;
-    const row = rowOf(statements, found);
+    const row = rowOf(statements, session.session, found);
     // A record that does not read as one is as good as lost.
     recordOf(this.#handle.context.rows, placeOf(session), row, "source");
     return { row, role: found.role, toolName: found.toolName };

@@ -11,7 +11,10 @@ import { lineBytes, noPromotedColumns, promotedColumns } from "@throughline/core
 import { type LinkedRecord, quote, refused } from "@throughline/core/store";
 import type { KeptPayload, PayloadPlace, RecordRow, RowCoder } from "@throughline/core/store";
 import type { PromotedColumns } from "@throughline/core/internal";
-import type { RecordContentRow, RecordHeadRow, Session, Statements } from "./statements.ts";
+import { placeOf } from "./rows.ts";
+import { assertContent, assertHead, headChecksum } from "./row-checksums.ts";
+import type { RecordContentRow, RecordHeadRow, Session, SessionRow } from "./rows.ts";
+import type { Statements } from "./statements.ts";
 
 /** What is larger lies beside the record, once for all that hold the same. In bytes. */
 const payloadBytes = 256 * 1024;
@@ -70,6 +73,7 @@ export function insertPlainRecord(
     role,
     toolName,
     text,
+    headChecksum(session, { seq, id, parentId, type, side, tsMs, storedAtMs, bytes, crc, role, toolName }),
   );
 }
 
@@ -94,13 +98,23 @@ export function insertRecord(statements: Statements, session: Session, { row, ro
     source.kept,
     text.payload,
     source.payload,
+    headChecksum(session, { ...row, role, toolName }),
   );
 }
 
 /** Rewrites the row of a record in its place. */
 export function recodeRecord(statements: Statements, session: Session, row: RecordRow): void {
   const [text, source] = [placed(statements, row.text), placed(statements, row.source)];
-  statements.recodeRecord.run(row.crc, text.kept ?? "", source.kept, text.payload, source.payload, session, row.seq);
+  statements.recodeRecord.run(
+    row.crc,
+    headChecksum(session, row),
+    text.kept ?? "",
+    source.kept,
+    text.payload,
+    source.payload,
+    session,
+    row.seq,
+  );
 }
 
 /** What of a payload stands in the row, and the number of what lies beside it. */
@@ -115,20 +129,32 @@ function placed(statements: Statements, kept: KeptPayload | null): PlacedPayload
   // The same bytes as text and as a coded payload are two things.
   if (typeof kept !== "string") hash[0] = (hash[0] ?? 0) ^ 0xff;
   const found = statements.findPayload.get(hash);
+  // A damaged index may lead to another payload.
+  if (found !== undefined && !isSame(statements.readPayload.get(found)?.content, kept))
+    throw refused("STORE_CORRUPT", "The index of the payloads is damaged: it leads to another one.", {
+      payload: found,
+    });
   if (found !== undefined) return { kept: null, payload: found };
   return { kept: null, payload: Number(statements.insertPayload.run(hash, kept).lastInsertRowid) };
+}
+
+function isSame(one: KeptPayload | undefined, other: KeptPayload): boolean {
+  if (typeof one === "string" || typeof other === "string") return one === other;
+  return one !== undefined && Buffer.compare(one, other) === 0;
 }
 
 function sizeOf(kept: KeptPayload): number {
   return typeof kept === "string" ? Buffer.byteLength(kept) : kept.byteLength;
 }
 
-/** A row as core has it. @throws {ThroughlineError} STORE_CORRUPT when its payload is gone */
-export function rowOf(statements: Statements, found: RecordContentRow): RecordRow {
+/** A row as core has it. @throws {ThroughlineError} STORE_CORRUPT when it is damaged, or its payload is gone */
+export function rowOf(statements: Statements, session: Session, found: RecordContentRow): RecordRow {
+  assertHead(session, found, statements.unchecked);
   const { seq, id, parentId, type, tsMs, storedAtMs, bytes, crc, textPayload, sourcePayload } = found;
   const text = textPayload === null ? found.text : payloadOf(statements, textPayload, found);
   const source = sourcePayload === null ? found.source : payloadOf(statements, sourcePayload, found);
-  const head = { seq, id, parentId, type, side: found.side === 1, tsMs, storedAtMs, bytes, crc };
+  const { role = null, toolName = null } = found;
+  const head = { seq, id, parentId, type, side: found.side === 1, tsMs, storedAtMs, bytes, crc, role, toolName };
   return { ...head, text, source, isSourceText: found.sourceForm === textForm };
 }
 
@@ -146,6 +172,7 @@ export function recordOf<Payload extends ReadPayload>(
   row: RecordRow,
   payload: Payload,
 ): RecordFor<Payload> {
+  if (payload !== "head") assertContent(row, row.text, row.source);
   try {
     return coder.decodeRecord(place, row, payload);
   } catch (cause) {
@@ -160,12 +187,12 @@ export function recordOf<Payload extends ReadPayload>(
 /** The record, or null if it is damaged: its reader and `verify` report that. */
 export function wholeRecordOf(
   coder: RowCoder,
-  place: PayloadPlace,
+  owner: SessionRow,
   statements: Statements,
   found: RecordContentRow,
 ): StoredRecord | null {
   try {
-    return recordOf(coder, place, rowOf(statements, found), "record");
+    return recordOf(coder, placeOf(owner), rowOf(statements, owner.session, found), "record");
   } catch (error) {
     if (hasErrorCode(error, "STORE_CORRUPT")) return null;
     throw error;
@@ -183,6 +210,6 @@ export function dropPayloads(
   }
 }
 
-function promoted(record: SessionRecord): PromotedColumns {
+export function promoted(record: SessionRecord): PromotedColumns {
   return record.type === "message" ? promotedColumns(record["message"]) : noPromotedColumns;
 }

@@ -3,8 +3,10 @@ import { planFieldRemoval, planRedaction, quote, refused } from "@throughline/co
 import type { RedactionInfo } from "@throughline/core/internal";
 import { idFinder } from "./record-ids.ts";
 import { dropPayloads, rowOf } from "./record-rows.ts";
-import { entryOf, foundSession, frameOf, placeOf, refOf, storeSession, withFrame, writeEntry } from "./session-rows.ts";
-import type { SessionRow } from "./statements.ts";
+import { headChecksum } from "./row-checksums.ts";
+import { placeOf, refOf } from "./rows.ts";
+import { entryOf, foundSession, frameOf, sealSession, storeSession, withFrame, writeEntry } from "./session-rows.ts";
+import type { SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 
 /** Replaces records wherever they are kept: a record that sessions share is gone from all of them. */
@@ -62,14 +64,19 @@ function redactRecord(
   const [found] = statements.readRecords.ascending.all(owner.session, seq - 1, seq + 1, 1);
   if (found === undefined)
     throw refused("STORE_CORRUPT", `Record ${seq} of ${quote(owner.session_id)} is missing.`, { seq });
-  const before = rowOf(statements, found);
+  const before = rowOf(statements, owner.session, found);
   const tombstone = context.rows.redactRecord(placeOf(owner), before, info);
   if (tombstone === null) return;
   context.search?.forgetRecord(context.connection, owner, before);
-  statements.replaceRecord.run(tombstone.type, tombstone.bytes, tombstone.crc, tombstone.text, owner.session, seq);
+  const { type, bytes, crc, text } = tombstone;
+  const headCrc = headChecksum(owner.session, { ...tombstone, role: null, toolName: null });
+  statements.replaceRecord.run(type, bytes, crc, headCrc, text, owner.session, seq);
   dropPayloads(statements, [found]);
   for (const sharer of statements.sharersOf.all(owner.session, seq)) {
-    if (before.type === "message") statements.addMessages.run(-1, sharer.session);
+    if (before.type === "message") {
+      statements.addMessages.run(-1, sharer.session);
+      sealSession(statements, sharer.session);
+    }
     if (sharer.session !== session.session)
       context.announce({ name: "records-redacted", ref: refOf(sharer), seqs: [seq] });
   }

@@ -7,12 +7,12 @@ import { readable, RecordReader } from "./record-reader.ts";
 import type { CodedRecord } from "./record-rows.ts";
 import { Salvage } from "./salvage.ts";
 import { slotOf } from "./session-rows.ts";
-import type { Session, SessionRow } from "./statements.ts";
+import type { Session, SessionRow } from "./rows.ts";
 import type { StoreContext } from "./store-context.ts";
 import { databasePath } from "./file-facts.ts";
 import { openRaw } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
-import { sessionNumbers } from "./verify-store.ts";
+import { sessionNumbers } from "./session-numbers.ts";
 
 /** A session of a damaged store: its row, or null where only records are left of it. */
 export interface FoundSession {
@@ -59,7 +59,7 @@ export class RepairSource {
         for (const session of sessions) {
           seen.add(session);
           const row = await readable(() =>
-            this.#handle.read(({ statements }) => statements.findSession.get(session), this.#signal),
+            this.#handle.read(({ statements }) => statements.rawSession.get(session), this.#signal),
           );
           if (row !== undefined) yield { session, row };
         }
@@ -122,6 +122,7 @@ export function recreatedRow(session: Session, salvage: Salvage, { clock, random
     keyed_horizon_ms: nowMs,
     origin: null,
     origin_seq: null,
+    crc: null,
   };
   let [messages, headId]: [number, string | null] = [0, null];
   let [firstMs, lastMs] = [Infinity, 0];

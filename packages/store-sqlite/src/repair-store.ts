@@ -10,9 +10,10 @@ import { insertRecord } from "./record-rows.ts";
 import type { CodedRecord } from "./record-rows.ts";
 import { isReadable, recreatedRow, renamedRow, RepairSource } from "./repair-source.ts";
 import { believedLastSeq } from "./salvage.ts";
-import { placeOf } from "./session-rows.ts";
+import { placeOf } from "./rows.ts";
+import { sealSession, storeEntry } from "./session-rows.ts";
 import { nativeCode } from "./sqlite-errors.ts";
-import type { SessionRow } from "./statements.ts";
+import type { SessionRow } from "./rows.ts";
 import { databasePath } from "./file-facts.ts";
 import { isThere, putInPlace, removeDatabase } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
@@ -142,12 +143,14 @@ async function* copySession(
   copy.statements.begin.run();
   const session = insertSession(copy, { ...found, last_seq: lastSeq });
   const place = { path: target, key: session.key, repaired: true };
-  copy.statements.writeEntry.run(
+  storeEntry(
+    copy.statements,
     session.session,
     entry !== undefined && session.key === found.key
       ? entry
       : context.rows.encodeEntry(placeOf(session), { sessionId: session.session_id }),
   );
+  sealSession(copy.statements, session.session);
   copy.statements.commit.run();
   if (isRecreated) {
     const message = `The row of session ${session.session} was lost; its records are in ${session.key}.`;
@@ -177,6 +180,7 @@ async function* copySession(
   // The head of a fork may lie in what it shares.
   if (!isHeadFound && (session.origin === null || lastMainId !== null))
     copy.database.prepare("UPDATE store_sessions SET head_id = ? WHERE session = ?").run(lastMainId, session.session);
+  sealSession(copy.statements, session.session);
   for (const range of lost.ranges) yield lostFinding(session, range, place);
 }
 

@@ -5,10 +5,11 @@ import { throughlineKind } from "@throughline/core/internal";
 import type { KeptPayload, RecordRow } from "@throughline/core/store";
 import type { PageFile } from "./check-pages.ts";
 import { recordOf, textForm } from "./record-rows.ts";
+import { headChecksum } from "./row-checksums.ts";
 import type { CodedRecord } from "./record-rows.ts";
-import { placeOf } from "./session-rows.ts";
-import { purgedNamespace } from "./statements.ts";
-import type { RecordContentRow, Session, SessionRow } from "./statements.ts";
+import { placeOf } from "./rows.ts";
+import { purgedNamespace } from "./rows.ts";
+import type { RecordContentRow, Session, SessionRow } from "./rows.ts";
 import type { StoreContext } from "./store-context.ts";
 import { rowAt, rowCount } from "./table-cells.ts";
 import type { CellValue, TableRow } from "./table-cells.ts";
@@ -143,6 +144,7 @@ export class Salvage {
     if (text === null || (source === null && found.sourcePayload !== null)) return null;
     const crc = source === null ? crc32(text) : crc32(source, crc32(text));
     if (found.crc !== null && found.crc !== crc) return null;
+    if (found.headCrc !== null && found.headCrc !== headChecksum(found.session, found)) return null;
     const { seq, id, parentId, type, tsMs, storedAtMs, bytes } = found;
     const head = { seq, id, parentId, type, side: found.side === 1, tsMs, storedAtMs, bytes, crc: found.crc };
     return { ...head, text, source, isSourceText: found.sourceForm === textForm };
@@ -228,6 +230,7 @@ const sessionColumns: TableColumns = [
   ["keyed_horizon_ms", "i"],
   ["origin", "I"],
   ["origin_seq", "I"],
+  ["crc", "I"],
 ];
 
 const recordColumns: TableColumns = [
@@ -248,10 +251,11 @@ const recordColumns: TableColumns = [
   ["source", "C"],
   ["textPayload", "I"],
   ["sourcePayload", "I"],
+  ["headCrc", "I"],
 ];
 
-/** Rows of the first version of the schema end before the columns that were added later. */
-const addedColumns = 2;
+/** Rows of earlier versions of the schema end before the columns that were added later: two at first, then the checksum. */
+const missingColumns: ReadonlySet<number> = new Set([0, 1, 3]);
 
 /** Null for a row of another table, and for one that no table of ours can have. */
 function salvagedRow({ rowid, values }: TableRow): SalvagedRow | null {
@@ -270,13 +274,14 @@ function salvagedRow({ rowid, values }: TableRow): SalvagedRow | null {
     return row.session > 0 && row.seq > 0 && row.id !== "" ? { kind: "record", row } : null;
   }
   const [first, second] = columns;
-  if (columns.length === 1 && isKind(first, "c")) return { kind: "entry", session: rowid, entry: first };
+  const isEntry = columns.length === 1 || (columns.length === 2 && isKind(second ?? null, "I"));
+  if (isEntry && isKind(first, "c")) return { kind: "entry", session: rowid, entry: first };
   const isPayload = columns.length === 2 && first instanceof Uint8Array && first.length === 32 && isKind(second, "c");
   return isPayload ? { kind: "payload", payload: rowid, content: second } : null;
 }
 
 function named(table: TableColumns, values: readonly CellValue[]): Readonly<Record<string, CellValue>> | null {
-  if (values.length !== table.length && values.length !== table.length - addedColumns) return null;
+  if (!missingColumns.has(table.length - values.length)) return null;
   const row: Record<string, CellValue> = {};
   for (const [index, [name, kind]] of table.entries()) {
     const value = values[index] ?? null;

@@ -1,3 +1,5 @@
+import { schemaSix } from "./schema-checksums.ts";
+
 /**
  * Views for people and programs that query the file: the tables the older session layers describe, with their column
  * names. Nothing in this package reads them. Under a codec the columns that would show content are null.
@@ -386,4 +388,5 @@ export const schemaSteps: readonly SchemaStep[] = [
   { version: 3, sql: schemaThree },
   { version: 4, sql: schemaFour },
   { version: 5, sql: schemaFive },
+  { version: 6, sql: schemaSix },
 ];

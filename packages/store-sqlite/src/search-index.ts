@@ -3,7 +3,7 @@ import { searchIndexText, toolWord } from "@throughline/core/internal";
 import { searchText } from "@throughline/core/store";
 import type Database from "better-sqlite3";
 import type { Connection } from "./connection.ts";
-import type { Session, SessionRow } from "./statements.ts";
+import type { Session, SessionRow } from "./rows.ts";
 
 /** How core makes words; with other rules everything is indexed again. */
 const searchRules = 1;

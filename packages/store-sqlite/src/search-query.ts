@@ -10,8 +10,8 @@ import {
 import type { Connection } from "./connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import { SessionFilter, type Condition } from "./session-filter.ts";
-import { placeOf, refOf } from "./session-rows.ts";
-import type { Session } from "./statements.ts";
+import { refOf } from "./rows.ts";
+import type { Session } from "./rows.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** A record that fits, before anybody has ranked it. */
@@ -127,7 +127,7 @@ export function hitOf(
   if (owner === undefined || found === undefined) return null;
   const shown = sessions.shownBy(connection, session, seq);
   if (shown === undefined) return null;
-  const stored = wholeRecordOf(coder, placeOf(owner), statements, found);
+  const stored = wholeRecordOf(coder, owner, statements, found);
   if (stored === null) return null;
   const text = searchText(stored.record);
   const matches = text === null ? null : findMatches(plan, text.text);

@@ -7,6 +7,7 @@ import {
   findSession,
   foundSession,
   frameOf,
+  sealSession,
   slotOf,
   stateOf,
   storedEntry,
@@ -14,7 +15,7 @@ import {
   withFrame,
   writeEntry,
 } from "./session-rows.ts";
-import type { SessionRow } from "./statements.ts";
+import type { SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 
 /** Writes the whole entry, begins a session, or begins the next one of a key. */
@@ -89,6 +90,7 @@ export function insertSession(
     keyed_horizon_ms: -1,
     origin: null,
     origin_seq: null,
+    crc: null,
     ...fork,
   };
   const session = Number(statements.insertSession.run(empty).lastInsertRowid);
@@ -112,8 +114,10 @@ function place({ connection, partials }: WriteContext, row: SessionRow, { ref }:
   const { statements } = connection;
   const placed = { ...row, key: ref.key, archived: ref.archiveId === undefined ? 0 : 1 };
   if (placed.archived === 1) partials.drop(connection, row.session);
-  if (placed.key !== row.key || placed.archived !== row.archived)
+  if (placed.key !== row.key || placed.archived !== row.archived) {
     statements.moveSession.run(placed.key, placed.archived, row.session);
+    sealSession(statements, row.session);
+  }
   return placed;
 }
 

@@ -2,7 +2,7 @@ import type Database from "better-sqlite3";
 import type { SearchQuery } from "@throughline/core";
 import type { SearchScope } from "@throughline/core/store";
 import type { Connection } from "./connection.ts";
-import { purgedNamespace, type Session, type SessionRow } from "./statements.ts";
+import { purgedNamespace, type Session, type SessionRow } from "./rows.ts";
 
 /** A piece of SQL with the values of its parameters. */
 export interface Condition {

@@ -7,8 +7,10 @@ import {
   type ThroughlineError,
 } from "@throughline/core";
 import { assertRef, quote, refused, type SessionFrame, sessionNotFound, sessionState } from "@throughline/core/store";
-import type { KeptPayload, PayloadPlace, RowCoder } from "@throughline/core/store";
-import { changingColumns, purgedNamespace, type SessionRow, type Statements } from "./statements.ts";
+import type { KeptPayload, RowCoder } from "@throughline/core/store";
+import { checkedEntry, entryChecksum, sessionChecksum } from "./row-checksums.ts";
+import { placeOf, purgedNamespace, refOf, type Session, type SessionRow } from "./rows.ts";
+import { changingColumns, type Statements } from "./statements.ts";
 
 /** @throws {ThroughlineError} SESSION_NOT_FOUND */
 export function foundSession(statements: Statements, ref: SessionRef): SessionRow {
@@ -21,17 +23,20 @@ export function findSession(statements: Statements, ref: SessionRef): SessionRow
   assertRef(ref);
   const { namespace, agentId, key, archiveId } = ref;
   if (namespace === purgedNamespace) return undefined;
-  if (archiveId === undefined) return statements.findCurrent.get(namespace, agentId, key);
-  return statements.findArchived.get(namespace, agentId, key, archiveId);
-}
-
-export function refOf(row: Pick<SessionRow, "namespace" | "agent_id" | "key" | "archived" | "session_id">): SessionRef {
-  const ref = { namespace: row.namespace, agentId: row.agent_id, key: row.key };
-  return row.archived === 1 ? { ...ref, archiveId: row.session_id } : ref;
-}
-
-export function placeOf(row: SessionRow): PayloadPlace {
-  return { ref: refOf(row), sessionId: row.session_id };
+  const found =
+    archiveId === undefined
+      ? statements.findCurrent.get(namespace, agentId, key)
+      : statements.findArchived.get(namespace, agentId, key, archiveId);
+  const hidden = (): unknown =>
+    archiveId === undefined
+      ? statements.hiddenCurrent.get(namespace, agentId, key)
+      : statements.hiddenArchived.get(namespace, agentId, key, archiveId);
+  const isElsewhere =
+    found === undefined
+      ? hidden() !== undefined
+      : found.namespace !== namespace || found.agent_id !== agentId || found.key !== key;
+  if (!isElsewhere) return found;
+  throw refused("STORE_CORRUPT", `The index of the sessions is damaged: it leads past ${quote(key)}.`, { ...ref });
 }
 
 /** A row as core's plans have it. */
@@ -97,7 +102,11 @@ function decodedEntry(coder: RowCoder, row: SessionRow, kept: KeptPayload): Sess
 
 /** Writes the entry, bound to the key it is kept under. */
 export function writeEntry(statements: Statements, coder: RowCoder, row: SessionRow, entry: SessionEntry): void {
-  statements.writeEntry.run(row.session, coder.encodeEntry(placeOf(row), entry));
+  storeEntry(statements, row.session, coder.encodeEntry(placeOf(row), entry));
+}
+
+export function storeEntry(statements: Statements, session: Session, kept: KeptPayload): void {
+  statements.writeEntry.run(session, kept, entryChecksum(session, kept));
 }
 
 const slotMs = 60_000;
@@ -109,7 +118,7 @@ export function slotOf(timeMs: number): number {
 
 /** Writes a session's row. Its place in the list is written only when the minute has changed. Gives what stands there now. */
 export function storeSession(statements: Statements, row: SessionRow): SessionRow {
-  statements.updateSession.run(...changingColumns.map((column) => row[column]), row.session);
+  statements.updateSession.run(...changingColumns.map((column) => row[column]), sessionChecksum(row), row.session);
   return placeInList(statements, row);
 }
 
@@ -122,8 +131,21 @@ export function advanceSession(statements: Statements, before: SessionRow, row: 
     row.turn === before.turn &&
     row.ids_to_seq === before.ids_to_seq;
   if (!isPlain) return storeSession(statements, row);
-  statements.advanceSession.run(row.last_seq, row.head_id, row.message_count, row.updated_at_ms, row.session);
+  statements.advanceSession.run(
+    row.last_seq,
+    row.head_id,
+    row.message_count,
+    row.updated_at_ms,
+    sessionChecksum(row),
+    row.session,
+  );
   return placeInList(statements, row);
+}
+
+/** Gives a session's row its checksum after single columns were changed. */
+export function sealSession(statements: Statements, session: Session): void {
+  const row = statements.rawSession.get(session);
+  if (row !== undefined) statements.sealSession.run(sessionChecksum(row), session);
 }
 
 function placeInList(statements: Statements, row: SessionRow): SessionRow {
@@ -136,7 +158,7 @@ function placeInList(statements: Statements, row: SessionRow): SessionRow {
 export function storedEntry(statements: Statements, row: SessionRow): KeptPayload {
   const found = statements.findEntry.get(row.session);
   if (found === undefined) throw lostEntry(row);
-  return found.entry;
+  return checkedEntry(row, found, statements.unchecked);
 }
 
 export function lostEntry({ session_id: sessionId }: SessionRow): ThroughlineError {

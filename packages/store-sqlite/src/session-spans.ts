@@ -1,5 +1,6 @@
 import { quote, refused } from "@throughline/core/store";
-import type { SessionRow, Statements } from "./statements.ts";
+import type { SessionRow } from "./rows.ts";
+import type { Statements } from "./statements.ts";
 
 /** Records of one session, as they stand in the file: those after one seq up to another. */
 export interface SessionSpan {

@@ -1,73 +1,17 @@
-import type { RecordHead } from "@throughline/core";
 import type { KeptPayload } from "@throughline/core/store";
 import type Database from "better-sqlite3";
-
-/**
- * Where what is left of a purged session stands until it is deleted: no namespace can be called so. Whoever is asked for it
- * says that there is nothing.
- */
-export const purgedNamespace = "(purged)";
-
-/** A session's own row: its address and where it stands. */
-export interface SessionRow {
-  readonly session: number;
-  readonly namespace: string;
-  readonly agent_id: string;
-  readonly key: string;
-  readonly archived: number;
-  readonly session_id: string;
-  readonly revision: number;
-  readonly last_seq: number;
-  readonly head_id: string | null;
-  readonly window_seq: number | null;
-  readonly fence: number;
-  readonly turn: string | null;
-  readonly message_count: number;
-  readonly created_at_ms: number;
-  readonly updated_at_ms: number;
-  /** The minute of `updated_at_ms`, by which sessions are listed. */
-  readonly updated_slot: number;
-  /** Up to this seq the session's ids stand in `store_record_ids`. */
-  readonly ids_to_seq: number;
-  /** The number of the next keyed append. */
-  readonly keyed_next: number;
-  readonly keyed_rows: number;
-  /** The number of rows at which old keys are deleted. */
-  readonly keyed_sweep_at: number;
-  /** The time of the newest keyed append that was deleted. */
-  readonly keyed_horizon_ms: number;
-  /** The session whose records come before this one's own; null when it is no fork. */
-  readonly origin: Session | null;
-  /** The last of them. */
-  readonly origin_seq: number | null;
-}
-
-/** Of `store_records`, under the names core gives them; `side` is 0 or 1. */
-export interface RecordHeadRow extends Omit<RecordHead, "side"> {
-  readonly side: number;
-}
-
-export interface RecordContentRow extends RecordHeadRow {
-  readonly text: KeptPayload;
-  /** 1: the source is text. 2: it is bytes. Null: the text is the source. */
-  readonly sourceForm: number | null;
-  readonly source: KeptPayload | null;
-  /** The payload that holds the text; null when the row does. */
-  readonly textPayload: number | null;
-  readonly sourcePayload: number | null;
-}
-
-export type RecordTextRow = readonly [
-  seq: number,
-  side: number,
-  tsMs: number | null,
-  storedAtMs: number | null,
-  bytes: number,
-  crc: number | null,
-  text: KeptPayload,
-  sourceForm?: number | null,
-  source?: KeptPayload | null,
-];
+import { lazily } from "./lazily.ts";
+import { purgedNamespace } from "./rows.ts";
+import type {
+  EntryRow,
+  KeyedAppendRow,
+  RecordContentRow,
+  RecordHeadRow,
+  RecordTextRow,
+  Session,
+  SessionRow,
+} from "./rows.ts";
+import { checkedSession, type UncheckedRows, uncheckedRows } from "./row-checksums.ts";
 
 /** Of a checkpoint: whether a lock was in the way, the pages of the log, and those that stand in the database too. */
 export type LogRow = readonly [busy: number, pages: number, written: number];
@@ -83,22 +27,12 @@ interface ChildRow {
   readonly seq: number;
 }
 
-export interface KeyedAppendRow {
-  readonly digest: Uint8Array;
-  readonly number: number;
-  readonly at_ms: number;
-  readonly from_seq: number;
-  readonly record_count: number;
-  readonly result: string;
-}
-
-/** A session's number in the file. */
-export type Session = number;
 type Address = [namespace: string, agentId: string, key: string];
 type Statement<Parameters extends unknown[], Row = unknown> = Database.Statement<Parameters, Row>;
 type RecordRange = [session: Session, afterSeq: number, beforeSeq: number, limit: number];
 
 export interface Statements {
+  readonly unchecked: UncheckedRows;
   readonly begin: Statement<[]>;
   readonly beginRead: Statement<[]>;
   /** Another number whenever another connection has committed. */
@@ -123,7 +57,13 @@ export interface Statements {
   readonly rollbackToSavepoint: Statement<[]>;
   readonly findCurrent: Statement<Address, SessionRow>;
   readonly findArchived: Statement<[...Address, sessionId: string], SessionRow>;
+  /** The same by other indexes: what they find and the first do not, a damaged index hides. */
+  readonly hiddenCurrent: Statement<Address>;
+  readonly hiddenArchived: Statement<[...Address, sessionId: string]>;
   readonly findSession: Statement<[Session], SessionRow>;
+  /** The row as it stands there, damaged or not. */
+  readonly rawSession: Statement<[Session], SessionRow>;
+  readonly sealSession: Statement<[crc: number, Session]>;
   readonly findIds: Statement<[namespace: string, agentId: string, sessionId: string], Pick<SessionRow, "session_id">>;
   readonly findAgent: Statement<[namespace: string, agentId: string], Pick<SessionRow, "agent_id">>;
   readonly insertSession: Statement<[Omit<SessionRow, "session">]>;
@@ -131,7 +71,7 @@ export interface Statements {
   readonly updateSession: Statement<unknown[]>;
   /** What a plain append changes of a session's row. */
   readonly advanceSession: Statement<
-    [lastSeq: number, headId: string | null, messageCount: number, updatedAtMs: number, Session]
+    [lastSeq: number, headId: string | null, messageCount: number, updatedAtMs: number, crc: number, Session]
   >;
   readonly countKeyed: Statement<[next: number, rows: number, sweepAt: number, horizonMs: number, Session]>;
   readonly placeSession: Statement<[slot: number, Session]>;
@@ -140,8 +80,8 @@ export interface Statements {
   /** Up to a seq. */
   readonly deleteRecords: Statement<[Session, toSeq: number]>;
   readonly addMessages: Statement<[count: number, Session]>;
-  readonly findEntry: Statement<[Session], { readonly entry: KeptPayload }>;
-  readonly writeEntry: Statement<[Session, KeptPayload]>;
+  readonly findEntry: Statement<[Session], EntryRow>;
+  readonly writeEntry: Statement<[Session, KeptPayload, crc: number]>;
   readonly insertRecord: Statement<unknown[]>;
   /** A record whose text stands in the row and is its source: nearly all of them. Every value handed over costs. */
   readonly insertPlainRecord: Statement<unknown[]>;
@@ -156,7 +96,10 @@ export interface Statements {
   readonly dropPayload: Statement<[payload: number]>;
   readonly forksOf: Statement<[Session], SessionRow>;
   readonly setOrigin: Statement<[origin: Session | null, seq: number | null, Session]>;
-  readonly giveRecords: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
+  /** `exchanged` stands twice: in SQL the exclusive or of a and b is (a | b) - (a & b). */
+  readonly giveRecords: Statement<
+    [to: Session, exchanged: number, exchanged: number, from: Session, afterSeq: number, toSeq: number]
+  >;
   readonly giveIds: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
   readonly giveChildren: Statement<[to: Session, from: Session, afterSeq: number, toSeq: number]>;
   /** The number up to which children are entered. */
@@ -177,8 +120,6 @@ export interface Statements {
   readonly readRecords: Record<"ascending" | "descending", Statement<RecordRange, RecordContentRow>>;
   /** What of a record its text does not say. Rows are arrays: a page is thousands of them. */
   readonly readTexts: Record<"ascending" | "descending", Statement<RecordRange, RecordTextRow>>;
-  /** The same with the source. */
-  readonly readSources: Record<"ascending" | "descending", Statement<RecordRange, RecordTextRow>>;
   readonly catchUpIds: Statement<[Session, afterSeq: number, toSeq: number]>;
   readonly insertId: Statement<[Session, id: string, seq: number]>;
   readonly findId: Statement<[Session, id: string], { readonly seq: number }>;
@@ -205,7 +146,8 @@ export interface Statements {
 
 /** Of a record, in the order of `insertRecord`; read under the names core gives them. */
 const headColumns = ["seq", "id", "parent_id", "type", "side", "ts_ms", "stored_at_ms", "bytes", "crc"];
-const textColumns = "seq, side, ts_ms, stored_at_ms, bytes, crc, text";
+const textColumns = "seq, side, ts_ms, stored_at_ms, bytes, crc, record, head_crc, text, source_form, source";
+const readColumns = [...headColumns, "role", "tool_name", "record", "head_crc"];
 const contentColumns = ["text", "source_form", "source", "text_payload", "source_payload"];
 
 function selected(columns: readonly string[]): string {
@@ -236,6 +178,7 @@ const sessionColumns: readonly (keyof SessionRow)[] = [
   "keyed_horizon_ms",
   "origin",
   "origin_seq",
+  "crc",
 ];
 
 /** What an append changes of a session's row: nothing that stands in an index. */
@@ -246,7 +189,7 @@ export const changingColumns: readonly (keyof SessionRow)[] = sessionColumns.sli
 
 /** The statements that stand by themselves. Session columns are written in the order of the lists above. */
 const texts: Readonly<
-  Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts" | "readSources">, string>
+  Record<Exclude<keyof Statements, "readHeads" | "readRecords" | "readTexts" | "unchecked">, string>
 > = {
   begin: "BEGIN IMMEDIATE",
   dataVersion: "PRAGMA data_version",
@@ -264,8 +207,15 @@ const texts: Readonly<
     "SELECT * FROM store_sessions INDEXED BY store_sessions_current WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0",
   findArchived:
     "SELECT * FROM store_sessions WHERE namespace = ? AND agent_id = ? AND key = ? AND session_id = ? AND archived = 1",
+  hiddenCurrent:
+    "SELECT session FROM store_sessions INDEXED BY store_sessions_key WHERE namespace = ? AND agent_id = ? AND key = ? AND archived = 0",
+  hiddenArchived: `SELECT session FROM (SELECT ? AS n, ? AS a, ? AS k, ? AS i) CROSS JOIN store_sessions INDEXED BY store_sessions_id
+    ON namespace = n AND agent_id = a COLLATE NOCASE AND session_id = i COLLATE NOCASE
+    WHERE agent_id = a AND key = k AND session_id = i AND archived = 1`,
   // What is left of a purged one is no session.
   findSession: `SELECT * FROM store_sessions WHERE session = ? AND namespace <> '${purgedNamespace}'`,
+  rawSession: `SELECT * FROM store_sessions WHERE session = ? AND namespace <> '${purgedNamespace}'`,
+  sealSession: "UPDATE store_sessions SET crc = ? WHERE session = ?",
   lastSeqs: `SELECT session, last_seq AS lastSeq FROM store_sessions
     WHERE session IN (SELECT value FROM json_each(?)) AND namespace <> '${purgedNamespace}'`,
   watchStarts: `SELECT w.key AS place, s.session, s.last_seq AS lastSeq FROM json_each(?) w CROSS JOIN store_sessions s INDEXED BY store_sessions_key
@@ -275,24 +225,24 @@ const texts: Readonly<
     "SELECT session_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE AND session_id = ? COLLATE NOCASE",
   findAgent: "SELECT agent_id FROM store_sessions WHERE namespace = ? AND agent_id = ? COLLATE NOCASE LIMIT 1",
   insertSession: `INSERT INTO store_sessions (${sessionColumns.join(", ")}) VALUES (${sessionColumns.map((each) => `@${each}`).join(", ")})`,
-  updateSession: `UPDATE store_sessions SET ${changingColumns.map((each) => `${each} = ?`).join(", ")} WHERE session = ?`,
+  updateSession: `UPDATE store_sessions SET ${changingColumns.map((each) => `${each} = ?`).join(", ")}, crc = ? WHERE session = ?`,
   advanceSession:
-    "UPDATE store_sessions SET last_seq = ?, head_id = ?, message_count = ?, updated_at_ms = ? WHERE session = ?",
+    "UPDATE store_sessions SET last_seq = ?, head_id = ?, message_count = ?, updated_at_ms = ?, crc = ? WHERE session = ?",
   countKeyed:
     "UPDATE store_sessions SET keyed_next = ?, keyed_rows = ?, keyed_sweep_at = ?, keyed_horizon_ms = ? WHERE session = ?",
   placeSession: "UPDATE store_sessions SET updated_slot = ? WHERE session = ?",
   moveSession: "UPDATE store_sessions SET key = ?, archived = ? WHERE session = ?",
   deleteSession: "DELETE FROM store_sessions WHERE session = ?",
   deleteRecords: "DELETE FROM store_records WHERE session = ? AND seq <= ?",
-  findEntry: "SELECT entry FROM store_entries WHERE session = ?",
+  findEntry: "SELECT entry, crc FROM store_entries WHERE session = ?",
   writeEntry:
-    "INSERT INTO store_entries (session, entry) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry",
-  insertRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", ...contentColumns].join(", ")}) VALUES (${Array.from({ length: 17 }, () => "?").join(", ")})`,
-  insertPlainRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", "text"].join(", ")}) VALUES (${Array.from({ length: 13 }, () => "?").join(", ")})`,
+    "INSERT INTO store_entries (session, entry, crc) VALUES (?, ?, ?) ON CONFLICT (session) DO UPDATE SET entry = excluded.entry, crc = excluded.crc",
+  insertRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", ...contentColumns, "head_crc"].join(", ")}) VALUES (${Array.from({ length: 18 }, () => "?").join(", ")})`,
+  insertPlainRecord: `INSERT INTO store_records (session, ${[...headColumns, "role", "tool_name", "text", "head_crc"].join(", ")}) VALUES (${Array.from({ length: 14 }, () => "?").join(", ")})`,
   replaceRecord:
-    "UPDATE store_records SET type = ?, bytes = ?, crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL, text_payload = NULL, source_payload = NULL WHERE session = ? AND seq = ?",
+    "UPDATE store_records SET type = ?, bytes = ?, crc = ?, head_crc = ?, role = NULL, tool_name = NULL, text = ?, source_form = NULL, source = NULL, text_payload = NULL, source_payload = NULL WHERE session = ? AND seq = ?",
   recodeRecord:
-    "UPDATE store_records SET crc = ?, text = ?, source = ?, text_payload = ?, source_payload = ? WHERE session = ? AND seq = ?",
+    "UPDATE store_records SET crc = ?, head_crc = ?, text = ?, source = ?, text_payload = ?, source_payload = ? WHERE session = ? AND seq = ?",
   addMessages: "UPDATE store_sessions SET message_count = message_count + ? WHERE session = ?",
   findPayload: "SELECT payload FROM store_payloads WHERE hash = ?",
   insertPayload: "INSERT INTO store_payloads (hash, content) VALUES (?, ?)",
@@ -304,7 +254,8 @@ const texts: Readonly<
     AND NOT EXISTS (SELECT 1 FROM store_records WHERE source_payload = store_payloads.payload)`,
   forksOf: "SELECT * FROM store_sessions WHERE origin = ? ORDER BY session",
   setOrigin: "UPDATE store_sessions SET origin = ?, origin_seq = ? WHERE session = ?",
-  giveRecords: "UPDATE store_records SET session = ? WHERE session = ? AND seq > ? AND seq <= ?",
+  giveRecords:
+    "UPDATE store_records SET session = ?, head_crc = (head_crc | ?) - (head_crc & ?) WHERE session = ? AND seq > ? AND seq <= ?",
   giveIds: "UPDATE store_record_ids SET session = ? WHERE session = ? AND seq > ? AND seq <= ?",
   giveChildren: "UPDATE store_children SET session = ? WHERE session = ? AND seq > ? AND seq <= ?",
   childrenEntered: "SELECT entered_to FROM store_children_state WHERE one = 1",
@@ -339,6 +290,8 @@ const texts: Readonly<
 };
 
 const lists: ReadonlySet<string> = new Set(["logState", "writeBack", "beginLogAnew"]);
+/** Each row that these give is compared with its checksum. */
+const sessions: ReadonlySet<string> = new Set(["findCurrent", "findArchived", "findSession", "forksOf", "sharersOf"]);
 const scalars: ReadonlySet<string> = new Set([
   "dataVersion",
   "findPayload",
@@ -359,37 +312,35 @@ export function prepareStatements(database: Database.Database): Statements {
     return lazily({ ascending: () => prepare("ASC"), descending: () => prepare("DESC") });
   };
   const single = Object.entries(texts).map(([name, sql]) => {
-    const prepare = (): Statement<unknown[]> => {
+    const prepare = (): Pick<Statement<unknown[]>, "get" | "all" | "source"> => {
       const statement = database.prepare<unknown[]>(sql);
       if (lists.has(name)) return statement.raw();
+      if (sessions.has(name)) return checked(statement, () => made.unchecked as UncheckedRows);
       return scalars.has(name) ? statement.pluck() : statement;
     };
     return [name, prepare];
   });
-  return Object.assign(lazily(Object.fromEntries(single) as Readonly<Record<string, () => unknown>>), {
-    readHeads: ranges(selected([...headColumns, "role", "tool_name"])),
-    readRecords: ranges(selected([...headColumns, ...contentColumns])),
+  const members = { ...Object.fromEntries(single), unchecked: () => uncheckedRows(database) };
+  const made = Object.assign(lazily(members as Readonly<Record<string, () => unknown>>), {
+    readHeads: ranges(selected(readColumns)),
+    readRecords: ranges(selected([...readColumns, ...contentColumns])),
     readTexts: ranges(textColumns, true),
-    readSources: ranges(`${textColumns}, source_form, source`, true),
     // The types say what each text takes and gives; a database knows neither.
   }) as unknown as Statements;
+  return made;
 }
 
-/** An object whose members are made when they are first asked for. */
-function lazily<Members extends Readonly<Record<string, () => unknown>>>(
-  members: Members,
-): { readonly [Name in keyof Members]: ReturnType<Members[Name]> } {
-  const made = {};
-  for (const [name, make] of Object.entries(members)) {
-    Object.defineProperty(made, name, {
-      configurable: true,
-      enumerable: true,
-      get: () => {
-        const value = make();
-        Object.defineProperty(made, name, { value, enumerable: true });
-        return value;
-      },
-    });
-  }
-  return made as { readonly [Name in keyof Members]: ReturnType<Members[Name]> };
+function checked(
+  statement: Statement<unknown[]>,
+  unchecked: () => UncheckedRows,
+): Pick<Statement<unknown[]>, "get" | "all" | "source"> {
+  const check = (row: unknown): SessionRow => checkedSession(row as SessionRow, unchecked());
+  return {
+    source: statement.source,
+    get: (...values: unknown[]) => {
+      const row = statement.get(...values);
+      return row === undefined ? undefined : check(row);
+    },
+    all: (...values: unknown[]) => statement.all(...values).map(check),
+  };
 }

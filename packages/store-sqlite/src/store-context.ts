@@ -3,7 +3,7 @@ import type { Clock, RandomSource, RecordIds, SessionEvent, StoreLimits } from "
 import type { Connection } from "./connection.ts";
 import type { PartialRows } from "./partial-rows.ts";
 import type { SearchIndex } from "./search-index.ts";
-import type { Session } from "./statements.ts";
+import type { Session } from "./rows.ts";
 
 /** What every part of one store handle works with. */
 export interface StoreContext {

@@ -1,4 +1,3 @@
-import { crc32 } from "node:zlib";
 import { createFinding, hasErrorCode } from "@throughline/core";
 import type { Finding, FindingPlace } from "@throughline/core";
 import { checkDatabase, checkPages } from "./check-pages.ts";
@@ -7,9 +6,12 @@ import type { Connection, SqliteDriver } from "./connection.ts";
 import { lostLogFinding } from "./lost-log.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
-import { placeOf, stateOf, storedEntry } from "./session-rows.ts";
+import { contentChecksum } from "./row-checksums.ts";
+import { placeOf } from "./rows.ts";
+import { stateOf, storedEntry } from "./session-rows.ts";
+import { sessionNumbers } from "./session-numbers.ts";
 import { isDamage } from "./sqlite-errors.ts";
-import type { Session, SessionRow } from "./statements.ts";
+import type { Session, SessionRow } from "./rows.ts";
 import type { StoreContext } from "./store-context.ts";
 import { damagedLogEnding, fileSystemOf, keptBeside, lostLogEnding } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
@@ -21,12 +23,12 @@ export interface VerifyOptions {
   readonly withBackup?: boolean;
 }
 
-/** How many rows are checked, or sessions listed, at a time. */
+/** How many rows are checked at a time. */
 const sliceRows = 200;
 
 /**
- * Quick: that every session has its entry, its origin and all its records. Full: also the pages of the file, the checksum
- * and the JSON of every record, whether it is found by its parent, and every entry. Changes nothing; damage to one session does not hide the others.
+ * Quick: that every session has a whole row, its entry, its origin and all its records. Full: also the pages of the file and
+ * their indexes, the checksum and the JSON of every record, whether it is found by its parent, and every entry. Changes nothing; damage to one session does not hide the others.
  */
 export async function* verifyStore(
   handle: StoreHandle,
@@ -67,7 +69,7 @@ async function* verifySession(
   { full, signal }: { readonly full: boolean; readonly signal: AbortSignal | undefined },
 ): AsyncGenerator<Finding> {
   const { context } = handle;
-  const session = await handle.read(({ statements }) => statements.findSession.get(number), signal);
+  const session = await handle.read(({ statements }) => statements.rawSession.get(number), signal);
   // Purged meanwhile, as it may be before each look at it.
   if (session === undefined) return;
   const place = { path: context.path, key: session.key };
@@ -162,9 +164,11 @@ function recordFindings(
     const say = (code: "CHECKSUM_MISMATCH" | "STORE_DAMAGED", why: string): number =>
       findings.push(createFinding(code, `Record ${found.seq} of ${session.key} ${why}.`, at));
     try {
-      const row = rowOf(statements, found);
-      const crc = row.source === null ? crc32(row.text) : crc32(row.source, crc32(row.text));
-      if (row.crc !== null && crc !== row.crc) say("CHECKSUM_MISMATCH", "does not fit its checksum");
+      const row = rowOf(statements, session.session, found);
+      if (row.crc !== null && contentChecksum(row.text, row.source) !== row.crc) {
+        say("CHECKSUM_MISMATCH", "does not match its checksum");
+        continue;
+      }
       const { record } = recordOf(context.rows, place, row, "source");
       if (record.id !== row.id || record.type !== row.type || record.parentId !== row.parentId)
         say("STORE_DAMAGED", "says another id, type or parent than its row");
@@ -174,51 +178,4 @@ function recordFindings(
     }
   }
   return findings;
-}
-
-export interface SessionSlice {
-  readonly sessions: readonly Session[];
-  /** What ended the list here, or null. */
-  readonly damage: unknown;
-}
-
-/**
- * The numbers of all sessions. Where a page of the list is damaged, what lies behind it is read from the end, so that
- * only what stands on damaged pages is missing.
- */
-export async function* sessionNumbers(handle: StoreHandle, signal?: AbortSignal): AsyncGenerator<SessionSlice> {
-  let first = 0;
-  for (;;) {
-    const from = first;
-    const slice = await handle.read(({ database }) => sliceOf(database, from, Number.MAX_SAFE_INTEGER, "ASC"), signal);
-    yield slice;
-    first = slice.sessions.at(-1) ?? first;
-    if (slice.damage !== null) break;
-    if (slice.sessions.length === 0) return;
-  }
-  for (let last = Number.MAX_SAFE_INTEGER; ;) {
-    const to = last;
-    const slice = await handle.read(({ database }) => sliceOf(database, first, to, "DESC"), signal);
-    if (slice.sessions.length > 0) yield { sessions: slice.sessions, damage: null };
-    last = slice.sessions.at(-1) ?? last;
-    if (slice.damage !== null || slice.sessions.length === 0) return;
-  }
-}
-
-function sliceOf(
-  database: Connection["database"],
-  after: Session,
-  before: Session,
-  order: "ASC" | "DESC",
-): SessionSlice {
-  const sql = `SELECT session FROM store_sessions WHERE session > ? AND session < ? ORDER BY session ${order} LIMIT ${sliceRows}`;
-  const sessions: Session[] = [];
-  try {
-    for (const session of database.prepare<[Session, Session], Session>(sql).pluck().iterate(after, before))
-      sessions.push(session);
-    return { sessions, damage: null };
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    return { sessions, damage: error };
-  }
 }

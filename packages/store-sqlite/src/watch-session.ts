@@ -12,7 +12,7 @@ import {
 } from "@throughline/core/store";
 import type { Connection } from "./connection.ts";
 import { readPage, type ReadTarget } from "./read-pages.ts";
-import { purgedNamespace } from "./statements.ts";
+import { purgedNamespace } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** So often SQLite is asked whether another process has committed. */

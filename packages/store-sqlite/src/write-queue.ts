@@ -3,7 +3,7 @@ import { ThroughlineError, type Durability, type SessionEvent } from "@throughli
 import { abortedBefore } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { isBusy, nativeCode, storeError } from "./sqlite-errors.ts";
-import type { Session } from "./statements.ts";
+import type { Session } from "./rows.ts";
 import { lockHolder } from "./store-file.ts";
 import type { StoreContext, WriteContext } from "./store-context.ts";
 import { UnflushedLog } from "./unflushed-log.ts";

@@ -39,12 +39,8 @@ describe("verify", () => {
   it.each([
     ["a record that is gone", "DELETE FROM store_records WHERE seq = 2", false, "RECORD_MISSING"],
     ["an entry that is gone", "DELETE FROM store_entries WHERE session = 1", false, "STORE_DAMAGED"],
-    [
-      "an origin that is gone",
-      "UPDATE store_sessions SET origin = 99, origin_seq = 1 WHERE session = 2",
-      false,
-      "RECORD_MISSING",
-    ],
+    ["an origin that is gone", "DELETE FROM store_sessions WHERE session = 2", false, "RECORD_MISSING"],
+    ["a row that was changed", "UPDATE store_sessions SET last_seq = 1 WHERE session = 2", false, "STORE_DAMAGED"],
     [
       "text that was changed",
       `UPDATE store_records SET text = replace(text, 'one', 'two') WHERE session = 1`,
@@ -58,10 +54,13 @@ describe("verify", () => {
       true,
       "STORE_DAMAGED",
     ],
-    ["an entry that is none", "UPDATE store_entries SET entry = '{'", true, "STORE_DAMAGED"],
+    ["an entry that is none", "UPDATE store_entries SET entry = '{'", false, "STORE_DAMAGED"],
   ])("finds %s", async (_what, sql, full, code) => {
     const path = join(testFolder(), "store.db");
-    await filled(path);
+    const [, ref] = await filled(path);
+    await using before = createSqliteStore({ path });
+    await before.fork?.fork(ref ?? expect.unreachable(), refOf("fork"), { sessionId: "fork", atSeq: 2 });
+    await before.close();
     const database = new Database(path);
     database.pragma("foreign_keys = OFF");
     database.exec(sql);

@@ -108,7 +108,7 @@ describe("opening a store", () => {
       busy: 0,
       page: 8192,
       application: 0x546c6e65,
-      version: 5,
+      version: 6,
     });
     expect(Number(read("journal_size_limit"))).toBeGreaterThan(0);
   });

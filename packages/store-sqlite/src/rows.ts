@@ -1,0 +1,104 @@
+import type { RecordHead, SessionRef } from "@throughline/core";
+import type { KeptPayload, PayloadPlace } from "@throughline/core/store";
+
+/**
+ * Where what is left of a purged session stands until it is deleted: no namespace can be called so. Whoever is asked for it
+ * says that there is nothing.
+ */
+export const purgedNamespace = "(purged)";
+
+/** A session's own row: its address and where it stands. */
+export interface SessionRow {
+  readonly session: number;
+  readonly namespace: string;
+  readonly agent_id: string;
+  readonly key: string;
+  readonly archived: number;
+  readonly session_id: string;
+  readonly revision: number;
+  readonly last_seq: number;
+  readonly head_id: string | null;
+  readonly window_seq: number | null;
+  readonly fence: number;
+  readonly turn: string | null;
+  readonly message_count: number;
+  readonly created_at_ms: number;
+  readonly updated_at_ms: number;
+  /** The minute of `updated_at_ms`, by which sessions are listed. */
+  readonly updated_slot: number;
+  /** Up to this seq the session's ids stand in `store_record_ids`. */
+  readonly ids_to_seq: number;
+  /** The number of the next keyed append. */
+  readonly keyed_next: number;
+  readonly keyed_rows: number;
+  /** The number of rows at which old keys are deleted. */
+  readonly keyed_sweep_at: number;
+  /** The time of the newest keyed append that was deleted. */
+  readonly keyed_horizon_ms: number;
+  /** The session whose records come before this one's own; null when it is no fork. */
+  readonly origin: Session | null;
+  /** The last of them. */
+  readonly origin_seq: number | null;
+  /** CRC-32 of the row; null where it is older than the checksum of rows. */
+  readonly crc: number | null;
+}
+
+/** Of `store_records`, under the names core gives them; `side` is 0 or 1. */
+export interface RecordHeadRow extends Omit<RecordHead, "side"> {
+  readonly side: number;
+  readonly record: number;
+  /** CRC-32 of these columns; null where the row is older than the checksum of rows. */
+  readonly headCrc: number | null;
+}
+
+export interface RecordContentRow extends RecordHeadRow {
+  readonly text: KeptPayload;
+  /** 1: the source is text. 2: it is bytes. Null: the text is the source. */
+  readonly sourceForm: number | null;
+  readonly source: KeptPayload | null;
+  /** The payload that holds the text; null when the row does. */
+  readonly textPayload: number | null;
+  readonly sourcePayload: number | null;
+}
+
+export type RecordTextRow = readonly [
+  seq: number,
+  side: number,
+  tsMs: number | null,
+  storedAtMs: number | null,
+  bytes: number,
+  crc: number | null,
+  record: number,
+  headCrc: number | null,
+  text: KeptPayload,
+  sourceForm: number | null,
+  source: KeptPayload | null,
+];
+
+/** A session's entry as it is kept. */
+export interface EntryRow {
+  readonly entry: KeptPayload;
+  /** CRC-32; null where the entry is older than the checksum of rows. */
+  readonly crc: number | null;
+}
+
+export interface KeyedAppendRow {
+  readonly digest: Uint8Array;
+  readonly number: number;
+  readonly at_ms: number;
+  readonly from_seq: number;
+  readonly record_count: number;
+  readonly result: string;
+}
+
+/** A session's number in the file. */
+export type Session = number;
+
+export function refOf(row: Pick<SessionRow, "namespace" | "agent_id" | "key" | "archived" | "session_id">): SessionRef {
+  const ref = { namespace: row.namespace, agentId: row.agent_id, key: row.key };
+  return row.archived === 1 ? { ...ref, archiveId: row.session_id } : ref;
+}
+
+export function placeOf(row: SessionRow): PayloadPlace {
+  return { ref: refOf(row), sessionId: row.session_id };
+}
