@@ -6,6 +6,7 @@ import type { OptionTable } from "@throughline/core/internal";
 import { inOneThread } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import { checkPages } from "./check-pages.ts";
+import { checkRows } from "./check-rows.ts";
 import { alone, claim, recoverMark } from "./claim-file.ts";
 import type { Release } from "./claim-file.ts";
 import { defaultDriver } from "./connection.ts";
@@ -71,7 +72,8 @@ export async function backupStore(
     assertOurs(part, driver);
     leaveLog(part, driver);
     const [wrong] = await checkPages({ path: part, mostAnswers: 1, references: false }, driver, signal);
-    if (wrong !== undefined) throw refused("STORE_CORRUPT", `The store is damaged: ${wrong}`, { path });
+    const damage = wrong ?? (await damagedRow(part, driver, signal));
+    if (damage !== null) throw refused("STORE_CORRUPT", `The store is damaged: ${damage}`, { path });
     putInPlace(part, to);
     return { sizeBytes: sizeOf(to) };
   } catch (error) {
@@ -81,6 +83,22 @@ export async function backupStore(
   } finally {
     if (database !== null) closeDatabase(database);
     release();
+  }
+}
+
+/** What is wrong with the rows of a copy; others get their turn in between. */
+async function damagedRow(path: string, driver: SqliteDriver, signal?: AbortSignal): Promise<string | null> {
+  const database = driver(path, { readonly: true, fileMustExist: true, timeout: 50 });
+  try {
+    const check = checkRows(database);
+    for (;;) {
+      const { done, value } = check.next();
+      if (done === true) return value;
+      await new Promise((resolve) => setImmediate(resolve));
+      signal?.throwIfAborted();
+    }
+  } finally {
+    closeDatabase(database);
   }
 }
 
@@ -159,15 +177,24 @@ function copyBackup(backup: string, to: string, driver: SqliteDriver): void {
     leaveLog(to, driver);
     const database = driver(to, { readonly: true, fileMustExist: true, timeout: 50 });
     try {
-      const answer: unknown = database.pragma("quick_check(1)", { simple: true });
-      if (answer !== "ok")
-        throw refused("STORE_CORRUPT", `The backup ${backup} is damaged: ${String(answer)}`, { path: backup });
+      const answer: unknown = database.pragma("integrity_check(1)", { simple: true });
+      const damage = answer === "ok" ? wholeCheck(database) : String(answer);
+      if (damage !== null)
+        throw refused("STORE_CORRUPT", `The backup ${backup} is damaged: ${damage}`, { path: backup });
     } finally {
       database.close();
     }
   } catch (error) {
     removeDatabase(to);
     throw storeError(error, backup);
+  }
+}
+
+function wholeCheck(database: ReturnType<SqliteDriver>): string | null {
+  const check = checkRows(database);
+  for (;;) {
+    const { done, value } = check.next();
+    if (done === true) return value;
   }
 }
 

@@ -3,6 +3,7 @@ import { quote, refused } from "@throughline/core/store";
 import type { KeptPayload } from "@throughline/core/store";
 import type { RecordHead } from "@throughline/core";
 import type Database from "better-sqlite3";
+import { purgedNamespace } from "./rows.ts";
 import type { EntryRow, Session, SessionRow } from "./rows.ts";
 
 /** Rows up to these numbers are older than the checksums of rows, and may have none. */
@@ -108,7 +109,8 @@ function checksumOf(values: readonly (string | number | null)[]): number {
 /** The row, when it is what was written. @throws {ThroughlineError} STORE_CORRUPT */
 export function checkedSession<Row extends SessionRow>(row: Row, unchecked: UncheckedRows): Row {
   const isOld = row.crc === null && row.session <= unchecked.sessions;
-  if (isOld || row.crc === sessionChecksum(row)) return row;
+  // What is left of a purged one is no session.
+  if (isOld || row.namespace === purgedNamespace || row.crc === sessionChecksum(row)) return row;
   const { key, session_id: sessionId } = row;
   throw refused("STORE_CORRUPT", `The row of session ${quote(key)} is damaged.`, { key, sessionId });
 }

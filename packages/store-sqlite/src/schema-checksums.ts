@@ -1,3 +1,6 @@
+/** The version of the schema from which on rows have checksums. */
+export const schemaSixVersion = 6;
+
 /**
  * The sixth step, as it ran: never to be changed once it was released. Checksums of what had none: the columns of a record
  * beside its content, the row of a session, and its entry. Rows that were there before get theirs when they are next written;
