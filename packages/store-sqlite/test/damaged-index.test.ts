@@ -1,0 +1,118 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import type { SessionStore } from "@throughline/core";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import { describe, expect, it } from "vitest";
+import { say } from "./append-drafts.ts";
+import { createSession, testFolder } from "./test-folder.ts";
+
+/** Changes one byte of the file: of the first place where these bytes are in a page of the table or index. */
+function damage(path: string, name: string, bytes: readonly number[], change: readonly [at: number, to: number]): void {
+  const database = new Database(path, { readonly: true });
+  const pages = database
+    .prepare<[string], { readonly offset: number; readonly size: number }>(
+      "SELECT pgoffset AS offset, pgsize AS size FROM dbstat WHERE name = ?",
+    )
+    .all(name);
+  database.close();
+  const file = readFileSync(path);
+  for (const { offset, size } of pages) {
+    const found = file.subarray(offset, offset + size).indexOf(Buffer.from(bytes));
+    if (found === -1) continue;
+    file[offset + found + change[0]] = change[1];
+    writeFileSync(path, file);
+    return;
+  }
+  expect.unreachable(`no such bytes in ${name}`);
+}
+
+async function filled(path: string): Promise<void> {
+  await using store = createSqliteStore({ path });
+  for (const key of ["a", "b"]) {
+    const ref = await createSession(store, key);
+    await store.append(
+      ref,
+      Array.from({ length: 9 }, (_, index) => say(`${key}${index}`)),
+    );
+  }
+}
+
+const corrupt = { code: "STORE_CORRUPT" };
+/** Of an index entry: its header says one byte each for a seq and a record, and that the session is 1. */
+const entryOf = (seq: number, record: number): number[] => [4, 9, 1, 1, seq, record];
+const recordIndex = "sqlite_autoindex_store_records_1";
+
+async function readAll(store: SessionStore, key: string): Promise<unknown> {
+  const ref = { namespace: "", agentId: "main", key: `agent:main:${key}` };
+  const { sessions } = await store.list({ state: "any" });
+  const found = sessions.find((each) => each.ref.key.endsWith(`:${key}`))?.ref ?? ref;
+  return Array.fromAsync(store.read(found));
+}
+
+describe("a damaged index", () => {
+  it.each([
+    ["leads back", entryOf(6, 6), [4, 2]],
+    ["leads on", entryOf(6, 6), [4, 60]],
+    ["leads to another record", entryOf(6, 6), [5, 5]],
+    ["leads to another session's record", entryOf(6, 6), [5, 15]],
+  ] as const)("of records that %s ends the read with an error", async (_what, bytes, change) => {
+    const path = join(testFolder(), "store.db");
+    await filled(path);
+    damage(path, recordIndex, bytes, change);
+    await using store = createSqliteStore({ path });
+    await expect(readAll(store, "a")).rejects.toMatchObject(corrupt);
+    await expect(store.maintenance?.backup(`${path}.copy`)).rejects.toMatchObject(corrupt);
+    const findings = await Array.fromAsync(store.maintenance?.verify({ full: true }) ?? []);
+    expect(findings.map(({ code }) => code)).toContain("STORE_DAMAGED");
+  });
+
+  it("of sessions that hides one does not let it be made again", async () => {
+    const path = join(testFolder(), "store.db");
+    await filled(path);
+    const text = [...Buffer.from("agent:main:")];
+    await using before = createSqliteStore({ path });
+    const [one] = (await before.list({ sort: "key" })).sessions;
+    await before.close();
+    const ref = one?.ref ?? expect.unreachable();
+    damage(path, "store_sessions_current", [...Buffer.from(ref.key)], [text.length, 0x01]);
+    await using store = createSqliteStore({ path });
+    await expect(store.load(ref)).rejects.toMatchObject(corrupt);
+    await expect(store.save(ref, { sessionId: "other" }, { ifRevision: null })).rejects.toMatchObject(corrupt);
+  });
+});
+
+describe("a record whose columns were changed", () => {
+  it.each(["side = 1 - side", "ts_ms = ts_ms + 1", "stored_at_ms = 5", "role = 'user '", "bytes = bytes + 1"])(
+    "is refused by every read: %s",
+    async (sql) => {
+      const path = join(testFolder(), "store.db");
+      await filled(path);
+      const database = new Database(path);
+      database.exec(`UPDATE store_records SET ${sql} WHERE seq = 3`);
+      database.close();
+      await using store = createSqliteStore({ path });
+      const { sessions } = await store.list();
+      for (const { ref } of sessions) {
+        await expect(Array.fromAsync(store.read(ref, { payload: "head" }))).rejects.toMatchObject(corrupt);
+        if (!sql.startsWith("role")) await expect(Array.fromAsync(store.read(ref))).rejects.toMatchObject(corrupt);
+      }
+    },
+  );
+});
+
+describe("purging", () => {
+  it("hands records to forks with checksums that match", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path });
+    const ref = await createSession(store, "a");
+    await store.append(ref, [say("one"), say("two")]);
+    const fork = { ...ref, key: `${ref.key}-fork` };
+    await store.fork?.fork(ref, fork, { sessionId: "fork" });
+    await store.append(fork, [say("three")]);
+    await store.remove(ref, { purge: true });
+    const seqs = await Array.fromAsync(store.read(fork, { payload: "source" }));
+    expect(seqs.flatMap(({ records }) => records.map(({ seq }) => seq))).toEqual([1, 2, 3]);
+    expect(await Array.fromAsync(store.maintenance?.verify({ full: true }) ?? [])).toEqual([]);
+  });
+});

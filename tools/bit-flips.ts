@@ -1,0 +1,237 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import type { SessionEvent, SessionRef } from "../packages/core/src/index.ts";
+import { compareReads, type Expected, expectedOf } from "./bit-flips/compare-reads.ts";
+import { fillStore } from "./bit-flips/fill-store.ts";
+import { flipBit, type FlippedStore, flippedStores, type FlipRegion } from "./bit-flips/flipped-store.ts";
+
+/** One changed bit, and what the operations on the store gave. */
+interface FlipResult {
+  readonly flip: number;
+  /** The table, index or kind of file. */
+  readonly name: string;
+  readonly right: number;
+  readonly errors: number;
+  /** What is neither: each with its place. */
+  readonly wrong: readonly string[];
+}
+
+/** The counts of one table, index or kind of file. */
+export interface FlipFigures {
+  flips: number;
+  right: number;
+  errors: number;
+  wrong: number;
+}
+
+export interface BitFlipOptions {
+  readonly store: keyof typeof flippedStores;
+  readonly flips: number;
+  readonly seed: number;
+  /** Called with each result that is neither right nor a typed error. */
+  readonly onWrong?: (what: string) => void;
+}
+
+/** A flip that takes longer does not end. */
+const mostMs = 60_000;
+/** A process ends with what damage made of it, so that each runs some only. */
+const flipsOfProcess = 500;
+
+/**
+ * Changes one random bit of a closed store at a time, then reads, lists, copies, exports and backs it up. Each of these must
+ * give what it gives on the whole store, or end with a typed error. Half of the bits are drawn by table or kind of file, so that
+ * small ones are met as often; the others by place.
+ */
+export async function bitFlips({ store, flips, seed, onWrong }: BitFlipOptions): Promise<Map<string, FlipFigures>> {
+  const figures = new Map<string, FlipFigures>();
+  const note = (result: FlipResult): void => {
+    const found = figures.get(result.name) ?? { flips: 0, right: 0, errors: 0, wrong: 0 };
+    figures.set(result.name, found);
+    found.flips += 1;
+    found.right += result.right;
+    found.errors += result.errors;
+    found.wrong += result.wrong.length;
+    for (const what of result.wrong) onWrong?.(`flip ${result.flip} in ${result.name}: ${what}`);
+  };
+  const whole = mkdtempSync(join(tmpdir(), "bit-flips-"));
+  try {
+    const filled = flippedStores[store].open(whole);
+    await fillStore(filled);
+    await filled.close();
+    for (let from = 0; from < flips;) from = await runProcess({ store, seed, from, to: flips, whole }, note);
+    return figures;
+  } finally {
+    rmSync(whole, { recursive: true, force: true });
+  }
+}
+
+interface FlipRange {
+  readonly store: string;
+  /** The folder of the store that is whole. */
+  readonly whole: string;
+  readonly seed: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Runs flips in a process of their own until it ends; gives the flip that comes next. */
+async function runProcess(
+  { store, whole, seed, from, to }: FlipRange,
+  note: (result: FlipResult) => void,
+): Promise<number> {
+  const end = Math.min(to, from + flipsOfProcess);
+  const args = [
+    "--store",
+    store,
+    "--whole",
+    whole,
+    "--seed",
+    String(seed),
+    "--from",
+    String(from),
+    "--to",
+    String(end),
+    "--child",
+  ];
+  const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const exited = new Promise<string>((resolve) =>
+    child.once("exit", (code, signal) => resolve(String(signal ?? code))),
+  );
+  let next = from;
+  let timer = setTimeout(() => child.kill("SIGKILL"), mostMs);
+  for await (const line of createInterface({ input: child.stdout })) {
+    clearTimeout(timer);
+    timer = setTimeout(() => child.kill("SIGKILL"), mostMs);
+    const result = JSON.parse(line) as FlipResult;
+    note(result);
+    next = result.flip + 1;
+  }
+  clearTimeout(timer);
+  const ending = await exited;
+  if (next >= end) return next;
+  note({ flip: next, name: "(process)", right: 0, errors: 0, wrong: [`the process ended with ${ending}`] });
+  return next + 1;
+}
+
+/** Numbers from 0 to 1, the same for a seed. */
+function createRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function drawPlace(regions: readonly FlipRegion[], random: () => number): FlipRegion & { readonly at: number } {
+  const names = [...new Set(regions.map(({ name }) => name))];
+  const name = random() < 0.5 ? names[Math.floor(random() * names.length)] : undefined;
+  const among = name === undefined ? regions : regions.filter((region) => region.name === name);
+  let left = Math.floor(random() * among.reduce((sum, { size }) => sum + size, 0));
+  for (const region of among) {
+    if (left < region.size) return { ...region, at: region.offset + left };
+    left -= region.size;
+  }
+  throw new Error("no place was drawn");
+}
+
+async function runFlips(kind: FlippedStore, { seed, from, to, whole }: FlipRange, folder: string): Promise<void> {
+  const [flipped, backup] = [join(folder, "flipped"), join(folder, "backup")];
+  const regions = kind.regions(whole);
+  kind.copy(whole, flipped);
+  const { refs, expected } = await readWhole(kind, flipped, backup);
+  for (let flip = from; flip < to; flip++) {
+    const random = createRandom(seed * 1_000_003 + flip);
+    kind.copy(whole, flipped);
+    rmSync(backup, { recursive: true, force: true });
+    const place = drawPlace(regions, random);
+    const bit = Math.floor(random() * 8);
+    flipBit(join(flipped, place.file), place.at, bit);
+    const events: SessionEvent[] = [];
+    const store = kind.open(flipped, (event) => events.push(event));
+    const context = { store, refs, backup: { path: backup, open: kind.openBackup } };
+    const outcomes = await compareReads(context, expected, events);
+    const where = `${place.file} at ${place.at}, bit ${bit}`;
+    const wrong = outcomes.filter((each) => each.kind === "wrong");
+    await store.close().catch(() => undefined);
+    const result: FlipResult = {
+      flip,
+      name: place.name,
+      right: outcomes.filter((each) => each.kind === "right").length,
+      errors: outcomes.filter((each) => each.kind === "error").length,
+      wrong: wrong.map(({ operation, what }) => `${where}: ${operation}: ${what}`),
+    };
+    process.stdout.write(`${JSON.stringify(result)}\n`);
+  }
+}
+
+async function readWhole(
+  kind: FlippedStore,
+  folder: string,
+  backup: string,
+): Promise<{ readonly refs: readonly SessionRef[]; readonly expected: Expected }> {
+  const store = kind.open(folder);
+  try {
+    const { sessions } = await store.list({ state: "any", limit: 1000, sort: "key" });
+    // Sessions without records are many and alike: some of them stand for all.
+    const refs = sessions.filter(({ head }, index) => head.lastSeq > 0 || index % 6 === 0).map(({ ref }) => ref);
+    return { refs, expected: await expectedOf({ store, refs, backup: { path: backup, open: kind.openBackup } }) };
+  } finally {
+    await store.close();
+  }
+}
+
+function tableOf(figures: ReadonlyMap<string, FlipFigures>): string {
+  const rows = [...figures].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const sum = (pick: (each: FlipFigures) => number): number => rows.reduce((all, [, each]) => all + pick(each), 0);
+  const total = {
+    flips: sum((each) => each.flips),
+    right: sum((each) => each.right),
+    errors: sum((each) => each.errors),
+    wrong: sum((each) => each.wrong),
+  };
+  return [...rows, ["all", total] as const]
+    .map(([name, { flips, right, errors, wrong }]) => `| ${name} | ${flips} | ${right} | ${errors} | ${wrong} |`)
+    .join("\n");
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      store: { type: "string", default: "sqlite" },
+      flips: { type: "string", default: "1000" },
+      seed: { type: "string", default: "1" },
+      whole: { type: "string", default: "" },
+      child: { type: "boolean", default: false },
+      from: { type: "string", default: "0" },
+      to: { type: "string", default: "0" },
+    },
+  });
+  const store = values.store === "jsonl" ? "jsonl" : "sqlite";
+  const seed = Number(values.seed);
+  if (values.child) {
+    const folder = mkdtempSync(join(tmpdir(), "bit-flips-"));
+    try {
+      const range = { store, whole: values.whole, seed, from: Number(values.from), to: Number(values.to) };
+      await runFlips(flippedStores[store], range, folder);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  } else {
+    const onWrong = (what: string): void => console.log(what);
+    const figures = await bitFlips({ store, seed, flips: Number(values.flips), onWrong });
+    console.log(`| table or file | flips | right | typed errors | anything else |\n| --- | --- | --- | --- | --- |`);
+    console.log(tableOf(figures));
+    const wrong = [...figures.values()].reduce((all, each) => all + each.wrong, 0);
+    process.exitCode = wrong === 0 ? 0 : 1;
+  }
+}

@@ -1,0 +1,166 @@
+import {
+  type SessionEvent,
+  type SessionRef,
+  type SessionStore,
+  ThroughlineError,
+} from "../../packages/core/src/index.ts";
+import { copySessions, exportSession } from "../../packages/transfer/src/index.ts";
+import { createMemoryStore } from "../../packages/store-memory/src/index.ts";
+
+/** What one operation gave on a store with a changed bit. */
+export interface FlipOutcome {
+  readonly operation: string;
+  readonly kind: "right" | "error" | "wrong";
+  /** For `wrong`: what came instead. */
+  readonly what: string;
+}
+
+/** What each operation gives on the whole store. */
+export type Expected = ReadonlyMap<string, string>;
+
+interface Work {
+  readonly operation: string;
+  /** What it gives, as text. `reported`: keys that findings named as damaged. */
+  run(): Promise<string>;
+}
+
+interface CompareContext {
+  readonly store: SessionStore;
+  readonly refs: readonly SessionRef[];
+  /** Where a backup is written, and what opens it. */
+  readonly backup: { readonly path: string; open(path: string): SessionStore };
+}
+
+const payloads = ["record", "source", "head"] as const;
+
+/** More than the store has: a read that gives more does not end. */
+const mostRecords = 10_000;
+
+async function readText(store: SessionStore, ref: SessionRef, options: object): Promise<string> {
+  const found: unknown[] = [];
+  for await (const { records, lastSeq } of store.read(ref, options)) {
+    found.push(...records, lastSeq);
+    if (found.length > mostRecords) throw new Error("the read does not end");
+  }
+  return JSON.stringify(found, (_, value: unknown) => (value instanceof Uint8Array ? [...value] : value));
+}
+
+/** The list as text; a session that a finding named has its key in it only. */
+async function listText(store: SessionStore): Promise<string> {
+  const lines: string[] = [];
+  for (let cursor: string | null = null; ;) {
+    const page: Awaited<ReturnType<SessionStore["list"]>> = await store.list({
+      state: "any",
+      sort: "updated",
+      limit: 7,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    for (const state of page.sessions) lines.push(JSON.stringify(state));
+    if (lines.length > mostRecords) throw new Error("the list does not end");
+    if (page.nextCursor === null) break;
+    cursor = page.nextCursor;
+  }
+  return lines.toSorted().join("\n");
+}
+
+async function wholeText(store: SessionStore, refs: readonly SessionRef[]): Promise<string> {
+  const parts = [await listText(store)];
+  for (const ref of refs) parts.push(await readText(store, ref, { payload: "source" }));
+  return parts.join("\n");
+}
+
+/** The copy's sessions as text, without what a copy has of its own. */
+async function copyText(store: SessionStore, refs: readonly SessionRef[]): Promise<string> {
+  const copy = createMemoryStore();
+  const parts: string[] = [];
+  for await (const result of copySessions(store, copy, { refs })) {
+    if (result.error !== null) throw result.error;
+    const ref = result.ref;
+    const state = await copy.load(ref);
+    const records: unknown[] = [];
+    for await (const page of copy.read(ref, { payload: "source" }))
+      for (const { seq, record, source } of page.records) records.push([seq, record, source]);
+    parts.push(JSON.stringify([result.state, state?.entry, state?.head.headId, records]));
+  }
+  await copy.close();
+  return parts.join("\n");
+}
+
+async function exportText(store: SessionStore, ref: SessionRef): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const bytes of exportSession(store, ref, { to: "jsonl" }))
+    parts.push(typeof bytes === "string" ? Buffer.from(bytes) : bytes);
+  return Buffer.concat(parts).toString();
+}
+
+function worksOf({ store, refs, backup }: CompareContext): readonly Work[] {
+  return [
+    { operation: "list", run: () => listText(store) },
+    ...refs.flatMap((ref, index): Work[] => [
+      { operation: `load ${index}`, run: async () => JSON.stringify(await store.load(ref)) },
+      ...payloads.map((payload) => ({
+        operation: `read ${payload} ${index}`,
+        run: () => readText(store, ref, { payload }),
+      })),
+      { operation: `read backwards ${index}`, run: () => readText(store, ref, { order: "descending" }) },
+      { operation: `copy ${index}`, run: () => copyText(store, [ref]) },
+      { operation: `export ${index}`, run: () => exportText(store, ref) },
+    ]),
+    {
+      operation: "backup",
+      run: async () => {
+        await store.maintenance?.backup(backup.path);
+        const copy = backup.open(backup.path);
+        try {
+          return await wholeText(copy, refs);
+        } finally {
+          await copy.close();
+        }
+      },
+    },
+  ];
+}
+
+/** What every operation gives on a store that is whole. */
+export async function expectedOf(context: CompareContext): Promise<Expected> {
+  const expected = new Map<string, string>();
+  for (const { operation, run } of worksOf(context)) expected.set(operation, await run());
+  return expected;
+}
+
+/** Runs every operation on a store with a changed bit. `events`: what the store reported meanwhile. */
+export async function compareReads(
+  context: CompareContext,
+  expected: Expected,
+  events: readonly SessionEvent[],
+): Promise<readonly FlipOutcome[]> {
+  const outcomes: FlipOutcome[] = [];
+  for (const { operation, run } of worksOf(context)) {
+    const wanted = expected.get(operation) ?? "";
+    try {
+      const given = await run();
+      const isRight = given === wanted || (operation === "list" && isReported(given, wanted, events));
+      outcomes.push({ operation, kind: isRight ? "right" : "wrong", what: isRight ? "" : difference(given, wanted) });
+    } catch (error) {
+      const isTyped = ThroughlineError.isInstance(error) && error.code !== "INTERNAL";
+      outcomes.push({ operation, kind: isTyped ? "error" : "wrong", what: isTyped ? "" : String(error) });
+    }
+  }
+  return outcomes;
+}
+
+/** A session that cannot be read hides no other: a list is right when findings name all that is missing, and the rest is equal. */
+function isReported(given: string, wanted: string, events: readonly SessionEvent[]): boolean {
+  const findings = events.filter((event) => event.name === "finding");
+  if (findings.length === 0) return false;
+  const [has, should] = [new Set(given.split("\n")), wanted.split("\n")];
+  const missing = should.filter((line) => !has.has(line));
+  return has.size === should.length - missing.length && missing.length <= findings.length;
+}
+
+function difference(given: string, wanted: string): string {
+  let at = 0;
+  while (at < given.length && given[at] === wanted[at]) at++;
+  const from = Math.max(0, at - 40);
+  return `${given.length} characters for ${wanted.length}; ${JSON.stringify(given.slice(from, at + 60))} for ${JSON.stringify(wanted.slice(from, at + 60))}`;
+}
