@@ -54,6 +54,10 @@ const table = {
     severity: "error",
     remedy: "The session is listed from its transcript; set its entry fields again.",
   },
+  ERASURE_INCOMPLETE: {
+    severity: "warning",
+    remedy: "Run the statement that the message names, as the owner of the tables.",
+  },
   FILE_NOT_FOUND: {
     severity: "error",
     remedy: "Check the path, and run the command again.",

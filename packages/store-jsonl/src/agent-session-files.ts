@@ -382,6 +382,7 @@ export class AgentSessionFiles {
 
   #reportMissing(row: SessionRow): void {
     const { sessionId, key, fileName } = row;
+    if (row.isUnflushed === true) return;
     // Another handle may have archived or purged it since the row was looked up.
     if (this.locateId(sessionId)?.fileName !== fileName) return;
     const message = "The transcript of the session is not there.";

@@ -78,10 +78,13 @@ export class ForeignChanges implements Coexistence {
   }
 
   async #takeAll(): Promise<void> {
+    const hasNewView = !this.isViewTaken(this.#agent.view.look());
     await this.takeView();
     await this.#purges.finishInterrupted(this.#adoption().onFinding);
     const { seen, isSettled } = this.#folderNow();
-    if ((isSettled && this.#isTaken("folder", seen)) || this.#hasOnlyNewOnes(seen)) return;
+    const isLooked = (isSettled && this.#isTaken("folder", seen)) || this.#hasOnlyNewOnes(seen);
+    // A file may be written in place, and name a session that has no transcript yet.
+    if (isLooked && !hasNewView) return;
     if (this.#foreignSessions() !== null) {
       await this.#commit([], () => this.#foreignSessions());
       await this.#agree(this.#agent.view.seenAs);

@@ -82,8 +82,6 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   const isTranscript = (name: string): boolean => name.endsWith(".jsonl") || (isLogLost && archivedFrom(name) !== null);
   const names = present.filter((name) => isTranscript(name) && !isKnown(name));
   const nameCount = present.length;
-  // Mostly there is none, and nobody need know what sessions.json says of the others.
-  if (names.length === 0) return { found: [], hasStrays: false, nameCount };
   const taken: Taken = {
     ids: new Set(left.map(({ sessionId }) => sessionId.toLowerCase())),
     keys: new Set(left.flatMap(({ key, isArchived }) => (isArchived ? [] : [key]))),
@@ -108,7 +106,33 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
     if (!session.row.isArchived) taken.keys.add(session.row.key);
     found.push(session);
   }
-  return { found, hasStrays, nameCount };
+  return { found: [...found, ...awaitedSessions(search, isPresent, taken)], hasStrays, nameCount };
+}
+
+/**
+ * Sessions of which there is an entry and no transcript yet. OpenClaw writes the entry when a chat gets its settings, and the
+ * transcript with the first message: until then the entry is all there is to obey. What this store wrote is not among them: a
+ * key of its own that the log does not have was removed here.
+ */
+function awaitedSessions(search: ForeignSearch, present: ReadonlySet<string>, taken: Taken): readonly FoundSession[] {
+  const { agentId, entries, folder, log, nowMs, written } = search;
+  return [...entries].flatMap(([key, entry]): FoundSession[] => {
+    const sessionId = fieldText(entry, "sessionId");
+    if (sessionId === null || !isSessionId(sessionId) || fieldText(written.get(key), "sessionId") === sessionId)
+      return [];
+    const isTaken = taken.keys.has(key) || log.idOf(key) !== null || taken.ids.has(sessionId.toLowerCase());
+    if (isTaken || log.twinOf(sessionId) !== null || log.removed.has(sessionId) || !belongsTo(key, agentId)) return [];
+    const stated = fieldText(entry, "sessionFile")?.split(/[/\\]/).at(-1) ?? "";
+    const fileName = classifySessionFile(stated).sessionId === sessionId ? stated : `${sessionId}.jsonl`;
+    if (present.has(fileName) || !fileName.endsWith(".jsonl")) return [];
+    taken.ids.add(sessionId.toLowerCase());
+    taken.keys.add(key);
+    const own = ownEntry({ ...withoutFile(entry as Fields, folder.session(fileName)), sessionId });
+    const updatedAtMs = typeof own.updatedAt === "number" ? Math.min(own.updatedAt, nowMs) : 0;
+    const times = { createdAtMs: nowMs, updatedAtMs };
+    const row = { sessionId, key, fileName, entry: own, revision: 1, ...times, isArchived: false };
+    return [{ row: { ...row, isUnflushed: true }, entry: "whole" }];
+  });
 }
 
 interface Taken {

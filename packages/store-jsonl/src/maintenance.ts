@@ -168,6 +168,7 @@ async function* verifySession(
   const path = agent.folder.session(agent.fileNameOf(row));
   const { key } = row;
   if (scope.context.files.facts(path) === null) {
+    if (row.isUnflushed === true) return;
     yield createFinding("SESSION_FILE_MISSING", "The transcript of the session is not there.", { path, key });
     return;
   }

@@ -53,13 +53,13 @@ export async function redactSession(
     const present = relativesOf(agent, now);
     // A fork that was made while this waited is not locked.
     if (present.some((one) => !rows.some(({ sessionId }) => sessionId === one.row.sessionId))) return "changed";
+    const reached = [now, ...present.map((one) => one.row)];
+    // Before their transcripts are written anew: a field may have been set there alone. And before the session itself is held:
+    // of many sessions the first transcripts are closed again.
+    const before = entryFields.length === 0 ? [] : reached.flatMap((each) => agent.hold(each, true)?.row ?? []);
     const held = replaceLost(context, agent, agent.holdExisting(now, true));
     assertRecords(held, ids);
-    for (const each of [now, ...present.map((one) => one.row)])
-      agent.partials.remove(each.sessionId, { isFlushed: true });
-    // Before their transcripts are written anew: a field may have been set there alone.
-    const before =
-      entryFields.length === 0 ? [] : [held.row, ...present.flatMap((one) => agent.hold(one.row, true)?.row ?? [])];
+    for (const each of reached) agent.partials.remove(each.sessionId, { isFlushed: true });
     const result = redactTranscript(context, agent, held, ids, options);
     afterCommit(held.path, () =>
       redactIn(present, result.seqs, (relative, seqs) => {

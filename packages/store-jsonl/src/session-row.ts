@@ -31,7 +31,10 @@ export interface SessionRow {
   readonly origins?: readonly (readonly [sessionId: string, seq: number])[];
   /** Where appends without records left the head; taken over when the transcript stands at its `lastSeq`. */
   readonly savedHead?: SessionHead;
-  /** Made with less than `disk`: a power cut may have taken the transcript. Gone once something was acknowledged at `disk`. */
+  /**
+   * There may be no transcript yet: another program wrote the entry before the first message, or the session was made with less
+   * than `disk` and a power cut took it. Gone once something was acknowledged at `disk`.
+   */
   readonly isUnflushed?: true;
 }
 

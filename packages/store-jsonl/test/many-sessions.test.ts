@@ -166,3 +166,18 @@ describe("purges that come together", () => {
     await store.close();
   });
 });
+
+describe("a record that more sessions share than are held open", () => {
+  it("is redacted in all of them, with the fields that repeat it", async () => {
+    const root = newFolder();
+    await using store = createJsonlStore({ root });
+    const ref = refOf("origin");
+    await store.save(ref, { sessionId: "origin", label: "planted" }, { ifRevision: null });
+    const { records } = await store.append(ref, [userDraft("planted"), userDraft("kept")]);
+    for (let nth = 0; nth < 65; nth++) await store.fork?.fork(ref, refOf(`fork${nth}`), { sessionId: `fork${nth}` });
+    const result = await store.redact(ref, [records[0]?.id ?? ""], { reason: "test", entryFields: ["label"] });
+    expect(result.seqs).toEqual([1]);
+    const left = filesBelow(root).filter((path) => readFileSync(`${root}/${path}`).includes("planted"));
+    expect(left).toEqual([]);
+  });
+});

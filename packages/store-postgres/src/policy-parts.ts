@@ -61,10 +61,22 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   search_documents: ["words"],
 };
 
+/** The columns of which no samples are to be taken, and of which there are some from before. */
+export function unsampledColumns(schema: string): string {
+  return `SELECT DISTINCT coalesce(h.inhparent, c.oid)::regclass AS on_table, quote_ident(a.attname) AS name,
+      format_type(a.atttypid, a.atttypmod) AS type, t.schemaname, t.tablename, t.attname, t.inherited
+    FROM pg_class i JOIN pg_class c ON c.relnamespace = i.relnamespace AND c.relowner = i.relowner
+    JOIN pg_attribute a ON a.attrelid = c.oid
+    JOIN pg_stats t ON t.schemaname = c.relnamespace::regnamespace::name AND t.tablename = c.relname AND t.attname = a.attname
+    LEFT JOIN pg_inherits h ON h.inhrelid = c.oid
+    WHERE i.oid = '${schema}.store_info'::regclass AND c.relkind IN ('r', 'p') AND a.attstattarget = 0`;
+}
+
 /**
- * PostgreSQL estimates how many rows a condition finds from samples of all rows, and shows its estimate to every role.
- * So no samples of contents are taken. Existing samples are removed when a column gets its own type again, which
- * rewrites nothing. PostgreSQL refuses that for a column of a view, whose owner shows it to others anyway.
+ * PostgreSQL estimates how many rows a condition finds from samples of all rows, keeps the samples when the rows are deleted,
+ * and shows its estimate to every role. So no samples of contents are taken. Existing samples are removed when a column gets
+ * its own type again, which rewrites nothing. PostgreSQL refuses that for a column of a view; from version 18 on there is a
+ * function for it.
  */
 export function contentsUnsampled(schema: string): string {
   const changes = Object.entries(contents).map(([table, columns]) => {
@@ -76,16 +88,15 @@ DO $unsample$
 DECLARE
   v_column record;
 BEGIN
-  FOR v_column IN SELECT DISTINCT coalesce(h.inhparent, c.oid)::regclass AS on_table, quote_ident(a.attname) AS name,
-      format_type(a.atttypid, a.atttypmod) AS type
-    FROM pg_class i JOIN pg_class c ON c.relnamespace = i.relnamespace AND c.relowner = i.relowner
-    JOIN pg_attribute a ON a.attrelid = c.oid
-    JOIN pg_stats t ON t.schemaname = c.relnamespace::regnamespace::name AND t.tablename = c.relname AND t.attname = a.attname
-    LEFT JOIN pg_inherits h ON h.inhrelid = c.oid
-    WHERE i.oid = '${schema}.store_info'::regclass AND c.relkind IN ('r', 'p') AND a.attstattarget = 0 LOOP
+  FOR v_column IN ${unsampledColumns(schema)} LOOP
     BEGIN
       EXECUTE format('ALTER TABLE %s ALTER COLUMN %s TYPE %s', v_column.on_table, v_column.name, v_column.type);
-    EXCEPTION WHEN feature_not_supported THEN NULL;
+    EXCEPTION WHEN feature_not_supported THEN
+      BEGIN
+        EXECUTE format('SELECT pg_catalog.pg_clear_attribute_stats(%L, %L, %L, %L::boolean)',
+          v_column.schemaname, v_column.tablename, v_column.attname, v_column.inherited);
+      EXCEPTION WHEN undefined_function THEN NULL;
+      END;
     END;
   END LOOP;
 END $unsample$;`;

@@ -9,6 +9,7 @@ import {
 } from "@throughline/core/store";
 import { redactedRecord } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
+import { noteErasedWords } from "./erased-words.ts";
 import type { Layout } from "./layout.ts";
 import { contentColumns } from "./record-columns.ts";
 import { entryColumns, entryOf, frameOf, recordOf, refOf, textOrNull, type DatabaseRow } from "./row-values.ts";
@@ -192,11 +193,11 @@ async function redactRow(context: StoreContext, run: RunStatement, redaction: Re
          SELECT FROM ${schema}.records r WHERE r.session_no = $1${layout.and("r", "$3")} AND (r.rest_hash = b.hash OR r.source_hash = b.hash))`,
       [sessionNo, hashes, ...tenant],
     );
-  await run(`DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq = $2${layout.and("", "$3")}`, [
-    sessionNo,
-    seq,
-    ...tenant,
-  ]);
+  const [erased] = await run(
+    `DELETE FROM ${schema}.search_documents WHERE session_no = $1 AND seq = $2${layout.and("", "$3")} RETURNING seq`,
+    [sessionNo, seq, ...tenant],
+  );
+  if (erased !== undefined) await noteErasedWords(context, run);
   if (stored.type !== "message") return;
   // Every session that holds the record counts one message less.
   await run(

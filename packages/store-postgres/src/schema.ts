@@ -2,6 +2,7 @@ import { appendFunction } from "./append-function.ts";
 import { firstForm, type FunctionForm } from "./function-form.ts";
 import { plainLayout, tenantLayout, type LayoutName } from "./layout.ts";
 import { patchFunctions } from "./patch-functions.ts";
+import { contentsUnsampled } from "./policy-parts.ts";
 import { readFunctions, readWindowFunction } from "./read-functions.ts";
 import { saveFunction } from "./save-function.ts";
 import { ownNamesInside } from "./statement-settings.ts";
@@ -277,6 +278,9 @@ const tenantForm: FunctionForm = { ...thirdForm, create: "CREATE FUNCTION", layo
 
 const readOptions = ` ${ownNamesInside}`;
 
+/** Samples of contents would outlast a purge. */
+const unsampledStep: SchemaStep = { version: 6, oldestProgram: 1, sql: (schema) => contentsUnsampled(schema) };
+
 /** The steps of the plain layout, oldest first. A step that was released is never changed: what is to be different is a step of its own. */
 const plainSteps: readonly SchemaStep[] = [
   {
@@ -326,6 +330,7 @@ const plainSteps: readonly SchemaStep[] = [
         readWindowFunction(schema, plainLayout),
       ].join("\n"),
   },
+  unsampledStep,
 ];
 
 /**
@@ -356,6 +361,7 @@ const tenantSteps: readonly SchemaStep[] = [
       ].join("\n");
     },
   },
+  unsampledStep,
 ];
 
 export function schemaSteps(layout: LayoutName): readonly SchemaStep[] {

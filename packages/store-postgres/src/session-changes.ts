@@ -2,6 +2,7 @@ import type { MoveAction, RemoveOptions, SessionRef, SessionState } from "@throu
 import { planMove, planRemove, quote, refused, type SessionFrame, sessionNotFound } from "@throughline/core/store";
 import { addressOf } from "./append-records.ts";
 import type { RunStatement } from "./connection-pool.ts";
+import { noteErasedWords } from "./erased-words.ts";
 import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import { entryColumns, entryOf, frameOf, refOf, stateOf, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
@@ -178,17 +179,24 @@ async function sharedUntil(
 
 /** Deletes the records of a number behind the last one that a fork shares. */
 async function deleteBehind(
-  { schema, found: { layout } }: StoreContext,
+  context: StoreContext,
   run: RunStatement,
   { sessionNo, tenant }: Numbered,
   toSeq: number,
 ): Promise<void> {
+  const {
+    schema,
+    found: { layout },
+  } = context;
+  const behind = `session_no = $1 AND seq > $2${layout.and("", "$3")}`;
+  const [indexed] = await run(`SELECT FROM ${schema}.search_documents WHERE ${behind} LIMIT 1`, [
+    sessionNo,
+    toSeq,
+    ...tenant,
+  ]);
+  if (indexed !== undefined) await noteErasedWords(context, run);
   for (const table of ["records", "search_documents"])
-    await run(`DELETE FROM ${schema}.${table} WHERE session_no = $1 AND seq > $2${layout.and("", "$3")}`, [
-      sessionNo,
-      toSeq,
-      ...tenant,
-    ]);
+    await run(`DELETE FROM ${schema}.${table} WHERE ${behind}`, [sessionNo, toSeq, ...tenant]);
   await run(
     `DELETE FROM ${schema}.payloads b WHERE b.session_no = $1${layout.and("b", "$2")} AND NOT EXISTS (
        SELECT FROM ${schema}.records r WHERE r.session_no = $1${layout.and("r", "$2")}

@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import { createFinding, hasErrorCode, type Finding, type FindingPlace, type SessionRef } from "@throughline/core";
 import { abortedBefore } from "@throughline/core/internal";
 import { beforeAll, numbersBehind } from "./layout.ts";
+import { leftoverFindings } from "./erased-words.ts";
 import { readRows } from "./read-pages.ts";
 import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -32,6 +33,7 @@ export async function* verifyStore(
   { full = false, signal }: VerifyOptions,
 ): AsyncGenerator<Finding> {
   yield* await tableFindings(context, signal);
+  yield* await leftoverFindings(context, signal);
   for (let after: readonly string[] = beforeAll(context.found.layout); ;) {
     if (signal?.aborted === true) throw abortedBefore("all was verified", signal);
     const sessions = await sessionsAfter(context, after, signal);

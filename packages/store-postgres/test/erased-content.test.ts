@@ -1,0 +1,78 @@
+import { createPostgresStore } from "@throughline/store-postgres";
+import type { SessionRef } from "@throughline/core";
+import { describe, expect, inject, it } from "vitest";
+import { newSchema, withClient } from "./store-under-test.ts";
+
+const place = inject("postgres");
+const url = "unavailable" in place ? "" : place.url;
+
+function refOf(name: string): SessionRef {
+  return { namespace: "", agentId: "main", key: `agent:main:${name}` };
+}
+
+/** Columns whose statistics hold the word. */
+async function statisticsWith(schema: string, word: string): Promise<readonly string[]> {
+  const columns = ["histogram_bounds", "most_common_vals", "most_common_elems"].map((name) => `${name}::text ~ $2`);
+  return withClient(url, async (client) => {
+    const sql = `SELECT tablename || '.' || attname AS name FROM pg_stats WHERE schemaname = $1 AND (${columns.join(" OR ")})`;
+    const { rows } = await client.query(sql, [schema, word]);
+    return rows.map((row: { readonly name: string }) => row.name);
+  });
+}
+
+async function analyze(schema: string): Promise<void> {
+  await withClient(url, async (client) => {
+    const { rows } = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = $1", [schema]);
+    for (const { tablename } of rows as { readonly tablename: string }[])
+      await client.query(`ANALYZE "${schema}".${tablename}`);
+  });
+}
+
+describe.skipIf("unavailable" in place)("erased content", () => {
+  it.each(["plain", "tenant"] as const)(
+    "is in no statistics, and the index that holds its words is named until it is rebuilt: %s",
+    async (layout) => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, layout, notify: false });
+      const refs = Array.from({ length: 12 }, (_, index) => refOf(`s${index}`));
+      for (const [index, ref] of refs.entries()) {
+        await store.save(ref, { sessionId: `s${index}`, label: `planted${index}` }, { ifRevision: null });
+        await store.append(ref, [{ type: "message", message: { role: "user", content: `planted${index} words` } }]);
+      }
+      const search = (): Promise<unknown[]> => Array.fromAsync(store.search?.search({ text: "words" }) ?? []);
+      expect((await search()).length).toBeGreaterThan(0);
+      await analyze(schema);
+      expect(await statisticsWith(schema, "planted")).toEqual([]);
+      const findings = () => Array.fromAsync(store.maintenance?.verify() ?? []);
+      expect(await findings()).toEqual([]);
+      for (const ref of refs) await store.remove(ref, { purge: true });
+      const [left, ...others] = await findings();
+      expect([left?.code, others]).toEqual(["ERASURE_INCOMPLETE", []]);
+      const [, statement = ""] = /`(REINDEX [^`]*)`/.exec(left?.message ?? "") ?? [];
+      await withClient(url, (client) => client.query(statement));
+      expect(await findings()).toEqual([]);
+    },
+  );
+
+  it("from before is taken out of the statistics when the store is opened", async () => {
+    const schema = newSchema();
+    await using older = createPostgresStore({ url, schema, notify: false });
+    for (let index = 0; index < 12; index++) {
+      await older.save(refOf(`s${index}`), { sessionId: `s${index}`, label: `planted${index}` }, { ifRevision: null });
+      await older.append(refOf(`s${index}`), [
+        { type: "message", message: { role: "user", content: `planted${index}` } },
+      ]);
+    }
+    await withClient(url, async (client) => {
+      await client.query(`ALTER TABLE "${schema}".records ALTER COLUMN rest SET STATISTICS -1;
+        ALTER TABLE "${schema}".sessions ALTER COLUMN entry_values SET STATISTICS -1;
+        UPDATE "${schema}".store_info SET value = '5' WHERE name = 'version';
+        DELETE FROM "${schema}".store_info WHERE name = 'checksum_6'`);
+    });
+    await analyze(schema);
+    expect(await statisticsWith(schema, "planted")).not.toEqual([]);
+    await using store = createPostgresStore({ url, schema, notify: false });
+    expect((await store.list({ limit: 1 })).sessions).toHaveLength(1);
+    expect(await statisticsWith(schema, "planted")).toEqual([]);
+  });
+});
