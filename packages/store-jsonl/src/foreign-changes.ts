@@ -78,8 +78,7 @@ export class ForeignChanges implements Coexistence {
   }
 
   async #takeAll(): Promise<void> {
-    const hasNewView = !this.isViewTaken(this.#agent.view.look());
-    await this.takeView();
+    const hasNewView = await this.#takeView();
     await this.#purges.finishInterrupted(this.#adoption().onFinding);
     const { seen, isSettled } = this.#folderNow();
     const isLooked = (isSettled && this.#isTaken("folder", seen)) || this.#hasOnlyNewOnes(seen);
@@ -108,13 +107,18 @@ export class ForeignChanges implements Coexistence {
 
   /** Takes over what other programs changed in sessions.json. Costs one look at the file while nobody did. */
   async takeView(): Promise<void> {
+    await this.#takeView();
+  }
+
+  /** The same; false when there was nothing new in the file. */
+  async #takeView(): Promise<boolean> {
     const { index, log, view } = this.#agent;
     this.#lookedAtMs = monotonicMs();
     index.look();
     log.refresh();
     const suspects = [...log.damage.sessionIds];
     if (suspects.length > 0) await this.#commit(suspects, () => denySuspects(this.#adoption()));
-    if (this.isViewTaken(view.look())) return;
+    if (this.isViewTaken(view.look())) return false;
     await view.refresh();
     let change = this.#changesOfView();
     // What was read for the change, and not what may have come since.
@@ -131,6 +135,7 @@ export class ForeignChanges implements Coexistence {
     }
     await this.#agree(taken);
     this.noteView(taken);
+    return true;
   }
 
   /** What was taken from sessions.json is what both programs have. It must be on the disk before this is recorded. */

@@ -121,7 +121,7 @@ function awaitedSessions(search: ForeignSearch, present: ReadonlySet<string>, ta
     if (sessionId === null || !isSessionId(sessionId) || fieldText(written.get(key), "sessionId") === sessionId)
       return [];
     const isTaken = taken.keys.has(key) || log.idOf(key) !== null || taken.ids.has(sessionId.toLowerCase());
-    if (isTaken || log.twinOf(sessionId) !== null || log.removed.has(sessionId) || !belongsTo(key, agentId)) return [];
+    if (isTaken || log.twinOf(sessionId) !== null || log.removed.has(sessionId) || !isWhole(key, agentId)) return [];
     const stated = fieldText(entry, "sessionFile")?.split(/[/\\]/).at(-1) ?? "";
     const fileName = classifySessionFile(stated).sessionId === sessionId ? stated : `${sessionId}.jsonl`;
     if (present.has(fileName) || !fileName.endsWith(".jsonl")) return [];
@@ -274,6 +274,11 @@ function belongsTo(key: string, agentId: string): boolean {
     if (hasErrorCode(error, "KEY_INVALID", "KEY_AGENT_MISMATCH")) return false;
     throw error;
   }
+}
+
+/** A key in its long form: a short one may be anything that somebody put into the file. */
+function isWhole(key: string, agentId: string): boolean {
+  return key.startsWith("agent:") && belongsTo(key, agentId);
 }
 
 interface FileHeader {

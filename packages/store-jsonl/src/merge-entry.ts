@@ -83,7 +83,8 @@ export function viewOf(row: SessionRow, sessionFile: string, written: Fields | n
   const updatedAt = writtenMs > row.updatedAtMs ? writtenMs : row.updatedAtMs;
   const entry = Object.entries(entryOf(row));
   return Object.fromEntries([
-    ["sessionFile", sessionFile],
+    // There may be none yet, and then its writer decides.
+    ...(row.isUnflushed === true ? [] : [["sessionFile", sessionFile] as const]),
     ...entry,
     ["sessionId", row.sessionId],
     ["updatedAt", updatedAt],

@@ -212,13 +212,14 @@ describe("sessions.json", () => {
     expect(Object.keys(viewOf(root))).toEqual([key]);
   });
 
-  it("brings sessions another program began, once there is a transcript [STO-17]", async () => {
+  it("brings sessions another program began, with and without a transcript [STO-17]", async () => {
     const root = newFolder();
     await (await storeWithSession(root)).close();
     const theirs = "agent:main:telegram:direct:42";
     editView(root, (entries) => (entries[theirs] = { sessionId: "t1", updatedAt: 1_700_000_000_000, label: "theirs" }));
     const store = createJsonlStore({ root });
-    expect((await store.list()).sessions.map(({ ref }) => ref.key)).toEqual([key]);
+    const { sessions } = await store.list({ sort: "key" });
+    expect(sessions.map(({ ref, entry }) => [ref.key, entry.label])).toContainEqual([theirs, "theirs"]);
     await store.close();
     expect(viewOf(root)[theirs]).toEqual({ sessionId: "t1", updatedAt: 1_700_000_000_000, label: "theirs" });
     const header = { type: "session", version: 3, id: "t1", timestamp: "2026-01-02T03:04:05.006Z", cwd: "/" };
