@@ -39,7 +39,7 @@ export interface BitFlipOptions {
 }
 
 /** A flip that takes longer does not end. */
-const mostMs = 60_000;
+const mostMs = 300_000;
 /** A process ends with what damage made of it, so that each runs some only. */
 const flipsOfProcess = 500;
 
@@ -116,6 +116,7 @@ async function runProcess(
   }
   clearTimeout(timer);
   const ending = await exited;
+  process.stderr.write(`${next} flips\n`);
   if (next >= end) return next;
   note({ flip: next, name: "(process)", right: 0, errors: 0, wrong: [`the process ended with ${ending}`] });
   return next + 1;

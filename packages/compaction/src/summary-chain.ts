@@ -1,5 +1,11 @@
 import { type StoredRecord } from "@throughline/core";
-import { isFlushMessage, outdatedSummaryIds, throughlineKind, withheldSummary } from "@throughline/core/internal";
+import {
+  isFlushMessage,
+  isTombstone,
+  outdatedSummaryIds,
+  throughlineKind,
+  withheldSummary,
+} from "@throughline/core/internal";
 import { buildContext, type NeutralMessage, walkBranch } from "@throughline/history";
 import { conversationMessages } from "./plan-compaction.ts";
 import {
@@ -102,7 +108,9 @@ export function mayRepeatRedacted(summary: ChainedSummary, records: readonly Sto
 export function replacedOutdatedIds(records: readonly StoredRecord[]): readonly string[] {
   const outdated = outdatedSummaryIds(records);
   const replaced = new Set(records.map(({ record }) => supersededId(record)));
-  return records.flatMap(({ id, type }) => (type === "compaction" && outdated.has(id) && replaced.has(id) ? [id] : []));
+  return records.flatMap(({ id, type, record }) =>
+    type === "compaction" && outdated.has(id) && replaced.has(id) && !isTombstone(record) ? [id] : [],
+  );
 }
 
 function isOutdatedAfter(afterSeq: number, { stored }: ChainedSummary, records: readonly StoredRecord[]): boolean {

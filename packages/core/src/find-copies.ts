@@ -16,8 +16,8 @@ export interface CopiedRecords {
 
 /**
  * The records that may repeat the content of the given ones, by the table `textCopies`, and the other records of their
- * units. Nothing needs them in their place. Records from one source are removed together. Compactions are not among
- * them: what comes after one hangs on it.
+ * units. Records from one source are removed together. A compaction keeps its place, because what comes after it hangs
+ * on it.
  */
 export async function findCopies(
   store: SessionStore,

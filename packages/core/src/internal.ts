@@ -54,7 +54,7 @@ export { createRecentBranch, danglingTailBytes } from "./recent-branch.ts";
 export type { RecentBranch } from "./recent-branch.ts";
 export { isKnownRecordType, wrappedTypes } from "./record-types.ts";
 export { recordUsage } from "./record-usage.ts";
-export { redactionTombstone } from "./redact-records.ts";
+export { isTombstone, redactionTombstone } from "./redaction-tombstone.ts";
 export { assertIdempotencyKey, assertNotForgotten, defaultIdempotency } from "./remembered-appends.ts";
 export { renewTurn } from "./renew-turn.ts";
 export { resetUnchanged } from "./reset-unchanged.ts";

@@ -71,8 +71,8 @@ interface AnyPage {
 }
 
 /**
- * The page, when it is what follows in the range: it begins where the range does, has every seq after it, and holds a record
- * while the session has one there. A damaged index would otherwise lead a reader in circles, skip records, or end it early.
+ * The page, when it is what follows in the range. It begins where the range does, and has every seq after it. It is empty only
+ * where the session has no record. A damaged index would otherwise lead a reader in circles, skip records, or end it early.
  * @throws {ThroughlineError} STORE_CORRUPT
  */
 export function checkedPage<Page extends AnyPage>(page: Page, range: Span & { readonly left?: number }): Page {

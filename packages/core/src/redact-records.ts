@@ -10,7 +10,6 @@ import { withheldSummary } from "./summary-parts.ts";
 import { copiedEntryFields } from "./text-copies.ts";
 import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 import { throughlineDraft } from "./throughline-record.ts";
-import type { SessionRecord } from "./record.ts";
 import type { SessionRef } from "./session-ref.ts";
 import { sha256Hex } from "./sha256.ts";
 import type { RedactOptions, RedactResult, SessionStore } from "./session-store.ts";
@@ -22,10 +21,9 @@ const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "
 
 /**
  * Redacts records, and with them the records that may repeat them and that nothing needs in their place (`findCopies`):
- * `seqs` of the result has those too. Later compactions are withheld: histories show `withheldSummary` in their place
- * from now on, and a note `summary-outdated` names them. The next compaction writes them again and redacts the old
- * ones. The notes go first, so that a process that ends in between has withheld too much and not too little. The last
- * note is written after the records are erased, even without a summary: every process that has the session open notices
+ * `seqs` of the result has those too. Later compactions lose their text in the same operation: `withheldSummary` stands in
+ * its place, and a note `summary-outdated` names them, so that the next compaction writes them again. The notes go first, so
+ * that a process that ends in between has withheld too much and not too little. The last note is written after the records are erased, even without a summary: every process that has the session open notices
  * it and reads the records again.
  * @throws {ThroughlineError} INPUT_INVALID; SESSION_REPLACED when the session is reset meanwhile, and what the store throws
  */
@@ -132,20 +130,4 @@ async function appendTo(
       if (!hasErrorCode(error, "APPEND_CONFLICT") || attempt >= maxMoves) throw error;
     }
   }
-}
-
-/** What takes a redacted record's place: it says that something was here, when it went and why, and nothing of what it said. */
-export function redactionTombstone(
-  record: SessionRecord,
-  info: { readonly side: boolean; readonly bytes: number; readonly reason: string; readonly redactedAtMs: number },
-): SessionRecord {
-  const data = {
-    reason: info.reason,
-    redactedAtMs: info.redactedAtMs,
-    originalType: record.type,
-    originalBytes: info.bytes,
-    side: info.side,
-  };
-  const { type, ...fields } = throughlineDraft("redaction", data);
-  return { type, id: record.id, parentId: record.parentId, timestamp: record.timestamp, ...fields };
 }

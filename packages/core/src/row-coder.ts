@@ -5,11 +5,10 @@ import { lineBytes, serializeRecord, type LinkedRecord } from "./prepare-drafts.
 import { noPromotedColumns, promotedColumns } from "./promoted-columns.ts";
 import type { SessionRecord } from "./record.ts";
 import type { RecordSource } from "./record-draft.ts";
-import { redactionTombstone } from "./redact-records.ts";
+import { isTombstone, redactionTombstone } from "./redaction-tombstone.ts";
 import { refused } from "./refused.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import type { ReadPayload, RecordFor, RecordHead, SourcedRecord, StoredRecord } from "./stored-records.ts";
-import { throughlineKind } from "./throughline-record.ts";
 
 /** Text as it is, or the bytes a codec made of it. */
 export type KeptPayload = string | Uint8Array;
@@ -126,7 +125,7 @@ function parsed(text: string, codec: PayloadCodec | undefined, owner: PayloadOwn
 /** What is to be kept in place of a record, in its place; null when it is a tombstone already. */
 export function redactedRecord(stored: StoredRecord, info: RedactionInfo): LinkedRecord | null {
   const { record: before, side, tsMs, bytes } = stored;
-  if (throughlineKind(before) === "redaction") return null;
+  if (isTombstone(before)) return null;
   const record = redactionTombstone(before, { ...info, side, bytes });
   return { record, text: serializeRecord(record), side, tsMs, source: null, isSourceCanonical: false };
 }

@@ -1,6 +1,7 @@
 import { derivedFromOf } from "./record-origin.ts";
 import type { SessionRecord } from "./record.ts";
 import type { StoredRecord } from "./stored-records.ts";
+import { isTombstone } from "./redaction-tombstone.ts";
 import { withheldSummary } from "./summary-parts.ts";
 import { throughlineKind } from "./throughline-record.ts";
 
@@ -12,7 +13,7 @@ export interface TextCopy {
   readonly reference: string;
   /**
    * What a redaction of the record does to the copy, in the same operation. `redacted`: a tombstone takes its place.
-   * `removed`: it is deleted. `withheld`: a sentence is shown in its place until it is written again, which redacts it.
+   * `removed`: it is deleted. `withheld`: it stays in its place, and a sentence takes that of its text until another is written.
    */
   readonly fate: "redacted" | "removed" | "withheld";
 }
@@ -60,6 +61,12 @@ export function listedIds(value: unknown): readonly string[] {
 const recordRules: readonly RecordRule[] = [
   // It sums up all that stands before it.
   { what: "checkpoint", reference: "its place in the log", fate: redacted, repeats: () => true },
+  {
+    what: "compaction",
+    reference: "its place in the log",
+    fate: "withheld",
+    repeats: ({ record }) => !isTombstone(record),
+  },
   {
     what: "branch_summary",
     reference: "fromId",
@@ -124,7 +131,6 @@ export const copiedEntryFields: readonly string[] = ["title", "titleBy", "claude
  */
 export const textCopies: readonly TextCopy[] = [
   ...[derivedRecord, frameworkCopy, ...recordRules].map(({ what, reference, fate }) => ({ what, reference, fate })),
-  { what: "compaction", reference: "its place in the log", fate: "withheld" },
   { what: "entry.title", reference: "none: it is made of the first messages", fate: "removed" },
   { what: "entry.claudeSummary", reference: "none: the Claude Agent SDK makes it of all lines", fate: "removed" },
   { what: "partial", reference: "its turn", fate: "removed" },

@@ -1,4 +1,4 @@
-import { nextUpdatedAtMs, redactionTombstone, throughlineKind } from "@throughline/core/internal";
+import { isTombstone, nextUpdatedAtMs, redactionTombstone } from "@throughline/core/internal";
 import { type RedactOptions, type RedactResult } from "@throughline/core";
 import { type LinkedRecord, serializeRecord } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
@@ -128,7 +128,7 @@ function tombstoneLine(
   info: { readonly reason: string; readonly redactedAtMs: number },
 ): string | null {
   const { record } = read.payload();
-  if (throughlineKind(record) === "redaction") return null;
+  if (isTombstone(record)) return null;
   const tombstone = redactionTombstone(record, { ...info, side: read.side, bytes: read.bytes });
   const item: LinkedRecord = {
     record: tombstone,

@@ -1,7 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { hasErrorCode } from "@throughline/core";
-import { throughlineKind } from "@throughline/core/internal";
+import { isTombstone } from "@throughline/core/internal";
 import type { KeptPayload, RecordRow } from "@throughline/core/store";
 import type { PageFile } from "./check-pages.ts";
 import { recordOf, textForm } from "./record-rows.ts";
@@ -175,13 +175,13 @@ export function believedLastSeq(row: SessionRow, lastFound: number): number {
 /** Of two rows in one place: what was taken out stays out, then the one that is whole. */
 function worth({ text, crc, textPayload, type }: SalvagedRecord): number {
   const isWhole = textPayload !== null || crc === null || crc32(text) === crc;
-  const isTombstone = type === "custom" && typeof text === "string" && isRedaction(text);
-  return (isTombstone ? 2 : 0) + (isWhole ? 1 : 0);
+  const isErased = (type === "custom" || type === "compaction") && typeof text === "string" && isRedaction(text);
+  return (isErased ? 2 : 0) + (isWhole ? 1 : 0);
 }
 
 function isRedaction(text: string): boolean {
   try {
-    return throughlineKind(JSON.parse(text)) === "redaction";
+    return isTombstone(JSON.parse(text));
   } catch {
     return false;
   }

@@ -9,7 +9,7 @@ import {
   type SourcedRecord,
   type StoredRecord,
 } from "@throughline/core";
-import { isBlobNote, throughlineKind } from "@throughline/core/internal";
+import { isBlobNote, isTombstone } from "@throughline/core/internal";
 import {
   foreignFormats,
   isUuid,
@@ -99,8 +99,7 @@ async function cannotContinue(
       const isRow = isOfFormat && !isDocument && record["documentPart"] !== "head" && database !== undefined;
       if (isRow) return true;
       isDocument ||= isOfFormat && record["documentPart"] === "head";
-      if (writer.frame === undefined && isDocument && !isOfFormat && !side && throughlineKind(record) !== "redaction")
-        return true;
+      if (writer.frame === undefined && isDocument && !isOfFormat && !side && !isTombstone(record)) return true;
     }
     // The head of a document is its first record.
     if (!isDocument || writer.frame !== undefined) return false;
@@ -164,7 +163,7 @@ class SourceFileParts {
       this.writtenSeq = seq;
     } else if (!this.hasSources) {
       return;
-    } else if (throughlineKind(record) === "redaction") {
+    } else if (isTombstone(record)) {
       this.#remark({ seq, id, what: "left-out", kind: "redacted message", reason: "redacted message" });
     } else if (side) this.#noteCount += 1;
     else this.own.push(stored);

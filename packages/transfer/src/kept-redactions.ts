@@ -6,7 +6,7 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { isSideRecord, redactionTombstone, throughlineKind } from "@throughline/core/internal";
+import { isSideRecord, isTombstone, redactionTombstone } from "@throughline/core/internal";
 import { decodeLine } from "@throughline/openclaw-format";
 import { createSourceReader, type SourceLine } from "./source-reader.ts";
 import type { SourceUnit } from "./source-units.ts";
@@ -20,7 +20,7 @@ export async function redactionsIn(store: SessionStore, sessions: readonly Sessi
   const found = new Map<string, SessionRecord>();
   for (const { ref } of sessions) {
     for await (const page of store.read(ref)) {
-      for (const { record } of page.records) if (throughlineKind(record) === "redaction") found.set(record.id, record);
+      for (const { record } of page.records) if (isTombstone(record)) found.set(record.id, record);
     }
   }
   return found;
@@ -30,7 +30,7 @@ export async function redactionsIn(store: SessionStore, sessions: readonly Sessi
 async function redactionOf(store: SessionStore, ref: SessionRef, id: string): Promise<SessionRecord | null> {
   for await (const page of store.read(ref, { order: "descending" })) {
     const found = page.records.find(({ record }) => record.id === id);
-    if (found !== undefined) return throughlineKind(found.record) === "redaction" ? found.record : null;
+    if (found !== undefined) return isTombstone(found.record) ? found.record : null;
   }
   return null;
 }

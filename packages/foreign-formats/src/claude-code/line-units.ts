@@ -4,6 +4,7 @@ import {
   isFields,
   parsedFields,
   sourceFormatOf,
+  isTombstone,
   throughlineKind,
   type Fields,
 } from "@throughline/core/internal";
@@ -54,8 +55,7 @@ export function lineUnits(records: readonly SourcedRecord[], headId: string | nu
   const units = [...new Set(byRecord.values())];
   for (const unit of units) unit.value = valueOf(unit);
   const { path } = walkBranch(records, headId);
-  for (const { id, record } of records)
-    if (throughlineKind(record) === "redaction") discard(byRecord.get(unitIdOf(id)));
+  for (const { id, record } of records) if (isTombstone(record)) discard(byRecord.get(unitIdOf(id)));
   let isAllNative = true;
   for (const { id, type, record } of path) {
     const target = editTarget(record);

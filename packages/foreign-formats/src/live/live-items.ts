@@ -4,6 +4,7 @@ import {
   derivedFromOf,
   findRecordProblem,
   sourceFormatOf,
+  isTombstone,
   throughlineKind,
   type Fields,
 } from "@throughline/core/internal";
@@ -110,7 +111,7 @@ class LiveBranch {
       const { record, id, parentId, side, seq } = stored;
       if (record["customType"] === removedTypeOf(name) && (parentId === null || this.#places.has(parentId)))
         for (const removedId of removedIds(record)) broken.add(removedId);
-      if (throughlineKind(record) === "redaction") broken.add(derivedParent(id));
+      if (isTombstone(record)) broken.add(derivedParent(id));
       if (sourceFormatOf(record) !== name || record.type === "context_edit") continue;
       const unitId = derivedFromOf(record)?.id ?? id;
       const isHere = side ? parentId === null || this.#places.has(parentId) : this.#places.has(id);

@@ -106,6 +106,23 @@ export const textCopyCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "text-copies/compaction",
+    demand: "a redaction takes the text of later compactions and leaves them in their place",
+    async run({ under, store }) {
+      const ref = await createSession(store, "a");
+      await store.append(ref, [userDraft(secret, { id: "r1" }), userDraft("kept", { id: "r2" })]);
+      const details = { v: 1, needsRetry: false, summarizedFromSeq: 1, quoted: [quoted], firstRequest: quoted };
+      const compaction = { type: "compaction", summary: quoted, firstKeptEntryId: "r2", tokensBefore: 9, details };
+      await store.append(ref, [{ ...compaction, id: "k1" }, userDraft("after", { id: "r4" })]);
+      const { seqs } = await redactRecords(store, ref, ["r1"], { reason: "asked for" });
+      assert.deepEqual(seqs, [1, 3]);
+      await assertGone(under, store, ref);
+      const record = (await readRecords(store, ref))[2]?.record;
+      assert.deepEqual([record?.type, record?.["firstKeptEntryId"], record?.["tokensBefore"]], ["compaction", "r2", 9]);
+      assert.deepEqual((await store.redact(ref, ["k1"], { reason: "again" })).seqs, [3], "it is a tombstone already");
+    },
+  },
+  {
     id: "text-copies/earlier",
     demand: "a redaction reaches earlier records that the record names as its copies, and none that are not there",
     async run({ under, store }) {
