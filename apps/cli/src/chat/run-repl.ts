@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { hasErrorCode } from "@throughline/core";
 import { nearestName, shellWord, stillAnswering } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
@@ -11,6 +10,7 @@ import { causeText, eventNote } from "./event-note.ts";
 import { forkNotice } from "./fork-notice.ts";
 import { interruptedText, modelText, restoredText } from "./greeting.ts";
 import { createInputHistory } from "./input-history.ts";
+import { typedLinesPath } from "./typed-lines.ts";
 import { createLineEditor } from "./line-editor.ts";
 import type { LineEditor } from "./line-editor.ts";
 import { replCommands } from "./repl-commands.ts";
@@ -31,9 +31,8 @@ export async function runRepl(
   conversation: Conversation,
   options: ReplOptions,
 ): Promise<number> {
-  const { host, output, scope, settings } = context;
-  const home = String(settings.find(({ key }) => key === "home")?.value ?? "");
-  const history = createInputHistory(join(home, `chat-history-${scope.agentId}.jsonl`), (error) =>
+  const { host, output, scope } = context;
+  const history = createInputHistory(typedLinesPath(context, scope.agentId), (error) =>
     output.note(`The history of inputs is not kept: ${causeText(error)}`),
   );
   await greet(context, conversation);

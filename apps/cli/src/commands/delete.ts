@@ -1,5 +1,6 @@
 import { endSession, loadExisting } from "@throughline/core";
 import { assertMayEnd } from "@throughline/core/internal";
+import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";
 import { noteSpooledCalls } from "../server/spooled-calls.ts";
@@ -24,6 +25,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   } else if (output.isJson) {
     await output.object({ kind: "removed", agentId: ref.agentId, key: ref.key, sessionId });
   } else await output.line(`${ref.key}\t${sessionId}\tdeleted`);
-  if (isPurge) await noteSpooledCalls(context);
+  if (isPurge) {
+    forgetTypedLines(context, ref.agentId);
+    await noteSpooledCalls(context);
+  }
   return 0;
 }

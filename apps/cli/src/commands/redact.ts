@@ -1,5 +1,6 @@
 import { redactRecords } from "@throughline/core";
 import type { SessionRef, SessionStore, SharedRecords } from "@throughline/core";
+import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { noteSpooledCalls } from "../server/spooled-calls.ts";
@@ -31,6 +32,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const ids = records.map(({ id }) => id);
   const { seqs } = await redactRecords(store, ref, ids, { reason });
   const shared = await sharersOf(store, ref, seqs);
+  forgetTypedLines(context, ref.agentId);
   await noteSpooledCalls(context);
   if (output.isJson) {
     await output.object({
