@@ -71,6 +71,19 @@ function histories(store: string, flags: readonly string[]): LongSuite {
   );
 }
 
+function bitFlips(store: "jsonl" | "sqlite"): LongSuite {
+  const options = (flips: number) => ["--store", store, "--flips", flips];
+  return program(
+    `bit-flips-${store}`,
+    "reads, copies and backups of a store with one changed bit",
+    "tools/bit-flips.ts",
+    {
+      full: options(20_000),
+      quick: options(20),
+    },
+  );
+}
+
 const postgres15 = process.env["THROUGHLINE_POSTGRES_BIN"] ?? "/usr/lib/postgresql/15/bin";
 
 function missingPostgres15(): string | null {
@@ -110,6 +123,8 @@ export const longSuites: readonly LongSuite[] = [
   histories("jsonl", ["--damage", "--foreign"]),
   histories("sqlite", []),
   histories("memory", []),
+  bitFlips("sqlite"),
+  bitFlips("jsonl"),
   program(
     "keyed-soak",
     "repeats of keyed appends while connections and the server end",

@@ -41,7 +41,10 @@ const table = {
     remedy: "Nothing to do: the batch was never acknowledged; a copy of its bytes is kept.",
   },
   CARRIAGE_RETURN: { severity: "info", remedy: "Nothing to do: it is read as white space, and the line is kept." },
-  CHECKSUM_MISMATCH: { severity: "error", remedy: "Compare the line with a backup; it parses and is still used." },
+  CHECKSUM_MISMATCH: {
+    severity: "error",
+    remedy: "Compare the line with a backup. Contexts still use it; copies and exports refuse it until it is repaired.",
+  },
   COMPACTION_DANGLING: { severity: "warning", remedy: "The newest records are kept in its place; compact again." },
   DUPLICATE_ID: { severity: "warning", remedy: "Both records are kept; the later one goes by the id in the message." },
   DUPLICATE_TOOL_CALL: { severity: "info", remedy: "Nothing to do: the call is sent once." },

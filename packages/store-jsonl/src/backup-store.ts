@@ -55,7 +55,7 @@ export async function backupStore(
       const folders = [agent.folder.sessions, agent.folder.own].map((one) => `${part}${one.slice(root.length)}`);
       made.push(...folders);
       for (const folder of folders) makeFolders(files, folder);
-      await copyAgent(context, agent, copy);
+      await copyUnpurged(context, agent, copy, copied);
       for (const folder of folders) flushFolder(files, folder);
     }
     withFileErrors(target, () => files.rename(part, target));
@@ -79,6 +79,27 @@ function removeFolders(files: Files, part: string, paths: readonly string[]): vo
   for (const path of paths)
     for (let folder = path; folder.length >= part.length; folder = folderOf(folder)) folders.add(folder);
   for (const folder of [...folders].toSorted((a, b) => b.length - a.length)) files.removeFolder(folder);
+}
+
+/**
+ * Copies an agent's files, and all of them again where a session was purged meanwhile: the entries that were copied first would
+ * name it without its transcript.
+ */
+async function copyUnpurged(
+  context: StoreContext,
+  agent: AgentSessionFiles,
+  copy: CopyOpened,
+  copied: string[],
+): Promise<void> {
+  const before = copied.length;
+  for (;;) {
+    agent.log.refresh();
+    const known = [...agent.log.all().keys()];
+    await copyAgent(context, agent, copy);
+    agent.log.refresh();
+    if (known.every((sessionId) => agent.log.row(sessionId) !== null)) return;
+    for (const path of copied.splice(before)) context.files.remove(path);
+  }
 }
 
 /** Copies an open file, as `from` is called, to the place of `to` in the backup. */

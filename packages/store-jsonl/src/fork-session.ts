@@ -1,4 +1,5 @@
 import { hasErrorCode, type SessionRef } from "@throughline/core";
+import { assertNoArchiveName } from "./recover-entries.ts";
 import { assertSessionId, quote, refused } from "@throughline/core/store";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
@@ -30,6 +31,7 @@ export async function forkSession(scope: ChangeContext, ref: SessionRef, target:
   const { agent, context } = scope;
   const { files } = context;
   assertSessionId(target.sessionId);
+  assertNoArchiveName(target.sessionId);
   let copy: FinishedCopy | null = null;
   const find = async (): Promise<SessionRow> => {
     for (;;) {

@@ -1,4 +1,5 @@
 import type { SessionRecord } from "@throughline/core";
+import { refused } from "@throughline/core/store";
 import { decodeLine } from "@throughline/openclaw-format";
 import { ownLine, type FramedLine } from "./framed-lines.ts";
 import { decodeStoredLine, foreignHead, outlineOf, renamedLine, type ReadLine } from "./stored-line.ts";
@@ -6,6 +7,25 @@ import type { Transcript } from "./transcript.ts";
 
 /** What another program's line stands for depends on the lines before it, and those were not read. */
 export class NeedsWholeTranscript extends Error {}
+
+/** What every envelope of ours begins and ends with. In the text of a record the quotes would be escaped. */
+const envelopeStart = Buffer.from('"_tl":{"seq":');
+const envelopeEnd = /,"crc":\d{1,10}\}\}$/;
+
+/** Whether a line is what is left of one of ours: one of the two ends of its envelope is damaged, or its JSON is. */
+function isDamagedOwn(bytes: Uint8Array): boolean {
+  const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return line.includes(envelopeStart) || envelopeEnd.test(line.subarray(-20).toString("latin1"));
+}
+
+/** @throws {ThroughlineError} STORE_CORRUPT for what is left of a line of ours */
+export function assertNotOurs(seq: number, line: Pick<FramedLine, "own" | "bytes">): void {
+  if (line.own() === null && isDamagedOwn(line.bytes())) throw damagedLine(seq, {});
+}
+
+export function damagedLine(seq: number, details: Readonly<Record<string, unknown>>): Error {
+  return refused("STORE_CORRUPT", `Record ${seq} is damaged: its line is not what was written.`, { seq, ...details });
+}
 
 /** As `readFramed`, of the bytes of a line. */
 export function readLine(transcript: Transcript, seq: number, bytes: Uint8Array): ReadLine {

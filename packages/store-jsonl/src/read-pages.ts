@@ -7,7 +7,7 @@ import { decodeStoredLine, foreignHead, outlineOf, type ReadLine, type StoredLin
 import type { TranscriptFile } from "./transcript-file.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
 import type { Transcript } from "./transcript.ts";
-import { readFramed, NeedsWholeTranscript } from "./read-line.ts";
+import { assertNotOurs, damagedLine, readFramed, NeedsWholeTranscript } from "./read-line.ts";
 
 const lineFeed = 0x0a;
 
@@ -120,7 +120,7 @@ function readForward<Payload extends ReadPayload>(
       if (line.byteOffset === 0 && read?.envelope.seq === 0) continue;
       if (read?.envelope.seq !== seq + records.length) return null;
       const own = decodeStoredLine(read, codec, owner);
-      if (own === null) return null;
+      if (own === null || isEdited(own)) return null;
       records.push(give(read.envelope.seq, own));
       pageBytes += line.sizeBytes + 1;
       byteOffset = line.byteOffset + line.sizeBytes + 1;
@@ -169,19 +169,22 @@ function readSpan<Payload extends ReadPayload>(
   for (let seq = fromSeq; seq <= toSeq; seq++) {
     const own = transcript.options.warm.take(transcript, seq);
     if (own === null) break;
-    records.push(recordOf(seq, own, payload));
+    records.push(lineRecord(transcript, seq, own, payload));
   }
   for (let seq = fromSeq + records.length; seq <= toSeq;) {
     const long = isLong(transcript, seq) ? readLong(file, transcript, seq) : null;
     if (long !== null) {
-      records.push(recordOf(seq++, long, payload));
+      records.push(lineRecord(transcript, seq++, long, payload));
       continue;
     }
     const end = behindShort(transcript, seq, toSeq);
     // Those that are too long were told above.
     const span = { from: transcript.startOf(seq), to: transcript.startOf(end), maxLineBytes: Infinity };
     for (const lines of file.lines(transcript.options.path, span))
-      for (const line of lines) records.push(recordOf(seq, readFramed(transcript, seq++, line), payload));
+      for (const line of lines) {
+        if (payload === "source") assertNotOurs(seq, line);
+        records.push(lineRecord(transcript, seq, readFramed(transcript, seq++, line), payload));
+      }
   }
   return records;
 }
@@ -250,6 +253,30 @@ function firstSeq(
   lastSeq: number,
 ): number {
   return order === "descending" ? Math.min(lastSeq, beforeSeq - 1) : afterSeq + 1;
+}
+
+/** Whether a line of ours says something else than it was written with. */
+function isEdited(line: ReadLine): boolean {
+  return line.crc !== null && line.actualCrc !== undefined && line.crc !== line.actualCrc();
+}
+
+/**
+ * The record of a line. A line of ours that was changed is read as it is, and a finding reports it: people edit transcripts.
+ * Where its exact source is asked for, as by a copy or an export, it is refused.
+ * @throws {ThroughlineError} STORE_CORRUPT
+ */
+function lineRecord<Payload extends ReadPayload>(
+  { base, options }: Transcript,
+  seq: number,
+  line: ReadLine,
+  payload: Payload,
+): RecordFor<Payload> {
+  if (isEdited(line)) {
+    if (payload === "source") throw damagedLine(seq, { id: line.id, path: options.path });
+    // Reading all of it reports the line.
+    if (base !== null) throw new NeedsWholeTranscript();
+  }
+  return recordOf(seq, line, payload);
 }
 
 function recordOf<Payload extends ReadPayload>(seq: number, line: ReadLine, payload: Payload): RecordFor<Payload> {

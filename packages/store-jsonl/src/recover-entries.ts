@@ -1,4 +1,5 @@
 import { createFinding, type Finding, type SessionEntry } from "@throughline/core";
+import { quote, refused } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
 import { entryOf } from "./sealed-entry.ts";
@@ -31,6 +32,16 @@ export function denying(row: SessionRow): SessionRow {
 export function denyingFinding({ key }: SessionRow, path: string, why: string): Finding {
   const message = `${why} The session denies sending until its sendPolicy is set again.`;
   return createFinding("ENTRY_UNREADABLE", message, { path, key, repaired: true });
+}
+
+/**
+ * A transcript of such an id would go with the session that its name begins with.
+ * @throws {ThroughlineError} SESSION_ID_INVALID
+ */
+export function assertNoArchiveName(sessionId: string): void {
+  if (!sessionId.includes(".jsonl.")) return;
+  const message = `The session id ${quote(sessionId)} looks like the archive of another session's transcript.`;
+  throw refused("SESSION_ID_INVALID", message, { sessionId });
 }
 
 /** The name a transcript had before it was archived; null for one that was not. */

@@ -150,6 +150,8 @@ class Repair {
       return this.#write(attachEnvelope(line.text, line.envelope));
     }
     const kept = this.#kept(line);
+    if (kept !== null && isEdited(line))
+      this.#change(line, "the line does not match its checksum and is taken as it is now");
     if (kept !== null) return this.#add(kept, line.envelope, line.read.record);
     // A line that is no UTF-8 was read with the envelope as a field of the record.
     const { _tl: _envelope, ...own } = line.read.record as SessionRecord & { readonly _tl?: unknown };
@@ -220,6 +222,11 @@ class Repair {
   #change({ line, byteOffset, sizeBytes, isTerminated }: SurveyedLine, what: string): void {
     this.changes.push({ line, byteOffset, sizeBytes: sizeBytes + (isTerminated ? 1 : 0), what });
   }
+}
+
+/** Whether a line of ours was changed: a read refuses it until somebody puts the copy in place. */
+function isEdited({ envelope, text }: SurveyedLine): boolean {
+  return envelope !== null && envelope.enc === undefined && envelope.crc !== undefined && envelope.crc !== crc32(text);
 }
 
 /** How many times its own length is read for one line, in case it is crafted to be read for ever. */

@@ -9,6 +9,7 @@ import {
   type SessionRef,
 } from "@throughline/core";
 import { assertKeyFits, nextUpdatedAtMs } from "@throughline/core/internal";
+import { assertNoArchiveName } from "./recover-entries.ts";
 import { assertSessionId, quote, refused, sessionNotFound } from "@throughline/core/store";
 import { makeAgentFolder } from "./agent-folder.ts";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
@@ -118,6 +119,7 @@ export function archiveSession(scope: ChangeContext, row: SessionRow): SessionRo
 /** @throws {ThroughlineError} SESSION_EXISTS, ID_CASE_COLLISION, SESSION_ID_INVALID, KEY_INVALID */
 export function assertCanBegin({ context, agent }: ChangeContext, key: string, sessionId: string): void {
   assertSessionId(sessionId);
+  assertNoArchiveName(sessionId);
   assertKeyFits(key);
   const holder = agent.log.twinOf(sessionId);
   if (holder !== null) {

@@ -35,12 +35,13 @@ export interface ReadLine extends LineHead {
   payload(): LinePayload;
   /** What of a message an outline shows. */
   outline(): PromotedColumns;
+  /** Of what the checksum was made of; absent for a line of another program. */
+  actualCrc?(): number;
 }
 
 /** A line of ours, read. */
 export interface StoredLine extends ReadLine {
   readonly envelope: StoreEnvelope;
-  /** Of what the envelope's checksum was made of; a page is read without it. */
   actualCrc(): number;
 }
 

@@ -146,3 +146,55 @@ describe("a backup", () => {
     await store.close();
   });
 });
+
+describe("a backup beside a purge", () => {
+  it("names no session whose transcript it does not have", async () => {
+    const root = newFolder();
+    const store = await storeWithSession(root);
+    const other = { ...mainRef, key: "agent:main:other" };
+    await store.save(other, { sessionId: "zother" }, { ifRevision: null });
+    await store.append(other, [userDraft("purged")]);
+    await store.append(mainRef, [userDraft("kept")]);
+    await store.close();
+    let purge: (() => Promise<void>) | null = async () => {
+      await using beside = createJsonlStore({ root });
+      await beside.remove(other, { purge: true });
+    };
+    let entriesLog: number | null = null;
+    const files: Files = {
+      ...nodeFiles,
+      open(path, how) {
+        const handle = nodeFiles.open(path, how);
+        if (path.includes("copy.part-") && path.endsWith("/entries.log")) entriesLog = handle;
+        return handle;
+      },
+      async flush(handle) {
+        // The entries are copied by then, and the transcripts are not.
+        const now = handle === entriesLog ? purge : null;
+        if (now !== null) purge = null;
+        await now?.();
+        return nodeFiles.flush(handle);
+      },
+    };
+    await using reader = createJsonlStore({ root, files });
+    const copy = `${newFolder()}/copy`;
+    await reader.maintenance!.backup(copy);
+    expect(purge).toBeNull();
+    expect(await verified(copy)).toEqual([]);
+    await using again = createJsonlStore({ root: copy });
+    expect((await again.list({ state: "any" })).sessions.map(({ ref }) => ref.key)).toEqual([mainRef.key]);
+    expect(filesBelow(copy).filter((path) => path.includes("zother"))).toEqual([]);
+  });
+});
+
+describe("a session whose id looks like an archive of another", () => {
+  it("is refused: it would go with the other one", async () => {
+    await using store = await storeWithSession(newFolder());
+    for (const sessionId of ["a.jsonl.reset.x", "a.jsonl.deleted.2026-01-01T00-00-00.000Z"]) {
+      const invalid = { code: "SESSION_ID_INVALID", outcome: "not-applied" };
+      const other = { ...mainRef, key: "agent:main:other" };
+      await expect(store.save(other, { sessionId }, { ifRevision: null })).rejects.toMatchObject(invalid);
+      await expect(store.fork?.fork(mainRef, other, { sessionId })).rejects.toMatchObject(invalid);
+    }
+  });
+});

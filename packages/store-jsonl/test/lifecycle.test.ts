@@ -160,7 +160,7 @@ describe("two handles", () => {
 });
 
 describe("odd transcripts", () => {
-  it("with a line that is no JSON in the middle keep it in its place, and a bad checksum is only said [REC-30]", async () => {
+  it("with a line that is no JSON in the middle keep it in its place, and a bad checksum is reported [REC-30]", async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     await store.append(mainRef, [userDraft("first")]);
@@ -178,14 +178,19 @@ describe("odd transcripts", () => {
     const events: SessionEvent[] = [];
     const again = createJsonlStore({ root, sessionsJson: false, onEvent: (event) => void events.push(event) });
     const seen: unknown[] = [];
-    for await (const page of again.read(mainRef, { payload: "source" }))
+    for await (const page of again.read(mainRef, { payload: "source", beforeSeq: 4 }))
       seen.push(...page.records.map(({ seq, type, source }) => [seq, type, source === "{not json" || source === ""]));
     expect(seen).toEqual([
       [1, "message", false],
       [2, "custom", true],
       [3, "custom", true],
-      [4, "message", false],
     ]);
+    expect(JSON.stringify(await Array.fromAsync(again.read(mainRef)))).toContain("sEcond");
+    // What a copy or an export takes is what was written, or nothing.
+    await expect(Array.fromAsync(again.read(mainRef, { payload: "source" }))).rejects.toMatchObject({
+      code: "STORE_CORRUPT",
+      details: { seq: 4 },
+    });
     expect(
       createHash("sha256")
         .update(readFileSync(transcriptOf(root)))

@@ -20,12 +20,16 @@ import {
  */
 export function prepareFile(path: string, create: boolean, assertNoRestore: () => void): boolean {
   for (const each of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) assertRegular(each);
-  if (isThere(path)) {
+  const isPrepared = (): boolean => {
+    if (!isThere(path)) return false;
     assertNotEmptied(path, create);
-    return false;
-  }
+    return true;
+  };
+  if (isPrepared()) return false;
   // While a backup takes the place of a damaged file there is none for a moment: no new store may begin in it.
   assertNoRestore();
+  // The restore may have ended between the two looks.
+  if (isPrepared()) return false;
   assertNoneLeft(path);
   if (!create) throw refused("STORE_NOT_FOUND", `There is no store at ${path}.`, { path });
   makeFolders(dirname(path));

@@ -1,0 +1,19 @@
+import { describe, expect, it } from "vitest";
+import { bitFlips } from "../bit-flips.ts";
+import { testSize } from "../test-size.ts";
+
+describe("an SQLite store with one changed bit", () => {
+  it(
+    "gives what was written or a typed error to every read, copy, export and backup",
+    { timeout: 3_600_000 },
+    async () => {
+      const wrong: string[] = [];
+      const flips = testSize({ short: 12, long: 2000 });
+      const figures = await bitFlips({ store: "sqlite", flips, seed: 5, onWrong: (what) => wrong.push(what) });
+      expect(wrong).toEqual([]);
+      const all = [...figures.values()];
+      expect(all.reduce((sum, each) => sum + each.flips, 0)).toBe(flips);
+      expect(all.reduce((sum, each) => sum + each.right + each.errors, 0)).toBeGreaterThan(flips * 50);
+    },
+  );
+});
