@@ -381,7 +381,7 @@ export const longSuites: readonly LongSuite[] = [
   }),
   tests("tests-tools", "larger imports, more power cuts, all cases of both stores", {
     project: "tools",
-    full: files(["import-scale", "power-cut", "random-histories", "stores-and-pi"]),
+    full: files(["bit-flips", "import-scale", "power-cut", "random-histories", "stores-and-pi"]),
     quick: files(["random-histories"]),
   }),
   tests("tests-cli", "every flush, command and hidden place under the command line, each with every provider", {

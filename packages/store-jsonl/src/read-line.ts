@@ -18,9 +18,9 @@ function isDamagedOwn(bytes: Uint8Array): boolean {
   return line.includes(envelopeStart) || envelopeEnd.test(line.subarray(-20).toString("latin1"));
 }
 
-/** @throws {ThroughlineError} STORE_CORRUPT for what is left of a line of ours */
-export function assertNotOurs(seq: number, line: Pick<FramedLine, "own" | "bytes">): void {
-  if (line.own() === null && isDamagedOwn(line.bytes())) throw damagedLine(seq, {});
+/** Of a line that is none of ours. @throws {ThroughlineError} STORE_CORRUPT for what is left of one */
+export function assertNotOurs(seq: number, line: Pick<FramedLine, "bytes">): void {
+  if (isDamagedOwn(line.bytes())) throw damagedLine(seq, {});
 }
 
 export function damagedLine(seq: number, details: Readonly<Record<string, unknown>>): Error {

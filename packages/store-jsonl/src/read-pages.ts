@@ -182,8 +182,9 @@ function readSpan<Payload extends ReadPayload>(
     const span = { from: transcript.startOf(seq), to: transcript.startOf(end), maxLineBytes: Infinity };
     for (const lines of file.lines(transcript.options.path, span))
       for (const line of lines) {
-        if (payload === "source") assertNotOurs(seq, line);
-        records.push(lineRecord(transcript, seq, readFramed(transcript, seq++, line), payload));
+        const read = readFramed(transcript, seq, line);
+        if (payload === "source" && read.actualCrc === undefined) assertNotOurs(seq, line);
+        records.push(lineRecord(transcript, seq++, read, payload));
       }
   }
   return records;

@@ -35,23 +35,19 @@ export async function leftoverFindings(
   { schema, pool }: StoreContext,
   signal: AbortSignal | undefined,
 ): Promise<readonly Finding[]> {
-  const asked = { signal, isRead: true };
-  const words = await pool.run(
-    `SELECT FROM ${schema}.store_info i CROSS JOIN (${indexFiles(schema)}) f
-     WHERE i.name = '${erasedName}' AND i.value::oid[] && f.files`,
+  const found = await pool.run(
+    `SELECT NULL AS table_name, NULL AS name FROM ${schema}.store_info i CROSS JOIN (${indexFiles(schema)}) f
+     WHERE i.name = '${erasedName}' AND i.value::oid[] && f.files
+     UNION ALL SELECT DISTINCT on_table::text, name FROM (${unsampledColumns(schema)}) s`,
     [],
-    asked,
+    { signal, isRead: true },
   );
-  const sampled = await pool.run(`SELECT DISTINCT on_table, name FROM (${unsampledColumns(schema)}) s`, [], asked);
   const { place: path } = pool;
-  return [
-    ...words.map(() => {
-      const message = `Words of erased records are left in the search index. Run \`REINDEX INDEX CONCURRENTLY ${schema}.search_documents_words\`.`;
-      return createFinding("ERASURE_INCOMPLETE", message, { path });
-    }),
-    ...sampled.map(({ on_table: table, name }) => {
-      const message = `The statistics of ${table}.${name} are from an earlier version and may hold erased content. As a superuser run \`DELETE FROM pg_statistic WHERE starelid = '${table}'::regclass\`.`;
-      return createFinding("ERASURE_INCOMPLETE", message, { path });
-    }),
-  ];
+  return found.map(({ table_name: table, name }) => {
+    const message =
+      table === null
+        ? `Words of erased records are left in the search index. Run \`REINDEX INDEX CONCURRENTLY ${schema}.search_documents_words\`.`
+        : `The statistics of ${table}.${name} are from an earlier version and may hold erased content. As a superuser run \`DELETE FROM pg_statistic WHERE starelid = '${table}'::regclass\`.`;
+    return createFinding("ERASURE_INCOMPLETE", message, { path });
+  });
 }

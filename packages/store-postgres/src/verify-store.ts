@@ -176,8 +176,8 @@ async function* verifySession(
   } catch (error) {
     // Purged or renamed meanwhile.
     if (hasErrorCode(error, "SESSION_NOT_FOUND")) return;
-    // The server cannot calculate with what stands in its row.
-    if (!hasErrorCode(error, "INTERNAL")) throw error;
+    // A record is missing, or the server cannot calculate with what stands in its row.
+    if (!hasErrorCode(error, "INTERNAL", "STORE_CORRUPT")) throw error;
     yield createFinding("STORE_DAMAGED", `The records of ${place.key} cannot be read: ${error.message}`, place);
   }
 }

@@ -125,17 +125,17 @@ const rows: readonly Row[] = [
   ["move", 5, ({ store }) => store.move(other, { kind: "archive" })],
   [
     "redact, after a load",
-    10,
+    11,
     async ({ store }) => {
       const { headId } = (await store.load(ref))?.head ?? { headId: null };
       return store.redact(ref, [String(headId)], { reason: "test" });
     },
   ],
   ["remove", 4, ({ store }) => store.remove(ref)],
-  ["remove, for good", 11, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
+  ["remove, for good", 12, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
   // A slice of sessions each, whatever they hold.
-  ["maintenance.verify", 5, ({ store }) => through(store.maintenance.verify())],
-  ["maintenance.repair", 22, ({ store }) => through(store.maintenance.repair())],
+  ["maintenance.verify", 6, ({ store }) => through(store.maintenance.verify())],
+  ["maintenance.repair", 23, ({ store }) => through(store.maintenance.repair())],
   ["maintenance.backup", 38, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
   ["search.rebuild", 15, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
   ["close", 0, ({ store }) => store.close()],
