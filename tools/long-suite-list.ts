@@ -4,6 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { adapterSuites } from "./long-suite-adapters.ts";
 import { files, type LongSuite, program, tests } from "./long-suite.ts";
+import { storeSuites } from "./store-suites.ts";
 
 const killSizes: readonly (readonly [name: string, sizeBytes: number, rounds: number])[] = [
   ["200b", 200, 1000],
@@ -61,29 +62,6 @@ function contention(name: string, about: string, args: readonly string[]): LongS
   });
 }
 
-function histories(store: string, flags: readonly string[]): LongSuite {
-  const options = (count: number) => ["--store", store, "--histories", count, ...flags];
-  return program(
-    `random-histories-${store}`,
-    "random histories of three handles against a model of the contract",
-    "tools/random-histories.ts",
-    { full: options(2000), quick: options(10) },
-  );
-}
-
-function bitFlips(store: "jsonl" | "sqlite"): LongSuite {
-  const options = (flips: number) => ["--store", store, "--flips", flips];
-  return program(
-    `bit-flips-${store}`,
-    "reads, copies and backups of a store with one changed bit",
-    "tools/bit-flips.ts",
-    {
-      full: options(20_000),
-      quick: options(20),
-    },
-  );
-}
-
 const postgres15 = process.env["THROUGHLINE_POSTGRES_BIN"] ?? "/usr/lib/postgresql/15/bin";
 
 function missingPostgres15(): string | null {
@@ -120,11 +98,7 @@ export const longSuites: readonly LongSuite[] = [
   contention("session", "8 processes on one session, some killed", ["--what", "session"]),
   contention("entries", "8 processes on the entries, some killed", ["--what", "entries"]),
   contention("entries-only", "the same without sessions.json", ["--what", "entries", "--view", "without"]),
-  histories("jsonl", ["--damage", "--foreign"]),
-  histories("sqlite", []),
-  histories("memory", []),
-  bitFlips("sqlite"),
-  bitFlips("jsonl"),
+  ...storeSuites,
   program(
     "keyed-soak",
     "repeats of keyed appends while connections and the server end",

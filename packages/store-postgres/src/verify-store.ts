@@ -174,10 +174,10 @@ async function* verifySession(
     for await (const rows of readRows(context, ref, { payload: "source", ...(signal === undefined ? {} : { signal }) }))
       for (const row of rows) yield* recordFindings(context, ref, row);
   } catch (error) {
-    // Purged or renamed meanwhile.
-    if (hasErrorCode(error, "SESSION_NOT_FOUND")) return;
-    // A record is missing, or the server cannot calculate with what stands in its row.
-    if (!hasErrorCode(error, "INTERNAL", "STORE_CORRUPT")) throw error;
+    // Purged or renamed meanwhile; or a record is missing, which its count has reported.
+    if (hasErrorCode(error, "SESSION_NOT_FOUND", "STORE_CORRUPT")) return;
+    // The server cannot calculate with what stands in its row.
+    if (!hasErrorCode(error, "INTERNAL")) throw error;
     yield createFinding("STORE_DAMAGED", `The records of ${place.key} cannot be read: ${error.message}`, place);
   }
 }
