@@ -36,6 +36,8 @@ export interface BitFlipOptions {
   readonly seed: number;
   /** Called with each result that is neither right nor a typed error. */
   readonly onWrong?: (what: string) => void;
+  /** Called after some flips, with the counts so far. */
+  readonly onProgress?: (flips: number, figures: ReadonlyMap<string, FlipFigures>) => void;
 }
 
 /** A flip that takes longer does not end. */
@@ -48,7 +50,13 @@ const flipsOfProcess = 500;
  * give what it gives on the whole store, or end with a typed error. Half of the bits are drawn by table or kind of file, so that
  * small ones are met as often; the others by place.
  */
-export async function bitFlips({ store, flips, seed, onWrong }: BitFlipOptions): Promise<Map<string, FlipFigures>> {
+export async function bitFlips({
+  store,
+  flips,
+  seed,
+  onWrong,
+  onProgress,
+}: BitFlipOptions): Promise<Map<string, FlipFigures>> {
   const figures = new Map<string, FlipFigures>();
   const note = (result: FlipResult): void => {
     const found = figures.get(result.name) ?? { flips: 0, right: 0, errors: 0, wrong: 0 };
@@ -64,7 +72,10 @@ export async function bitFlips({ store, flips, seed, onWrong }: BitFlipOptions):
     const filled = flippedStores[store].open(whole);
     await fillStore(filled);
     await filled.close();
-    for (let from = 0; from < flips;) from = await runProcess({ store, seed, from, to: flips, whole }, note);
+    for (let from = 0; from < flips;) {
+      from = await runProcess({ store, seed, from, to: flips, whole }, note);
+      onProgress?.(from, figures);
+    }
     return figures;
   } finally {
     rmSync(whole, { recursive: true, force: true });
@@ -116,7 +127,6 @@ async function runProcess(
   }
   clearTimeout(timer);
   const ending = await exited;
-  process.stderr.write(`${next} flips\n`);
   if (next >= end) return next;
   note({ flip: next, name: "(process)", right: 0, errors: 0, wrong: [`the process ended with ${ending}`] });
   return next + 1;
@@ -229,7 +239,9 @@ if (import.meta.main) {
     }
   } else {
     const onWrong = (what: string): void => console.log(what);
-    const figures = await bitFlips({ store, seed, flips: Number(values.flips), onWrong });
+    const onProgress: BitFlipOptions["onProgress"] = (flips, figures) =>
+      console.error(`${flips} flips: ${tableOf(figures).split("\n").at(-1)}`);
+    const figures = await bitFlips({ store, seed, flips: Number(values.flips), onWrong, onProgress });
     console.log(`| table or file | flips | right | typed errors | anything else |\n| --- | --- | --- | --- | --- |`);
     console.log(tableOf(figures));
     const wrong = [...figures.values()].reduce((all, each) => all + each.wrong, 0);
