@@ -154,7 +154,10 @@ describe("the children of a record", () => {
     }
     const before = new Database(path);
     before.exec(
-      "DROP VIEW children; DROP TABLE store_children; DROP TABLE store_children_state; DELETE FROM store_info WHERE name IN ('schema 3', 'schema 4', 'schema 5')",
+      `DROP VIEW children; DROP TABLE store_children; DROP TABLE store_children_state;
+       ALTER TABLE store_records DROP COLUMN head_crc; ALTER TABLE store_sessions DROP COLUMN crc;
+       ALTER TABLE store_entries DROP COLUMN crc; DELETE FROM store_info
+       WHERE name IN ('schema 3', 'schema 4', 'schema 5', 'schema 6', 'unchecked sessions', 'unchecked records')`,
     );
     before.pragma("user_version = 2");
     before.pragma("wal_checkpoint(TRUNCATE)");
