@@ -182,6 +182,23 @@ describe("over HTTP", () => {
     expect(await rebound(url, token, body)).toMatch(/^HTTP\/1\.1 421 /);
     expect(await ask({})).toBe(200);
   });
+
+  it("shuts out an address that guesses tokens, and serves who has one", async () => {
+    const token = (await runHere(directory.path, ["token", "create", "x", "--quiet"])).stdout.trim();
+    const { url } = await serveHttp();
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+    const ask = (shown: string): Promise<Response> => {
+      const accept = "application/json, text/event-stream";
+      const headers = { authorization: `Bearer ${shown}`, "content-type": "application/json", accept };
+      return fetch(url, { method: "POST", body, headers });
+    };
+    const guess = `${token.slice(0, -43)}${"b".repeat(43)}`;
+    const statuses = [];
+    for (let index = 0; index < 11; index++) statuses.push((await ask(guess)).status);
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429]);
+    expect(Number((await ask(guess)).headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await ask(token)).status).toBe(200);
+  });
 });
 
 /** A request under another name, as after DNS rebinding; `fetch` does not send one. */

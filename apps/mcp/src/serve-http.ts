@@ -13,6 +13,8 @@ const path = "/mcp";
 /** Of a request: its arguments are short texts. */
 const mostBodyBytes = 1_048_576;
 const requestTimeoutMs = 30_000;
+/** How often the sender of a request that is still being answered is admitted again: its token may have been revoked. */
+const admitEveryMs = 2000;
 
 /** Options of `serveMemoryOverHttp`. */
 export interface HttpOptions extends MemoryServerOptions {
@@ -20,8 +22,9 @@ export interface HttpOptions extends MemoryServerOptions {
   /** 0: a free one. */
   readonly port: number;
   /**
-   * Decides on a request by its headers alone: what its sender may see, or an error whose code says why not.
-   * @throws {ThroughlineError} HOST_REFUSED, ORIGIN_REFUSED, UNAUTHENTICATED, FORBIDDEN
+   * Decides on a request by its headers alone: what its sender may see, or an error whose code says why not. It is asked
+   * again while the answer lasts.
+   * @throws {ThroughlineError} HOST_REFUSED, ORIGIN_REFUSED, UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED
    */
   readonly admit: (request: IncomingMessage) => Promise<MemoryScope>;
 }
@@ -50,20 +53,33 @@ export async function serveMemoryOverHttp(options: HttpOptions): Promise<MemoryH
     },
     { onerror: onError, maxRequestBodySize: mostBodyBytes },
   );
+  const admitted = new Map<ServerResponse, IncomingMessage>();
   const server = createServer(
     { requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs },
     (request, response) => {
-      answer(request, response, { handler, scopes, admit: options.admit, onError }).catch((error: unknown) => {
-        onError(error);
-        response.destroy();
-      });
+      answer(request, response, { handler, scopes, admitted, admit: options.admit, onError }).catch(
+        (error: unknown) => {
+          onError(error);
+          response.destroy();
+        },
+      );
     },
   );
+  const admitting = setInterval(() => {
+    for (const [response, request] of admitted)
+      options.admit(request).catch((error: unknown) => {
+        // Nobody knows better while the store cannot be read.
+        if (ThroughlineError.isInstance(error) && statuses[error.code] !== undefined) response.destroy();
+        else onError(error);
+      });
+  }, admitEveryMs);
+  admitting.unref();
   await listening(server, host, port);
   const address = server.address() as AddressInfo;
   return {
     url: `http://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}${path}`,
     async close() {
+      clearInterval(admitting);
       const ended = new Promise<void>((resolve) => server.close(() => resolve()));
       await handler.close();
       server.closeAllConnections();
@@ -85,6 +101,8 @@ function listening(server: Server, host: string, port: number): Promise<void> {
 interface Answering {
   readonly handler: McpHttpHandler;
   readonly scopes: WeakMap<AuthInfo, MemoryScope>;
+  /** Requests that are being answered. */
+  readonly admitted: Map<ServerResponse, IncomingMessage>;
   readonly admit: HttpOptions["admit"];
   readonly onError: HttpOptions["onError"];
 }
@@ -95,12 +113,13 @@ const statuses: Readonly<Record<string, number>> = {
   ORIGIN_REFUSED: 403,
   HOST_REFUSED: 421,
   INPUT_INVALID: 400,
+  RATE_LIMITED: 429,
 };
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { handler, scopes, admit, onError }: Answering,
+  { handler, scopes, admitted, admit, onError }: Answering,
 ): Promise<void> {
   let scope: MemoryScope;
   try {
@@ -110,7 +129,11 @@ async function answer(
     const status = statuses[error.code];
     // Of any other failure the sender learns nothing: it has shown no token.
     if (status === undefined) onError(error);
-    refuse(request, response, status ?? 503, status === undefined ? "The store could not answer." : error.message);
+    const retryAfterMs = error.details["retryAfterMs"];
+    const retry: Record<string, string> =
+      typeof retryAfterMs === "number" ? { "retry-after": String(Math.ceil(retryAfterMs / 1000)) } : {};
+    const message = status === undefined ? "The store could not answer." : error.message;
+    refuse(request, response, status ?? 503, message, retry);
     return;
   }
   if ((request.url ?? "").split("?")[0] !== path) {
@@ -123,7 +146,11 @@ async function answer(
     return;
   }
   const gone = new AbortController();
-  response.once("close", () => gone.abort());
+  response.once("close", () => {
+    admitted.delete(response);
+    gone.abort();
+  });
+  admitted.set(response, request);
   const authInfo: AuthInfo = { token: "", clientId: "", scopes: [] };
   scopes.set(authInfo, scope);
   const answered = await handler.fetch(webRequest(request, gone.signal), { authInfo });
@@ -164,7 +191,13 @@ function onceOpen(response: ServerResponse, resolve: () => void): void {
   response.on("close", done);
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, status: number, message: string): void {
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   // What is still coming in is nobody's: the connection ends with the answer.
   request.resume();
   response.writeHead(status, {
@@ -173,6 +206,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, status: numb
     connection: "close",
     ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
     ...(status === 405 ? { allow: "POST" } : {}),
+    ...headers,
   });
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
 }

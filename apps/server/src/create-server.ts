@@ -25,6 +25,7 @@ import { createServerMetrics } from "./operations/server-metrics.ts";
 import { createAuditLog } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
 import type { SameSite } from "./security/host-check.ts";
+import { createLiveAnswers } from "./security/live-answers.ts";
 import { createRateLimits } from "./security/rate-limits.ts";
 import { createTokenStore, type TokenStore } from "./security/token-store.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -45,7 +46,7 @@ export interface Server {
 
 /** How long clients of event streams should wait before they reconnect. */
 const retryMs = 1000;
-/** How often tokens of other processes are looked for: a revocation reaches every node within it. */
+/** How often tokens of other processes are looked for: a revocation reaches every node, and every open answer, within 5 s. */
 const tokenEveryMs = 2000;
 
 /**
@@ -66,7 +67,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const tokens = createTokenStore(store, nowMs);
   const authenticator = createAuthenticator(tokens, { nowMs, monotonicMs });
   const hub = createHub(store, clock, (error) => log.failed("A session could not be looked at.", error));
-  const streams = createOpenStreams(limits, authenticator.isValid, (end) => metrics.streamEnded(end));
+  const live = createLiveAnswers((id) => tokens.isValid(id));
+  const streams = createOpenStreams(limits, (end) => metrics.streamEnded(end));
   const readiness = createReadinessCheck(store, {
     nowMs: monotonicMs,
     onFailure: (error) => log.failed("The store cannot be reached.", error),
@@ -99,6 +101,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     store,
     hub,
     streams,
+    live,
     tokens,
     audit: createAuditLog(store, nowMs, options.auditDays ?? defaultAuditDays),
     usage,
@@ -157,7 +160,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     throw error;
   }
   const refreshing = setInterval(() => {
-    tokens.refresh().catch((error: unknown) => log.failed("The tokens could not be read.", error));
+    // A token also expires while the store is away.
+    live.check();
+    tokens
+      .refresh()
+      .then(() => live.check())
+      .catch((error: unknown) => log.failed("The tokens could not be read.", error));
   }, tokenEveryMs);
   refreshing.unref();
   const address = http.address();

@@ -1,5 +1,6 @@
 // What the tools and tests of Throughline use of the server. It may change in any release and is no part of the public interface.
 export { apiDocument, apiRoutes } from "./api-routes.ts";
 export { assertHost, assertOrigin } from "./security/host-check.ts";
+export { createRateLimits } from "./security/rate-limits.ts";
 export { statusOf } from "./http/problem.ts";
 export { referencePage } from "./http/reference-page.ts";

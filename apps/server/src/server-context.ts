@@ -3,6 +3,7 @@ import type { Hub } from "./events/hub.ts";
 import type { OpenStreams } from "./events/open-streams.ts";
 import type { CursorSeal } from "./http/seal-cursor.ts";
 import type { AuditLog } from "./security/audit-log.ts";
+import type { LiveAnswers } from "./security/live-answers.ts";
 import type { TokenStore } from "./security/token-store.ts";
 import type { ServerLimits } from "./server-options.ts";
 import type { UsageMeter } from "./operations/usage-meter.ts";
@@ -17,6 +18,7 @@ export interface ServerContext {
   readonly clock: Clock;
   readonly hub: Hub;
   readonly streams: OpenStreams;
+  readonly live: LiveAnswers;
   readonly tokens: TokenStore;
   readonly audit: AuditLog;
   readonly usage: UsageMeter;

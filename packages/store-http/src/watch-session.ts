@@ -54,6 +54,7 @@ export async function* watchSession(
           const { code, sessionId: holder } = JSON.parse(data) as Gone;
           if (code === "CURSOR_INVALID")
             throw refused(code, `The session has no record ${reached} yet.`, { afterSeq: reached });
+          if (code === "UNAUTHENTICATED") throw refused(code, "The token of the store is no longer valid.");
           if (holder === null) throw sessionNotFound(ref);
           // Another session has the key: nothing more can come of the one that is watched.
           await context.clock.sleep(2 ** 31 - 1, ending);

@@ -3,8 +3,8 @@ import type { SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import type { MemoryScope } from "@throughline/mcp";
-import { createTokenStore, isValidToken, type TokenInfo, type TokenStore } from "@throughline/server";
-import { assertHost, assertOrigin } from "@throughline/server/internal";
+import { createTokenStore, defaultLimits, isValidToken, type TokenInfo, type TokenStore } from "@throughline/server";
+import { assertHost, assertOrigin, createRateLimits } from "@throughline/server/internal";
 
 /** Between two looks for tokens that were made or revoked elsewhere. */
 const refreshEveryMs = 500;
@@ -15,7 +15,7 @@ export interface Admission {
   hasToken(): Promise<boolean>;
   /**
    * What the sender of a request may see: what the configuration and its token both allow.
-   * @throws {ThroughlineError} HOST_REFUSED, ORIGIN_REFUSED, INPUT_INVALID, UNAUTHENTICATED, FORBIDDEN
+   * @throws {ThroughlineError} HOST_REFUSED, ORIGIN_REFUSED, INPUT_INVALID, UNAUTHENTICATED, FORBIDDEN, RATE_LIMITED
    */
   admit(request: IncomingMessage): Promise<MemoryScope>;
 }
@@ -37,6 +37,7 @@ export function createAdmission(openStore: () => Promise<SessionStore>, scope: M
     }
     return entry.tokens;
   };
+  const rates = createRateLimits(defaultLimits, () => performance.now());
   const isUsable = (token: TokenInfo): boolean => isValidToken(token, systemClock.nowMs());
   return {
     hasToken: async () =>
@@ -45,9 +46,18 @@ export function createAdmission(openStore: () => Promise<SessionStore>, scope: M
       const ownSite = { hosts: [], origins: [] };
       assertHost(request, ownSite);
       assertOrigin(request, ownSite);
-      const [, text = ""] = /^Bearer +([\w-]+) *$/i.exec(request.headers.authorization ?? "") ?? [];
+      const { authorization } = request.headers;
+      const [, text = ""] = /^Bearer +([\w-]+) *$/i.exec(authorization ?? "") ?? [];
       const token = (await current()).find(text);
-      if (token === null || !isUsable(token)) throw refused("UNAUTHENTICATED", "The request has no valid token.");
+      if (token === null || !isUsable(token)) {
+        const { isOver, retryAfterMs } =
+          authorization === undefined
+            ? { isOver: false, retryAfterMs: 0 }
+            : rates.failed(request.socket.remoteAddress ?? "");
+        if (isOver)
+          throw refused("RATE_LIMITED", "The address has shown too many tokens that are not valid.", { retryAfterMs });
+        throw refused("UNAUTHENTICATED", "The request has no valid token.");
+      }
       return scopeOf(token, scope);
     },
   };

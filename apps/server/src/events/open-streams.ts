@@ -1,5 +1,4 @@
 import { refused } from "@throughline/core/store";
-import type { TokenInfo } from "../security/token-store.ts";
 import type { EventStream, StreamEnd } from "./event-stream.ts";
 
 export interface StreamLimits {
@@ -13,7 +12,7 @@ export interface OpenStreams {
   reserve(tokenId: string): void;
   /** Gives the place back of a stream that was never added. */
   release(tokenId: string, end: StreamEnd): void;
-  add(stream: EventStream, token: TokenInfo): void;
+  add(stream: EventStream): void;
   remove(stream: EventStream, tokenId: string, end: StreamEnd): void;
   readonly count: number;
   /** Ends every stream with `bye`: the node is stopping. */
@@ -26,22 +25,15 @@ const pingEveryMs = 15_000;
 /** Pings go out in as many parts, one after the other, so that thousands of streams do not stop everything else. */
 const parts = 15;
 
-export function createOpenStreams(
-  limits: StreamLimits,
-  isValid: (token: TokenInfo) => boolean,
-  onEnd: (end: StreamEnd) => void,
-): OpenStreams {
+export function createOpenStreams(limits: StreamLimits, onEnd: (end: StreamEnd) => void): OpenStreams {
   const perToken = new Map<string, number>();
-  const groups = Array.from({ length: parts }, () => new Map<EventStream, TokenInfo>());
+  const groups = Array.from({ length: parts }, () => new Set<EventStream>());
   let count = 0;
   let opened = 0;
   let part = 0;
   const tick = (): void => {
     part = (part + 1) % parts;
-    for (const [stream, token] of groups[part] ?? []) {
-      if (isValid(token)) stream.ping();
-      else stream.gone({ code: "UNAUTHENTICATED", sessionId: null });
-    }
+    for (const stream of groups[part] ?? []) stream.ping();
   };
   const timer = setInterval(tick, pingEveryMs / parts);
   timer.unref();
@@ -64,9 +56,9 @@ export function createOpenStreams(
       perToken.set(tokenId, own + 1);
     },
     release,
-    add(stream, token) {
+    add(stream) {
       opened += 1;
-      groups[opened % parts]?.set(stream, token);
+      groups[opened % parts]?.add(stream);
     },
     remove(stream, tokenId, end) {
       for (const group of groups) group.delete(stream);
@@ -76,7 +68,7 @@ export function createOpenStreams(
       return count;
     },
     bye(retryMs) {
-      for (const group of groups) for (const stream of group.keys()) stream.bye(retryMs);
+      for (const group of groups) for (const stream of group) stream.bye(retryMs);
     },
     close() {
       clearInterval(timer);

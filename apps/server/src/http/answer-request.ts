@@ -108,6 +108,7 @@ async function answerChecked(
     const authenticated = async (text: string | null): Promise<TokenOf> => {
       const token = await authenticate(parts, request, text === null ? undefined : `Bearer ${text}`);
       trace.tokenId = token.id;
+      context.live.add(token.id, response);
       assertNotDraining(readiness);
       return token;
     };
@@ -119,6 +120,7 @@ async function answerChecked(
   if (path === "/metrics") return answerMetrics(parts, request, response, trace);
   const token = await authenticate(parts, request);
   trace.tokenId = token.id;
+  context.live.add(token.id, response);
   assertNotDraining(readiness);
   const found = path.startsWith(`${apiPath}/`) ? routes.find(method, path.slice(apiPath.length)) : [];
   if (!("route" in found)) throw found.length === 0 ? noRoute() : methodRefused(found);

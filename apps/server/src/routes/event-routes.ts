@@ -153,14 +153,15 @@ function stream(request: ApiRequest, starts: readonly StreamStart[], isComposite
 }
 
 function follow({ context, view, response }: ApiRequest, starts: readonly StreamStart[], isComposite: boolean): void {
-  const { hub, streams } = context;
+  const { hub, streams, live } = context;
   const followed: Followed[] = [];
   const events = new EventStream(response, followed, isComposite);
   for (const { state, store, after } of starts) {
     const feed = hub.join(state, events);
     followed.push({ feed, store, position: after ?? state.head.lastSeq, stateVersion: feed.stateVersion });
   }
-  streams.add(events, view.token);
+  streams.add(events);
+  live.add(view.token.id, response, () => events.gone({ code: "UNAUTHENTICATED", sessionId: null }));
   void events.done.then((end) => {
     for (const { feed } of followed) hub.leave(feed, events);
     streams.remove(events, view.token.id, end);

@@ -10,8 +10,6 @@ export interface Authenticator {
    * @throws {ThroughlineError} UNAUTHENTICATED, in the same words whatever is wrong
    */
   authenticate(authorization: string | undefined): Promise<TokenInfo>;
-  /** Whether a token that was valid still is. */
-  isValid(token: TokenInfo): boolean;
 }
 
 export function createAuthenticator(
@@ -21,7 +19,6 @@ export function createAuthenticator(
   let refreshedAtMs = -Infinity;
   /** The look that runs; requests that come meanwhile wait for it as well. */
   let looking: Promise<void> | null = null;
-  const isCurrent = (token: TokenInfo): boolean => isValidToken(token, clock.nowMs());
   return {
     async authenticate(authorization) {
       const [, text = ""] = /^Bearer +([\w-]+) *$/i.exec(authorization ?? "") ?? [];
@@ -33,9 +30,9 @@ export function createAuthenticator(
         await looking;
         token = tokens.find(text);
       }
-      if (token === null || !isCurrent(token)) throw refused("UNAUTHENTICATED", "The request has no valid token.", {});
+      if (token === null || !isValidToken(token, clock.nowMs()))
+        throw refused("UNAUTHENTICATED", "The request has no valid token.", {});
       return token;
     },
-    isValid: isCurrent,
   };
 }

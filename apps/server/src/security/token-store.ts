@@ -60,6 +60,8 @@ export interface TokenStore {
   refresh(): Promise<void>;
   /** Namespaces of the tokens that are valid, as far as they are known here. */
   namespaces(): ReadonlySet<string>;
+  /** Whether the token with this id is valid, as far as is known here. */
+  isValid(id: string): boolean;
   /** The token with this text as far as is known here, also one that has expired or was revoked; null for none. */
   find(text: string): TokenInfo | null;
 }
@@ -127,6 +129,10 @@ export function createTokenStore(store: SessionStore, nowMs: () => number): Toke
       const valid = Array.from(tokens.values()).filter((token) => isValidToken(token, nowMs()));
       // A token of all namespaces names one with each request; the one without a name is always there.
       return new Set(valid.map(({ namespace }) => (namespace === "*" ? "" : namespace)));
+    },
+    isValid(id) {
+      const token = tokens.get(id);
+      return token !== undefined && isValidToken(token, nowMs());
     },
     find(text) {
       const parsed = parseToken(text);
