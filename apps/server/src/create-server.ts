@@ -31,6 +31,7 @@ import { createTokenStore, type TokenStore } from "./security/token-store.ts";
 import type { ServerContext } from "./server-context.ts";
 import { defaultAuditDays, defaultLimits, type ServerOptions } from "./server-options.ts";
 import { createSummaries } from "./summaries.ts";
+import { createTurnRules } from "./turn-rules.ts";
 import { version as ownVersion } from "./version.ts";
 
 /** A server that listens. */
@@ -84,12 +85,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const summaries = createSummaries(store, clock, options.summaries, (error) =>
     log.failed("A summary could not be made again.", error),
   );
+  const turnRules = createTurnRules(options.sessionPolicy ?? {}, clock);
   const gateway =
     upstreams === null || options.gateway === undefined
       ? null
       : await createGateway(options.gateway, {
           upstreams,
           store,
+          turnRules,
           clock,
           log,
           metrics: metrics.registry,
@@ -106,6 +109,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     audit: createAuditLog(store, nowMs, options.auditDays ?? defaultAuditDays),
     usage,
     summaries,
+    turnRules,
     document: () => (document ??= JSON.stringify(apiDocument())),
     onChanged: (ref) => gateway?.forget(ref),
     onErased: async (ref, isPurged) => (await gateway?.erased(ref, isPurged)) ?? 0,

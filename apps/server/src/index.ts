@@ -10,4 +10,5 @@ export { isGatewayMode } from "./gateway/gateway-options.ts";
 export { isScope, scopes } from "./security/scopes.ts";
 export type { Scope } from "./security/scopes.ts";
 export type { GatewayMode, GatewayOptions, UpstreamApi, UpstreamOptions } from "./gateway/gateway-options.ts";
+export type { SessionPolicyOptions } from "./turn-rules.ts";
 export type { SummaryOptions } from "./summaries.ts";

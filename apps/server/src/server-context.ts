@@ -6,6 +6,7 @@ import type { AuditLog } from "./security/audit-log.ts";
 import type { LiveAnswers } from "./security/live-answers.ts";
 import type { TokenStore } from "./security/token-store.ts";
 import type { ServerLimits } from "./server-options.ts";
+import type { TurnRules } from "./turn-rules.ts";
 import type { UsageMeter } from "./operations/usage-meter.ts";
 import type { Summaries } from "./summaries.ts";
 
@@ -23,6 +24,7 @@ export interface ServerContext {
   readonly audit: AuditLog;
   readonly usage: UsageMeter;
   readonly summaries: Summaries;
+  readonly turnRules: TurnRules;
   /** The document of the API, as JSON. */
   document(): string;
   /** Called when a request has changed a session. */

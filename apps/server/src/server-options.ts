@@ -3,6 +3,7 @@ import type { Clock, SessionEventListener, SessionStore } from "@throughline/cor
 import type { LogLevel } from "./operations/request-log.ts";
 import type { SummaryOptions } from "./summaries.ts";
 import type { GatewayOptions } from "./gateway/gateway-options.ts";
+import type { SessionPolicyOptions } from "./turn-rules.ts";
 import type { TokenStore } from "./security/token-store.ts";
 
 export interface ServerLimits {
@@ -70,6 +71,8 @@ export interface ServerOptions {
   readonly auditDays?: number;
   /** Called when requests have ended, before the store is closed. */
   readonly onStopping?: (tokens: TokenStore) => Promise<void>;
+  /** In which sessions turns may begin, and when sessions reset before one. @default what their entries say, and never */
+  readonly sessionPolicy?: SessionPolicyOptions;
   /** Who writes summaries and checkpoints. @default rules, without a model */
   readonly summaries?: SummaryOptions;
   /** Providers that requests are passed on to, and stored. @default none */

@@ -67,7 +67,6 @@ describe("the status of an error", () => {
         "MODEL_SDK_MISSING",
         "PATH_UNSAFE",
         "RUNTIME_UNSUPPORTED",
-        "SEND_DENIED",
         "SERVER_RUNNING",
         "SESSION_CLOSED",
         "SESSION_REPLACED",

@@ -48,6 +48,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       dependsOnMode: differ,
       groupActivation: group.isGroup ? group.activation : null,
       queue,
+      enforcedBy,
+      notEnforcedBy,
       reset: { isDue: reset.isDue, reason: reset.reason, dueAtMs: reset.dueAtMs, source: reset.source, ...reset.rule },
     });
     return 0;
@@ -64,6 +66,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   });
   if (answer.action === "deny")
     await output.line("  A turn stores the message and asks no model. Other sessions cannot send to this one.");
+  await output.line({ text: `  enforced by: ${enforcedBy.join(", ")}`, style: "dim" });
+  await output.line({ text: `  not enforced by: ${notEnforcedBy.join(", ")}`, style: "dim" });
   if (differ)
     await output.line({ text: "  first-match and deny-overrides give different answers here", style: "yellow" });
   await output.line(`reset: ${resetText(reset)}`);
@@ -71,6 +75,18 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (entry.queueMode !== undefined || queue.cap !== null) await output.line(`queue: ${queueText(queue)}`);
   return 0;
 }
+
+/** Who asks the policy before a model is asked. */
+const enforcedBy: readonly string[] = [
+  "chat",
+  "createSessions",
+  "session tools",
+  "framework adapters",
+  "turns over HTTP",
+  "gateway in guard mode",
+  "gateway in stateful mode",
+];
+const notEnforcedBy: readonly string[] = ["gateway in record mode", "records appended without a turn"];
 
 function ruleOf(policy: SendPolicy | null, { ruleIndex }: SendPolicyAnswer): unknown {
   return ruleIndex === null ? null : ((policy ?? openSendPolicy).rules[ruleIndex] ?? null);

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import process from "node:process";
-import { parseStoreUrl } from "@throughline/config";
+import { parseStoreUrl, sessionSettings } from "@throughline/config";
 import { maskSecrets } from "@throughline/config/internal";
 import type { SettingValue } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
@@ -35,6 +35,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   const valueOf = (key: string): SettingValue => context.settings.find((setting) => setting.key === key)?.value ?? null;
   if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "http")
     throw usageError("serve needs a store of its own; another server has the one of --store.");
+  const { sendPolicy, reset } = sessionSettings(context.config);
   const home = resolve(host.workingDirectory, String(valueOf("home")));
   const gateway = gatewayOptions(valueOf, host.environment, home);
   const options = { ...serverOptions(valueOf), ...(gateway === null ? {} : { gateway }) };
@@ -63,6 +64,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
       },
       version,
       summaries: serverSummaries(context),
+      sessionPolicy: { sendPolicy, reset },
       log: { write: (line) => void host.stderr.write(line) },
       logLevel: logLevelOf(context),
       onStopping: async (tokens) => {

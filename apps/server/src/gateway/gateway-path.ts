@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { WireApi } from "@throughline/wire";
 import type { Upstream } from "./gateway-options.ts";
 
@@ -79,4 +80,15 @@ export function isUnsafePath(path: string): boolean {
       return segment === "" && index < segments.length - 1;
     })
   );
+}
+
+/** The path below the upstream's name without the query, and with it. */
+export function pathOf(
+  { name }: Upstream,
+  { url = "" }: IncomingMessage,
+): { readonly path: string; readonly target: string } {
+  const target = url.slice(name.length + 1);
+  const mark = target.indexOf("?");
+  const path = mark === -1 ? target : target.slice(0, mark);
+  return { path: path === "" ? "/" : path, target: path === "" ? `/${target}` : target };
 }

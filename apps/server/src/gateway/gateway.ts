@@ -18,7 +18,7 @@ import { sessionOfHeader } from "./choose-session.ts";
 import { readGuardedCall } from "./ended-call.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type GatewayOptions, spoolOf, type Upstream } from "./gateway-options.ts";
-import { isUnsafePath, ruleOf } from "./gateway-path.ts";
+import { isUnsafePath, pathOf, ruleOf } from "./gateway-path.ts";
 import { assertGatewayScope, assertOwnIds, modeOf, scopeOf, tokenText } from "./gateway-rights.ts";
 import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard.ts";
 import { writeProviderError } from "./provider-error.ts";
@@ -27,11 +27,11 @@ import { type OpenCall, Recorder } from "./recorder.ts";
 import { credentialsIn, keptQuery } from "./secrets.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { type BegunRequest, createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
-import { createCallKeeper, isStoreAway, mostBusyMs, mostBusySpoolMs } from "./keep-calls.ts";
-import { assertBegun, logOf, mostStoreWaitMs, nameOf } from "./store-waits.ts";
+import { createCallKeeper, mostBusyMs, mostBusySpoolMs } from "./keep-calls.ts";
+import { assertBegun, beginTurn, denialOf, logOf, mostStoreWaitMs, nameOf } from "./store-waits.ts";
 import { endOf } from "./terminal-event.ts";
-import type { TurnRequest } from "./question-place.ts";
 import { type GatewayTurn, Turns } from "./turns.ts";
+import type { TurnRules } from "../turn-rules.ts";
 import { within } from "../within.ts";
 
 /** Passes requests on to providers, and stores the calls among them. */
@@ -63,6 +63,7 @@ interface GatewayRequest {
 export interface GatewayParts {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly store: SessionStore;
+  readonly turnRules: TurnRules;
   readonly clock: Clock;
   readonly log: ServerLog;
   readonly metrics: Metrics;
@@ -83,14 +84,14 @@ const pruneEveryMs = 3_600_000;
 
 export async function createGateway(
   options: GatewayOptions,
-  { upstreams, store, clock, log, metrics: registry, estimator, summarizers }: GatewayParts,
+  { upstreams, store, turnRules, clock, log, metrics: registry, estimator, summarizers }: GatewayParts,
 ): Promise<Gateway> {
   const spool = spoolOf(options);
   const isRefusing = options.onStoreDown === "refuse";
   const connections = createUpstreamConnections(options.proxyVariables);
   const metrics = createGatewayMetrics(registry);
   const recorder = new Recorder({ store, clock, busyWaitMs: spool === null ? mostBusyMs : mostBusySpoolMs });
-  const turns = new Turns({ store, clock, logs: recorder.logs, lookup: recorder.lookup });
+  const turns = new Turns({ store, turnRules, clock, logs: recorder.logs, lookup: recorder.lookup });
   const guard = new Guard({ clock, log, metrics, estimator, summarizers });
   const keeper = await createCallKeeper({ clock, recorder, metrics, log, spool });
   const prune = (): void => {
@@ -144,7 +145,7 @@ export async function createGateway(
     if (isOwnCredential) headers.push(...credentialOf(upstream));
     // The upstream is not kept waiting for what is stored, unless nothing may pass without it, or the request may be cut there.
     const isLooked = mode === "guard" && upstream.api === "ollama";
-    const isEarly = !isRefusing && !isLooked && mode !== "stateful";
+    const isEarly = !isRefusing && !isLooked && mode === "record";
     assertDeclared(request, bodyBytes);
     continueBody(request, response);
     const declaredBytes = Number(request.headers["content-length"] ?? 0);
@@ -223,6 +224,13 @@ export async function createGateway(
                 : recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId),
           };
     if (isRefusing && call?.open != null) await assertBegun(clock, call.open);
+    if (mode === "guard" && call?.open != null) {
+      const denied = await denialOf(clock, call.open, { store, turnRules, scope });
+      if (denied !== null) {
+        void keep(storeCall(call, { error: denied }));
+        throw denied;
+      }
+    }
     let passed: PassedCall;
     try {
       passed =
@@ -266,7 +274,7 @@ export async function createGateway(
     metrics.added(addedMs);
     const copy = new AnswerCopy();
     let kept: Promise<boolean> | null = null;
-    const store = (end: RelayEnd): Promise<boolean> =>
+    const storeEnd = (end: RelayEnd): Promise<boolean> =>
       (kept ??= call === null ? Promise.resolve(true) : keepEnded(call, { outgoing, copy, end, firstByteMs }, rebuilt));
     const end = await relayBody(peeked, response, {
       onChunk: (chunk) => {
@@ -274,10 +282,10 @@ export async function createGateway(
       },
       hold:
         (isRefusing || turn !== null) && call !== null
-          ? { isLast: endOf(outgoing), until: () => store("whole") }
+          ? { isLast: endOf(outgoing), until: () => storeEnd("whole") }
           : null,
     });
-    void store(end);
+    void storeEnd(end);
     if (call === null) metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: end });
   };
 
@@ -339,29 +347,6 @@ async function bodyOf(request: IncomingMessage, upload: BegunRequest | null): Pr
   return body;
 }
 
-/** @throws {ThroughlineError} STORE_UNREACHABLE where the question cannot be stored in time, and what `begin` throws */
-async function beginTurn(turns: Turns, clock: Clock, request: TurnRequest, recordId: string): Promise<GatewayTurn> {
-  const beginning = turns.begin(request, recordId);
-  let begun: GatewayTurn | null = null;
-  try {
-    begun = await within(clock, beginning, mostStoreWaitMs);
-  } catch (cause) {
-    if (!isStoreAway(cause) || hasErrorCode(cause, "SESSION_BUSY")) throw cause;
-    throw refused(
-      "STORE_UNREACHABLE",
-      "The question cannot be stored, so it is not asked.",
-      { retryAfterMs: 1000 },
-      cause,
-    );
-  }
-  if (begun !== null) return begun;
-  // It may still begin: then nobody asks.
-  beginning.then((late) => late.abandon()).catch(() => {});
-  throw refused("STORE_UNREACHABLE", "The question cannot be stored in time, so it is not asked.", {
-    retryAfterMs: 1000,
-  });
-}
-
 /** The request that the provider is sent in place of the client's. */
 function asTurn({ split, body, requestSha256 }: GatewayTurn): Partial<SentCall> {
   return { split, requestSha256, requestBytes: body.length, requestEncoding: null };
@@ -379,14 +364,6 @@ interface RecordedCall {
   readonly headers: IncomingHttpHeaders;
   /** Null: it waits behind others for the store. */
   readonly open: OpenCall | null;
-}
-
-/** The path below the upstream's name without the query, and with it. */
-function pathOf({ name }: Upstream, { url = "" }: IncomingMessage): { readonly path: string; readonly target: string } {
-  const target = url.slice(name.length + 1);
-  const mark = target.indexOf("?");
-  const path = mark === -1 ? target : target.slice(0, mark);
-  return { path: path === "" ? "/" : path, target: path === "" ? `/${target}` : target };
 }
 
 function credentialOf({ api, apiKey }: Upstream): readonly string[] {

@@ -1,10 +1,14 @@
-import { type Clock, hasErrorCode } from "@throughline/core";
+import { type Clock, hasErrorCode, type SessionStore } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import type { WireLog } from "@throughline/wire";
+import type { TurnRules } from "../turn-rules.ts";
 import { within } from "../within.ts";
+import { isStoreAway } from "./keep-calls.ts";
+import type { TurnRequest } from "./question-place.ts";
 import type { OpenCall } from "./recorder.ts";
 import type { SessionLogs } from "./session-logs.ts";
 import type { GatewayScope } from "./session-lookup.ts";
+import type { GatewayTurn, Turns } from "./turns.ts";
 
 /** How long an answer that is there waits for the name of its session. */
 const mostNameWaitMs = 50;
@@ -28,6 +32,29 @@ export async function assertBegun(clock: Clock, { session, abandon }: OpenCall):
   throw refused("STORE_UNREACHABLE", "The call cannot be stored in time, so it is not passed on.", {
     retryAfterMs: 1000,
   });
+}
+
+interface DenialParts {
+  readonly store: SessionStore;
+  readonly turnRules: TurnRules;
+  readonly scope: GatewayScope;
+}
+
+/** Why the provider must not be asked in the session of a call; null where it may, or where the store does not say it in time. */
+export async function denialOf(
+  clock: Clock,
+  { name }: OpenCall,
+  { store, turnRules, scope: { namespace, agentId } }: DenialParts,
+): Promise<unknown> {
+  try {
+    const loading = name.then((key) => store.load({ namespace, agentId, key }));
+    const state = await within(clock, loading, mostStoreWaitMs);
+    if (state !== null) turnRules.assertMaySend(state);
+    return null;
+  } catch (error) {
+    // Whoever stores the call reports any other.
+    return hasErrorCode(error, "SEND_DENIED") ? error : null;
+  }
 }
 
 /** The session of a call, where it is known by the time that the answer is there. */
@@ -55,4 +82,32 @@ export async function logOf(
     // Whoever stores the call reports it.
     return null;
   }
+}
+
+/** @throws {ThroughlineError} STORE_UNREACHABLE where the question cannot be stored in time, and what `begin` throws */
+export async function beginTurn(
+  turns: Turns,
+  clock: Clock,
+  request: TurnRequest,
+  recordId: string,
+): Promise<GatewayTurn> {
+  const beginning = turns.begin(request, recordId);
+  let begun: GatewayTurn | null = null;
+  try {
+    begun = await within(clock, beginning, mostStoreWaitMs);
+  } catch (cause) {
+    if (!isStoreAway(cause) || hasErrorCode(cause, "SESSION_BUSY")) throw cause;
+    throw refused(
+      "STORE_UNREACHABLE",
+      "The question cannot be stored, so it is not asked.",
+      { retryAfterMs: 1000 },
+      cause,
+    );
+  }
+  if (begun !== null) return begun;
+  // It may still begin: then nobody asks.
+  beginning.then((late) => late.abandon()).catch(() => {});
+  throw refused("STORE_UNREACHABLE", "The question cannot be stored in time, so it is not asked.", {
+    retryAfterMs: 1000,
+  });
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import {
   type Clock,
   hasErrorCode,
+  loadExisting,
   openSession,
   readWindow,
   type RecordDraft,
@@ -32,6 +33,7 @@ import { blockTypes, withOwnForms } from "./own-forms.ts";
 import { keyPart } from "./session-ids.ts";
 import { isOvertaken, type KnownSession, type SessionLogs } from "./session-logs.ts";
 import type { SessionLookup } from "./session-lookup.ts";
+import type { TurnRules } from "../turn-rules.ts";
 import { lastReplyBefore, questionPlace, type QuestionPlace, type TurnRequest } from "./question-place.ts";
 
 /** A turn of a session: its question is on the disk. */
@@ -49,6 +51,7 @@ export interface GatewayTurn {
 
 export interface TurnsOptions {
   readonly store: SessionStore;
+  readonly turnRules: TurnRules;
   readonly clock: Clock;
   readonly logs: SessionLogs;
   readonly lookup: SessionLookup;
@@ -124,13 +127,13 @@ export class Turns {
     request: TurnRequest,
     { ref, replyId, callId }: { readonly ref: SessionRef; readonly replyId: string | null; readonly callId: string },
   ): Promise<GatewayTurn> {
-    const { store, clock, logs } = this.#options;
+    const { store, clock, logs, turnRules } = this.#options;
     const { split } = request;
-    let session = await logs.read(ref);
-    if (session === null) {
-      await openSession(store, ref, { random: systemRandom, entry: { channel: "gateway" } });
-      session = await logs.read(ref);
-    }
+    await openSession(store, ref, { random: systemRandom, entry: { channel: "gateway" } });
+    // A question behind a reply that is named belongs to the conversation of that reply.
+    if (replyId === null) await turnRules.prepare(store, ref);
+    else turnRules.assertMaySend(await loadExisting(store, ref));
+    const session = await logs.read(ref);
     if (session === null) throw new RangeError("A session that was made is not there.");
     const { log } = session;
     if (replyId !== null && log.reply(replyId) === null) throw refused("ROUTE_NOT_FOUND", "There is no such response.");

@@ -13,6 +13,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
   ORIGIN_REFUSED: 403,
+  SEND_DENIED: 403,
   SESSION_NOT_FOUND: 404,
   RECORD_NOT_FOUND: 404,
   ROUTE_NOT_FOUND: 404,

@@ -2,7 +2,7 @@ import { hasErrorCode, loadExisting, ThroughlineError, type AppendResult, type R
 import type { SessionRef, SessionState } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
-import { closeLeasedTurn, leaseTurn } from "@throughline/session/internal";
+import { closeLeasedTurn, keyedTurnId, leaseTurn } from "@throughline/session/internal";
 import { z } from "zod";
 import { json, type Answer } from "../http/answer.ts";
 import { present } from "../http/present.ts";
@@ -48,7 +48,7 @@ export const turnRoutes: readonly RouteDefinition[] = [
     path: "/sessions/{session}/turns",
     summary: "Opens a turn: nobody else writes messages until it is closed or its lease has run out.",
     description:
-      "With `whenBusy: wait` the answer waits for the end of a running turn. A client that goes away leaves its turn open until the lease ends; the next turn names it as interrupted. A mark in the log states where the turn begins and ends.",
+      "With `whenBusy: wait` the answer waits for the end of a running turn. A client that goes away leaves its turn open until the lease ends; the next turn names it as interrupted. A mark in the log states where the turn begins and ends. A session in which the agent may not answer is refused with the rule that decides, and a reset that is due comes before the turn.",
     scope: "write",
     query: z.strictObject(sessionQuery),
     body: {
@@ -64,11 +64,22 @@ export const turnRoutes: readonly RouteDefinition[] = [
     },
     headers: { "idempotency-key": "1 to 200 visible ASCII characters" },
     answers: { 201: { description: "The lease.", schema: leaseSchema } },
-    errors: [...errors, "SESSION_BUSY", "APPEND_CONFLICT", "IDEMPOTENCY_MISMATCH", "IDEMPOTENCY_EXPIRED"],
+    errors: [
+      ...errors,
+      "SEND_DENIED",
+      "SESSION_BUSY",
+      "APPEND_CONFLICT",
+      "IDEMPOTENCY_MISMATCH",
+      "IDEMPOTENCY_EXPIRED",
+    ],
     handle: async (request) => {
       const at = request.ref();
       const { context, body, signal } = request;
       const { whenBusy = "reject", waitMs = 60_000 } = body;
+      const { idempotencyKey } = idempotencyKeyOf(request);
+      await context.turnRules.prepare(request.view.store(at.agentId), at, (sessionId) =>
+        idempotencyKey === undefined ? (body.turnId ?? null) : keyedTurnId(sessionId, idempotencyKey),
+      );
       const untilMs = context.clock.nowMs() + (whenBusy === "wait" ? waitMs : 0);
       for (;;) {
         try {
