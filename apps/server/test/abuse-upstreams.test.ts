@@ -160,7 +160,7 @@ describe("what belongs to others", () => {
     heard.length = 0;
     const headers = { authorization: `Bearer ${other}` };
     const answer = await fetch(`${serving.url}/openai/v1/responses`, { method: "POST", headers, body: text });
-    expect([answer.status, heard]).toEqual([404, nothing]);
+    expect([answer.status, heard]).toEqual([400, nothing]);
     await answer.text();
   });
 

@@ -240,6 +240,6 @@ describe("a request", () => {
     const body = '{"model":"m","input":"Hello","previous_response_id":\'resp_1\'}';
     const headers = { authorization: `Bearer ${token}` };
     const answer = await fetch(`${serving.url}/own/v1/responses`, { method: "POST", headers, body });
-    expect([answer.status, heard.length]).toEqual([404, 0]);
+    expect([answer.status, heard.length]).toEqual([400, 0]);
   });
 });

@@ -1,4 +1,5 @@
-export { hasRepeatedNames, memberNames } from "./scan-json.ts";
+export { endOfString } from "./scan-json.ts";
+export { readEvents } from "./read-events.ts";
 export { bodyText, splitRequest } from "./split-request.ts";
 export type { SplitRequest } from "./split-request.ts";
 export { planCall, planFrame, planRebuiltFrame } from "./plan-call.ts";

@@ -118,14 +118,3 @@ function parsedText(text: string): string | null {
     throw error;
   }
 }
-
-/** The names in an object of a text, in their order; null for a text that is no object. */
-export function memberNames(text: string): readonly string[] | null {
-  return membersOf(text)?.map(({ name }) => name) ?? null;
-}
-
-/** Whether a name stands twice in an object of a text: parsers do not agree on which one counts. */
-export function hasRepeatedNames(text: string): boolean {
-  const names = memberNames(text) ?? [];
-  return new Set(names).size < names.length;
-}

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { refused } from "@throughline/core/store";
-import { bodyText, hasRepeatedNames, memberNames, type SplitRequest, type WireApi } from "@throughline/wire";
+import { bodyText, readEvents, type WireApi } from "@throughline/wire";
 import { reservedNamespaces, type TokenInfo } from "../security/token-store.ts";
-import { readRequest } from "./call-facts.ts";
+import type { AnswerText } from "./call-facts.ts";
 import { type GatewayMode, gatewayModes, isGatewayMode, type Upstream } from "./gateway-options.ts";
 import type { PathRule } from "./gateway-path.ts";
 import { isWithinBounds } from "./json-bounds.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
+import { type StoredId, storedIdsIn } from "./stored-ids.ts";
 
 /** The text of our token in a request: the API key of the client, or, beside a key of its own, a header of ours. */
 export function tokenText({ credentials }: Upstream, { headers }: IncomingMessage): string | null {
@@ -60,81 +61,95 @@ export function scopeOf({ id, namespace, agents }: TokenInfo, { headers }: Incom
 /** A request as far as it may name what is stored at the provider. */
 interface NamingRequest {
   readonly upstream: Upstream;
-  readonly target: string;
   readonly body: Buffer;
   readonly isPlain: boolean;
   readonly api: WireApi | null;
+  readonly mode: GatewayMode;
   readonly scope: GatewayScope;
 }
 
-/**
- * Members that name what the provider has stored, in any case: parsers do not agree whether it counts. Escapes may write any, and
- * so may UTF-16, which some parsers take and which has bytes of 0.
- */
-const naming = /previous_response_id|previous_message_id|conversation|\\u|\0/i;
+/** Without any of these a body names nothing. Escapes may write all, and so may UTF-16, which some parsers take. */
+const naming = /id|container|conversation|thread|\\u|\0/i;
+
+/** Members that name what a request continues. */
+const continued: ReadonlySet<string> = new Set([
+  "previous_response_id",
+  "previous_message_id",
+  "comparison_response_id",
+  "conversation",
+  "thread",
+]);
+
+/** In stateful mode these are resolved here and not sent on. */
+export const stateMembers: ReadonlySet<string> = new Set(["conversation", "previous_response_id", "thread"]);
 
 /**
- * Many tokens share a key of ours: an id that one was given must not lead another to its conversation.
- * @throws {ThroughlineError} ROUTE_NOT_FOUND in the words of a provider that knows no such id
+ * Many tokens share a key of ours: what one was given must not be reached by another. Every id in a request must have been given
+ * to the token by an answer; with `sharedResources` only what names an earlier answer.
+ * @throws {ThroughlineError} ROUTE_NOT_FOUND in the words of a provider that knows no such id; INPUT_INVALID for a body that two
+ * parsers may read in two ways
  */
 export async function assertOwnIds(
-  { upstream, body, isPlain, api, scope }: NamingRequest,
+  { upstream: { sharedResources }, body, isPlain, api, mode, scope }: NamingRequest,
   lookup: SessionLookup,
 ): Promise<void> {
-  if (api === null && upstream.sharedResources) return;
+  if (api === null && sharedResources) return;
   if (!isPlain) throw refused("MEDIA_TYPE_UNSUPPORTED", "The gateway takes no packed bodies with a key of its own.");
   if (!naming.test(body.toString("latin1"))) return;
-  const split = api === null ? null : await readRequest(api, body);
-  if (split === null) return assertNamesNothing(body);
-  // Parsers do not agree on which of two members counts, nor whether the case of a name does.
-  if (isAmbiguous(split)) throw unknownId("The request names what it continues in more than one way.");
-  const conversation = split.member("conversation");
-  if (conversation !== undefined && conversation !== null) throw unknownId("There is no such conversation.");
-  for (const id of followedIds(split))
-    if (typeof id !== "string" || !(await isOwnReply(id, scope, lookup))) throw unknownId("There is no such response.");
+  const text = (await isWithinBounds(body, "document")) ? bodyText(body) : null;
+  const found = text === null ? null : await storedIdsIn(text);
+  // What is not read here, the provider may read all the same.
+  if (found === null)
+    throw refused(
+      "INPUT_INVALID",
+      "With a key of its own the gateway passes on JSON objects only, of 180 levels and 250,000 values, in which no member stands twice.",
+    );
+  const asked = new Map<string, StoredId>();
+  for (const one of found) {
+    if (mode === "stateful" && stateMembers.has(one.top)) continue;
+    if (!sharedResources || continued.has(one.name) || continued.has(one.top))
+      asked.set(JSON.stringify([one.name, one.id]), one);
+  }
+  for (const { name, id } of asked.values())
+    if (id === null || !(await isOwn(id, scope, lookup)))
+      throw refused("ROUTE_NOT_FOUND", `There is no such ${name}: it was not given to this token.`, { name });
 }
 
 /** An id that was given to a token stays its own. */
-async function isOwnReply(id: string, scope: GatewayScope, lookup: SessionLookup): Promise<boolean> {
+async function isOwn(id: string, scope: GatewayScope, lookup: SessionLookup): Promise<boolean> {
   if (lookup.remembered(scope, "response", id).length > 0) return true;
   return (await lookup.find(scope, "response", id)).length > 0;
 }
 
-/** A body without messages: what it names is not looked up. */
-async function assertNamesNothing(body: Buffer): Promise<void> {
-  const text = (await isWithinBounds(body, "document")) ? bodyText(body) : null;
-  const names = text === null ? null : memberNames(text);
-  // What is not read here, the provider may read all the same.
-  if (names === null)
-    throw refused("INPUT_INVALID", "With a key of its own the gateway passes on what it can read only.");
-  if (names.some((name) => ownMembers.includes(name.toLowerCase())))
-    throw unknownId("The request names something that is not known.");
+/** The members of an answer, and of the events of one, that hold what was made for the token. Others repeat the request. */
+const given: Readonly<Record<WireApi, readonly string[]>> = {
+  "anthropic-messages": ["container", "content", "content_block", "delta"],
+  "openai-completions": ["choices"],
+  "openai-responses": ["output", "item"],
+  ollama: [],
+};
+/** Any of these is in an answer that a later request may name something of. */
+const giving = /"(?:file_id|container|container_id|audio|output|item)"/;
+/** More ids of one answer are not noted. */
+const mostGiven = 200;
+
+interface GivenAnswer {
+  readonly api: WireApi;
+  readonly reply: AnswerText;
+  readonly scope: GatewayScope;
+  /** Of the session of the call; empty where it is not known yet. */
+  readonly key: string;
 }
 
-const ownMembers: readonly string[] = ["previous_response_id", "conversation", "thread"];
-
-function isAmbiguous(split: SplitRequest): boolean {
-  const named = split.names.filter((name) => ownMembers.includes(name.toLowerCase()));
-  const thread = split.memberText("thread");
-  return (
-    named.some((name) => !ownMembers.includes(name)) ||
-    new Set(named).size < named.length ||
-    // What is no JSON here, the provider may read all the same.
-    named.some((name) => split.member(name) === undefined) ||
-    (thread !== null && hasRepeatedNames(thread))
-  );
-}
-
-function followedIds(split: SplitRequest): readonly unknown[] {
-  const thread = split.member("thread");
-  const isObject = typeof thread === "object" && thread !== null;
-  const previous = isObject
-    ? Object.entries(thread).filter(([name]) => name.toLowerCase() === "previous_message_id")
-    : [];
-  const values = [split.member("previous_response_id"), ...previous.map(([, id]) => id)];
-  return values.filter((value) => value !== undefined && value !== null);
-}
-
-function unknownId(message: string): Error {
-  return refused("ROUTE_NOT_FOUND", message);
+/** Notes the ids in an answer of what is stored at the provider: a later request of the token may name them. */
+export async function noteGiven(lookup: SessionLookup, { api, reply, scope, key }: GivenAnswer): Promise<void> {
+  const { type, text } = reply;
+  const tops = given[api];
+  const parts = /^text\/event-stream/i.test(type) ? readEvents(text).map(({ data }) => data) : [text];
+  const ids = new Set<string>();
+  for (const part of parts) {
+    const found = tops.length > 0 && giving.test(part) ? await storedIdsIn(part) : null;
+    for (const { id, top } of found ?? []) if (id !== null && tops.includes(top)) ids.add(id);
+  }
+  for (const id of [...ids].slice(0, mostGiven)) await lookup.note(scope, "response", id, key);
 }

@@ -19,7 +19,7 @@ import { readGuardedCall } from "./ended-call.ts";
 import { createGatewayMetrics } from "./gateway-metrics.ts";
 import { type GatewayOptions, spoolOf, type Upstream } from "./gateway-options.ts";
 import { isUnsafePath, pathOf, ruleOf } from "./gateway-path.ts";
-import { assertGatewayScope, assertOwnIds, modeOf, scopeOf, tokenText } from "./gateway-rights.ts";
+import { assertGatewayScope, assertOwnIds, modeOf, noteGiven, scopeOf, tokenText } from "./gateway-rights.ts";
 import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard.ts";
 import { writeProviderError } from "./provider-error.ts";
 import { headersOfMade, keptHeaders, requestHeaders } from "./raw-headers.ts";
@@ -164,8 +164,7 @@ export async function createGateway(
     const api = rule.does === "record" ? rule.api : null;
     const encoding = request.headers["content-encoding"];
     const isPlain = encoding === undefined || encoding === "identity";
-    if (isOwnCredential && mode !== "stateful")
-      await assertOwnIds({ upstream, target, body, isPlain, api, scope }, recorder.lookup);
+    if (isOwnCredential) await assertOwnIds({ upstream, body, isPlain, api, mode, scope }, recorder.lookup);
 
     let turn: GatewayTurn | null = null;
     let sentMs = monotonicMs();
@@ -309,7 +308,14 @@ export async function createGateway(
       const { input, output, cacheRead, cacheWrite } = usage;
       metrics.tokens(upstream, { input, output, cacheRead, cacheWrite });
     }
-    return turn === null ? keeper.keep({ ...rest, ...ended }) : turn.end(ended);
+    const isKept = await (turn === null ? keeper.keep({ ...rest, ...ended }) : turn.end(ended));
+    if (upstreams.get(sent.upstream)?.credentials === "server" && ended.reply !== null) {
+      const key = turn?.key ?? rest.open?.place?.key ?? "";
+      await noteGiven(recorder.lookup, { ...rest, api: sent.api, reply: ended.reply, key }).catch((error: unknown) =>
+        log.failed("The ids of an answer could not be noted: its client cannot name them.", error),
+      );
+    }
+    return isKept;
   }
 
   return {

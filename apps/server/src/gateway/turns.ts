@@ -30,6 +30,7 @@ import { callRecords, rebuiltParts } from "./call-record.ts";
 import { keyOf, sessionOfHeader } from "./choose-session.ts";
 import type { ReadCalls } from "./ended-call.ts";
 import { blockTypes, withOwnForms } from "./own-forms.ts";
+import { stateMembers } from "./gateway-rights.ts";
 import { keyPart } from "./session-ids.ts";
 import { isOvertaken, type KnownSession, type SessionLogs } from "./session-logs.ts";
 import type { SessionLookup } from "./session-lookup.ts";
@@ -65,8 +66,6 @@ const busyMs = 1000;
 /** How long the end of a turn is tried while the store is away. */
 const mostEndTries = 10;
 const endRetryMs = 500;
-
-const stateMembers: ReadonlySet<string> = new Set(["conversation", "previous_response_id", "thread"]);
 
 /** Holds the histories of clients that send only what is new. One call is one turn of its session. */
 export class Turns {
