@@ -1,5 +1,5 @@
-export const said = [{ role: "user", content: "Hi" }];
-export const claude = { model: "m", max_tokens: 9, messages: said };
+export const said: readonly object[] = [{ role: "user", content: "Hi" }];
+export const claude: Readonly<Record<string, unknown>> = { model: "m", max_tokens: 9, messages: said };
 export const item = (...items: object[]): object => ({
   model: "m",
   input: [{ role: "user", content: "Hi" }, ...items],

@@ -46,7 +46,7 @@ export interface SessionRequest {
   readonly headers: IncomingHttpHeaders;
   readonly split: SplitRequest;
   readonly requestSha256: string;
-  /** Whether the token may write to any session that it sees. */
+  /** Whether the token may name any session that it sees, and not its own only. */
   readonly mayWrite: boolean;
 }
 
@@ -69,14 +69,18 @@ function followedReply(split: SplitRequest): string | null {
 }
 
 /** The session that the header `throughline-session` names, as far as the token may. @throws {ThroughlineError} FORBIDDEN */
-export function sessionOfHeader(header: unknown, scope: GatewayScope, mayWrite: boolean): string | null {
+export function sessionOfHeader(
+  header: unknown,
+  scope: GatewayScope,
+  mayWrite: boolean,
+  needs: "read" | "write" = "write",
+): string | null {
   if (typeof header !== "string" || header === "") return null;
   if (!header.startsWith("agent:")) return keyOf(scope, keyPart(header));
   const isOwn = header.startsWith(keyOf(scope, ""));
   if ((isOwn || mayWrite) && agentOfKey(header) === scope.agentId) return header;
-  throw refused("FORBIDDEN", "The token does not reach the session that throughline-session names.", {
-    needs: "write",
-  });
+  const message = `The session that throughline-session names is not the token's own, and the token has no scope "${needs}".`;
+  throw refused("FORBIDDEN", message, { needs });
 }
 
 /** The key of a session of the token. */

@@ -134,9 +134,13 @@ export async function createGateway(
       throw refused("UPGRADE_REFUSED", "The gateway speaks HTTP only.", { upgrade: request.headers.upgrade });
     assertGatewayScope(upstream, rule, token);
     const scope = scopeOf(token, request);
-    const mayWrite = token.scopes.includes("write");
     const mode = rule.does === "record" ? modeOf(upstream, token, request) : "record";
-    sessionOfHeader(request.headers["throughline-session"], scope, mayWrite);
+    // In the other modes the provider, and by its answer the client, gets what the session has.
+    const needs = (["write", ...(mode === "record" ? [] : ["read" as const])] as const).find(
+      (needed) => !token.scopes.includes(needed),
+    );
+    const mayWrite = needs === undefined;
+    sessionOfHeader(request.headers["throughline-session"], scope, mayWrite, needs);
     // With a key of ours, an id that another token was given must not continue its conversation.
     const isOwnCredential = upstream.credentials === "server";
     const gone = new AbortController();
