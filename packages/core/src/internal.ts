@@ -41,6 +41,7 @@ export { keptOnReset } from "./merge-entry.ts";
 export { nearestName } from "./nearest-name.ts";
 export type { NearestNameOptions } from "./nearest-name.ts";
 export { isContinueMessage, isFlushMessage } from "./message-source.ts";
+export { assertFewMembers, maxEntryBytes } from "./entry-bounds.ts";
 export { isNestedDeeper, maxArgumentsNesting, maxNesting } from "./nesting.ts";
 export { assertArgument, assertKnownOptions, optionKinds } from "./option-checks.ts";
 export type { OptionKind, OptionTable } from "./option-checks.ts";

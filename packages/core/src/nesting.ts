@@ -1,5 +1,3 @@
-import { refused } from "./refused.ts";
-
 /**
  * Stores refuse a record or an entry that is nested deeper. Another program's record of such depth counts as an attack
  * on its reader. So every reader can walk what any store holds. The outermost object is level 1.
@@ -32,13 +30,4 @@ function isDeeper(value: unknown, levels: number, mayBeJson: boolean): boolean {
     if (typeof member === "object" && isDeeper(member, levels - 1, mayBeJson)) return true;
   }
   return false;
-}
-
-/**
- * Fields of an entry that are to be written, as plain JSON.
- * @throws {ThroughlineError} INPUT_INVALID when they are nested more than `maxNesting` levels deep
- */
-export function assertEntryNesting(fields: unknown): void {
-  if (isNestedDeeper(fields, maxNesting))
-    throw refused("INPUT_INVALID", `The entry is nested more than ${maxNesting} levels deep.`, { levels: maxNesting });
 }

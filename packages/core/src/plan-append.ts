@@ -11,6 +11,7 @@ import {
 } from "./prepare-drafts.ts";
 import type { AppendDraft } from "./record-draft.ts";
 import { refused } from "./refused.ts";
+import { assertEntryBounds, entryExcess } from "./entry-bounds.ts";
 import { givenPatch, patchEntry, type SessionEntry } from "./session-entry.ts";
 import type { SessionEvent } from "./session-event.ts";
 import { planEntry, type SessionFrame } from "./session-frame.ts";
@@ -84,6 +85,13 @@ export interface AppendPlan {
   readonly events: readonly SessionEvent[];
 }
 
+/** An entry that another program made too large may still be changed; one of ours does not become so. */
+function patchedWithin(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
+  const patched = patchEntry(entry, patch);
+  if (entryExcess(patched) !== null && entryExcess(entry) === null) assertEntryBounds(patched);
+  return patched;
+}
+
 /**
  * Decides an append, refusing in the order the contract states. To be asked under the same exclusion as the write.
  * `nowMs` is the store's clock.
@@ -102,7 +110,7 @@ export function planAppend(request: AppendRequest, target: AppendTarget, nowMs: 
   const taken = linked.find(({ record }) => target.holdsId(record.id))?.record.id;
   if (taken !== undefined)
     throw refused("RECORD_ID_TAKEN", `The session holds a record ${quote(taken)}.`, { id: taken });
-  const patched = options.entry === undefined ? null : patchEntry(target.entry(), options.entry);
+  const patched = options.entry === undefined ? null : patchedWithin(target.entry(), options.entry);
   const plan = patched === null ? null : planEntry(target.frame, patched, nowMs);
   const kept = plan?.frame ?? target.frame;
   // An append is activity, unless the writer says when there was some.

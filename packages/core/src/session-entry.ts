@@ -1,4 +1,4 @@
-import { assertEntryNesting } from "./nesting.ts";
+import { assertEntryBounds, assertEntryNesting, assertFewMembers } from "./entry-bounds.ts";
 import { refused } from "./refused.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
@@ -190,12 +190,14 @@ export function nextUpdatedAtMs(
 
 /** Sets the fields of a patch; `undefined` removes one. Own properties only, `__proto__` included: nothing is lost or run. */
 export function patchEntry(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
-  const fields = new Map(Object.entries(entry));
+  // A copy by JSON takes fields at once. An object that is made of a list of fields takes time for each.
+  const own: Record<string, unknown> = { ...ownEntry(entry) };
   for (const [field, value] of Object.entries(patch)) {
-    if (value === undefined) fields.delete(field);
-    else fields.set(field, value);
+    const copy = jsonOf(value);
+    if (copy === undefined) delete own[field];
+    else Object.defineProperty(own, field, { value: copy, enumerable: true, configurable: true, writable: true });
   }
-  return ownEntry(Object.fromEntries(fields));
+  return ownEntry(own);
 }
 
 /**
@@ -220,28 +222,31 @@ export function ownEntry(entry: unknown): SessionEntry {
 
 /**
  * As `ownEntry`, of an entry that is to be written.
- * @throws {ThroughlineError} INPUT_INVALID also when it is nested deeper than a store takes
+ * @throws {ThroughlineError} INPUT_INVALID also when it is nested deeper or larger than a store takes
  */
 export function givenEntry(entry: unknown): SessionEntry {
+  // A copy of an object with many members takes long.
+  assertFewMembers(entry);
   const own = ownEntry(entry);
-  assertEntryNesting(own);
+  assertEntryBounds(own);
   return own;
 }
 
 /**
  * A copy of the fields that an append sets, as plain JSON: the caller may change its own while the append waits. What JSON
  * leaves out is `undefined`, and removes its field. Not of the whole entry, which may hold what another program nested.
- * @throws {ThroughlineError} INPUT_INVALID when they are no object of JSON, or nested deeper than a store takes
+ * @throws {ThroughlineError} INPUT_INVALID when they are no object of JSON, or nested deeper or larger than a store takes
  */
 export function givenPatch(patch: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (typeof patch !== "object" || patch === null || Array.isArray(patch))
     throw refused("INPUT_INVALID", "The fields of an entry are an object.", {});
   try {
+    assertFewMembers(patch);
     assertEntryNesting(patch);
     const fields = Object.entries(patch).map(([field, value]) => [field, jsonOf(value)] as const);
     const own = Object.fromEntries(fields);
     // Once more as what JSON makes of them: a `toJSON` may nest what has it.
-    assertEntryNesting(own);
+    assertEntryBounds(own);
     return own;
   } catch (cause) {
     if (ThroughlineError.isInstance(cause)) throw cause;
@@ -250,6 +255,10 @@ export function givenPatch(patch: Readonly<Record<string, unknown>>): Readonly<R
 }
 
 function jsonOf(value: unknown): unknown {
-  const text = JSON.stringify(value) as string | undefined;
-  return text === undefined ? undefined : JSON.parse(text);
+  try {
+    const text = JSON.stringify(value) as string | undefined;
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch (cause) {
+    throw refused("INPUT_INVALID", "The fields of the entry are not JSON.", {}, cause);
+  }
 }

@@ -5,6 +5,7 @@ import { refused, sessionNotFound } from "@throughline/core/store";
 import { createView, scopeIn, type View } from "../security/view.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import type { ServerContext } from "../server-context.ts";
+import type { ServerLimits } from "../server-options.ts";
 import type { HeaderMap } from "./answer.ts";
 import type { RouteMatch } from "./match-route.ts";
 import { assertShortLists, parseQuery, parseWith } from "./parse-request.ts";
@@ -101,7 +102,7 @@ async function requireScope(
 async function bodyOf(
   route: RouteDefinition,
   { request, response }: Pick<Exchange, "request" | "response">,
-  { limits }: ServerContext,
+  { limits: all }: ServerContext,
 ): Promise<{ readonly body: unknown; readonly type: string }> {
   const { headers } = request;
   const hasBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
@@ -118,6 +119,11 @@ async function bodyOf(
     throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { contentEncoding: "identity" });
   if ((headers["transfer-encoding"] ?? "chunked").toLowerCase() !== "chunked")
     throw refused("MEDIA_TYPE_UNSUPPORTED", "The body must not be encoded.", { transferEncoding: "chunked" });
+  const limits: ServerLimits = {
+    ...all,
+    bodyBytes: Math.min(all.bodyBytes, rule.most?.bytes ?? Infinity),
+    jsonValues: Math.min(all.jsonValues, rule.most?.values ?? Infinity),
+  };
   assertDeclared(request, limits.bodyBytes);
   continueBody(request, response);
   const bytes = await readBody(request, limits, type !== "application/x-ndjson");

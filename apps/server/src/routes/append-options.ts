@@ -1,4 +1,5 @@
 import type { AppendDraft, AppendOptions } from "@throughline/core";
+import { assertFewMembers } from "@throughline/core/internal";
 import { refused } from "@throughline/core/store";
 import type { ApiRequest } from "../http/route.ts";
 import type { WireAppendOptions } from "../schemas/record.ts";
@@ -24,6 +25,7 @@ export function appendOptionsOf(request: Pick<ApiRequest, "header">, wire: WireA
     throw refused("INPUT_INVALID", "The turn is in the header and in the body; send it once.");
   const key = headerKey ?? ownKey;
   const turn = fence === undefined ? ownTurn : ({ action: "within", fence: Number(fence) } as const);
+  assertFewMembers(entry);
   const nulls = new Set(nullFields);
   const fields = Object.entries(entry ?? {}).map(([name, value]) => {
     return [name, value === null && !nulls.has(name) ? undefined : value] as const;

@@ -1,5 +1,6 @@
 import { hasErrorCode, loadExisting, patchEntry, updateEntry, type SessionState } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
+import { maxEntryBytes } from "@throughline/core/internal";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import { z } from "zod";
 import { json, type Answer } from "../http/answer.ts";
@@ -27,6 +28,9 @@ const listQuery = z.strictObject({
   cursor: z.string().exactOptional().describe("from the page before, with the same query"),
   ...entryFlag,
 });
+
+/** An entry of the largest size, and what a request says beside it. An entry with more values has too many members. */
+const mostOfEntry = { bytes: maxEntryBytes + 64 * 1024, values: 100_000 } as const;
 
 export const sessionRoutes: readonly RouteDefinition[] = [
   route({
@@ -77,6 +81,7 @@ export const sessionRoutes: readonly RouteDefinition[] = [
     query: z.strictObject({ agent: sessionQuery.agent, ...entryFlag }),
     body: {
       isOptional: true,
+      most: mostOfEntry,
       schema: z.strictObject({
         sessionId: z
           .string()
@@ -173,7 +178,7 @@ function entryRoutes(): readonly RouteDefinition[] {
         durability: z.enum(["none", "process", "disk"]).exactOptional(),
         createdAtMs: queryInteger(0).exactOptional(),
       }),
-      body: { schema: openObject },
+      body: { schema: openObject, most: mostOfEntry },
       headers: {
         "if-match": "the revision in quotes, as the ETag of the entry states it",
         "if-none-match": "`*`: there is no session yet",
@@ -219,7 +224,7 @@ function entryRoutes(): readonly RouteDefinition[] {
       description: "A member that is null removes its field. Without `If-Match` the server repeats after a conflict.",
       scope: "write",
       query: z.strictObject(sessionQuery),
-      body: { schema: openObject, types: ["application/json", "application/merge-patch+json"] },
+      body: { schema: openObject, types: ["application/json", "application/merge-patch+json"], most: mostOfEntry },
       headers: { "if-match": "refuses the change unless the entry is at this revision" },
       answers: { 200: { description: "The entry as it is now.", schema: entrySchema } },
       errors: ["REVISION_CONFLICT", "SESSION_NOT_FOUND", "SESSION_ARCHIVED"],

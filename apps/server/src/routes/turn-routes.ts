@@ -1,5 +1,6 @@
 import { hasErrorCode, loadExisting, ThroughlineError, type AppendResult, type RecordDraft } from "@throughline/core";
 import type { SessionRef, SessionState } from "@throughline/core";
+import { assertFewMembers } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import { closeLeasedTurn, keyedTurnId, leaseTurn } from "@throughline/session/internal";
@@ -141,6 +142,7 @@ export const turnRoutes: readonly RouteDefinition[] = [
       const at = request.ref();
       const fence = fenceOf(request);
       const { outcome = "done" } = body ?? {};
+      assertFewMembers(body?.entry);
       const entry = Object.entries(body?.entry ?? {}).map(([name, value]) => [name, value ?? undefined] as const);
       const { turnId, result, ids } = await closeLeasedTurn(view.store(at.agentId), at, {
         fence,

@@ -1,0 +1,72 @@
+import { isNestedDeeper, maxNesting } from "./nesting.ts";
+import { refused } from "./refused.ts";
+import { ThroughlineError } from "./throughline-error.ts";
+
+/** How many different members an entry may have, those of its values included. Engines take long for an object of many. */
+export const maxEntryMembers: number = 1000;
+/** How many bytes an entry may have as JSON. */
+export const maxEntryBytes: number = 1024 * 1024;
+
+const encoder = new TextEncoder();
+
+/**
+ * Fields of an entry that are to be written, as plain JSON.
+ * @throws {ThroughlineError} INPUT_INVALID when they are nested more than `maxNesting` levels deep
+ */
+export function assertEntryNesting(fields: unknown): void {
+  if (isNestedDeeper(fields, maxNesting))
+    throw refused("INPUT_INVALID", `The entry is nested more than ${maxNesting} levels deep.`, { levels: maxNesting });
+}
+
+/**
+ * The same for what the whole entry may have, or what is set of it.
+ * @throws {ThroughlineError} INPUT_INVALID also for more than `maxEntryMembers` or `maxEntryBytes`
+ */
+export function assertEntryBounds(fields: unknown): void {
+  assertEntryNesting(fields);
+  const excess = entryExcess(fields);
+  if (excess !== null) throw tooLarge(excess);
+}
+
+/** Looks at the members of the entry itself, before anything is copied. @throws {ThroughlineError} INPUT_INVALID */
+export function assertFewMembers(fields: unknown): void {
+  if (typeof fields === "object" && fields !== null && Object.keys(fields).length > maxEntryMembers)
+    throw tooLarge({ of: "members", most: maxEntryMembers });
+}
+
+function tooLarge({ of, most }: EntryExcess): Error {
+  const message = `The entry has more than ${most} ${of === "members" ? "different members" : "bytes"}.`;
+  return new ThroughlineError("INPUT_INVALID", message, {
+    outcome: "not-applied",
+    details: { of, limit: most },
+    remedy: "Remove fields of the entry, or append what they hold as records.",
+  });
+}
+
+interface EntryExcess {
+  readonly of: "members" | "bytes";
+  readonly most: number;
+}
+
+/** What an entry has too much of; null when it may be written. */
+export function entryExcess(fields: unknown): EntryExcess | null {
+  const names = new Set<string>();
+  countNames(fields, names);
+  if (names.size > maxEntryMembers) return { of: "members", most: maxEntryMembers };
+  const text = JSON.stringify(fields) as string | undefined;
+  const mayBeLarge = text !== undefined && text.length * 3 > maxEntryBytes;
+  return mayBeLarge && encoder.encode(text).length > maxEntryBytes ? { of: "bytes", most: maxEntryBytes } : null;
+}
+
+/** Collects the names of all members, until there are too many. */
+function countNames(value: unknown, names: Set<string>): void {
+  if (typeof value !== "object" || value === null || names.size > maxEntryMembers) return;
+  if (Array.isArray(value)) {
+    for (const element of value) countNames(element, names);
+    return;
+  }
+  for (const [name, member] of Object.entries(value)) {
+    names.add(name);
+    countNames(member, names);
+  }
+}
