@@ -10,6 +10,7 @@ import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { apiDocument, apiRoutes } from "./api-routes.ts";
 import { createHub } from "./events/hub.ts";
 import { createOpenStreams } from "./events/open-streams.ts";
+import { createBodyBudget } from "./http/body-budget.ts";
 import { answerClientErrors } from "./http/client-errors.ts";
 import { trackConnections } from "./http/connections.ts";
 import { answerRequest } from "./http/answer-request.ts";
@@ -18,7 +19,8 @@ import { createCursorSeal } from "./http/seal-cursor.ts";
 import { createFindings } from "./operations/findings.ts";
 import { createReadinessCheck } from "./operations/readiness.ts";
 import { createServerLog } from "./operations/request-log.ts";
-import { createGateway, uploadMs } from "./gateway/gateway.ts";
+import { createGateway } from "./gateway/gateway.ts";
+import { uploadMs } from "./gateway/request-body.ts";
 import { upstreamsOf } from "./gateway/gateway-options.ts";
 import { createUsageMeter } from "./operations/usage-meter.ts";
 import { createServerMetrics } from "./operations/server-metrics.ts";
@@ -39,6 +41,8 @@ export interface Server {
   /** The address it listens on: `http://127.0.0.1:4788`. */
   readonly url: string;
   readonly tokens: TokenStore;
+  /** A token that may ask as often as it likes, on this node: that of the programs of its own machine. */
+  exempt(tokenId: string): void;
   /** Readiness says `draining` from now on, and event streams end; requests are still served. */
   drain(): void;
   /** Drains, lets requests that run come to their end, 30 s at most, and closes the store. */
@@ -70,6 +74,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const hub = createHub(store, clock, (error) => log.failed("A session could not be looked at.", error));
   const live = createLiveAnswers((id) => tokens.isValid(id));
   const streams = createOpenStreams(limits, (end) => metrics.streamEnded(end));
+  const bodies = createBodyBudget(limits);
   const readiness = createReadinessCheck(store, {
     nowMs: monotonicMs,
     onFailure: (error) => log.failed("The store cannot be reached.", error),
@@ -93,18 +98,21 @@ export async function createServer(options: ServerOptions): Promise<Server> {
           upstreams,
           store,
           turnRules,
+          bodies,
           clock,
           log,
           metrics: metrics.registry,
           estimator: summaries.estimator,
           summarizers: [...(options.summaries?.summarizers ?? []), createExtractiveSummarizer()],
         });
+  const rates = createRateLimits(limits, monotonicMs);
   let document: string | null = null;
   const context: ServerContext = {
     store,
     hub,
     streams,
     live,
+    bodies,
     tokens,
     audit: createAuditLog(store, nowMs, options.auditDays ?? defaultAuditDays),
     usage,
@@ -124,7 +132,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     context,
     routes: createRouteTable(apiRoutes),
     authenticator,
-    rates: createRateLimits(limits, monotonicMs),
+    rates,
     readiness,
     metrics,
     log,
@@ -204,6 +212,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
     tokens,
+    exempt: (tokenId) => rates.exempt(tokenId),
     drain,
     close: () => (closing ??= close()),
   };

@@ -1,6 +1,7 @@
 import type { Clock, Finding, SessionRef, SessionStore } from "@throughline/core";
 import type { Hub } from "./events/hub.ts";
 import type { OpenStreams } from "./events/open-streams.ts";
+import type { BodyBudget } from "./http/body-budget.ts";
 import type { CursorSeal } from "./http/seal-cursor.ts";
 import type { AuditLog } from "./security/audit-log.ts";
 import type { LiveAnswers } from "./security/live-answers.ts";
@@ -20,6 +21,7 @@ export interface ServerContext {
   readonly hub: Hub;
   readonly streams: OpenStreams;
   readonly live: LiveAnswers;
+  readonly bodies: BodyBudget;
   readonly tokens: TokenStore;
   readonly audit: AuditLog;
   readonly usage: UsageMeter;

@@ -21,6 +21,12 @@ export interface ServerLimits {
   readonly requestsPerMinute: number;
   readonly requestBurst: number;
   readonly failedTokensPerMinute: number;
+  /** Calls of one token through the gateway. */
+  readonly gatewayCallsPerMinute: number;
+  readonly gatewayBurst: number;
+  /** What the bodies of all requests that are being answered may have together. */
+  readonly inFlightBytes: number;
+  readonly inFlightBytesPerToken: number;
 }
 
 const mebibyte = 1024 * 1024;
@@ -39,6 +45,10 @@ export const defaultLimits: ServerLimits = Object.freeze({
   requestsPerMinute: 600,
   requestBurst: 200,
   failedTokensPerMinute: 10,
+  gatewayCallsPerMinute: 600,
+  gatewayBurst: 200,
+  inFlightBytes: 512 * mebibyte,
+  inFlightBytesPerToken: 256 * mebibyte,
 });
 
 export const defaultAuditDays = 365;

@@ -38,7 +38,13 @@ export interface Answered {
 }
 
 const allScopes: readonly Scope[] = ["read", "write", "delete", "metrics", "admin"];
-const manyRequests = { requestsPerMinute: 1_000_000, requestBurst: 1_000_000 };
+const many = 1_000_000;
+const manyRequests = {
+  requestsPerMinute: many,
+  requestBurst: many,
+  gatewayCallsPerMinute: many,
+  gatewayBurst: many,
+};
 
 export async function serve(options: Partial<ServerOptions> = {}): Promise<Serving> {
   const lines: string[] = [];

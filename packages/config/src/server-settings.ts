@@ -70,6 +70,31 @@ const { area, settings } = tableOf({
       default: 200,
     },
     {
+      key: "gatewayCallsPerMinute",
+      description: "Calls that one token may send through the gateway of this node in a minute.",
+      kind: { type: "integer", min: 1, max: 100_000_000 },
+      default: 600,
+    },
+    {
+      key: "gatewayBurst",
+      description: "Calls that one token may send through the gateway at once, before gatewayCallsPerMinute counts.",
+      kind: { type: "integer", min: 1, max: 100_000_000 },
+      default: 200,
+    },
+    {
+      key: "inFlightBytes",
+      description:
+        "Bytes that the bodies of all requests in work may have together; a call through the gateway counts three times.",
+      kind: { type: "integer", min: 1_000_000, max: 1_000_000_000_000 },
+      default: 536_870_912,
+    },
+    {
+      key: "inFlightBytesPerToken",
+      description: "The same for the requests of one token.",
+      kind: { type: "integer", min: 1_000_000, max: 1_000_000_000_000 },
+      default: 268_435_456,
+    },
+    {
       key: "streamsPerToken",
       description: "Event streams that one token may have open at this node.",
       kind: { type: "integer", min: 1, max: 1_000_000 },

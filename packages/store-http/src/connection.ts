@@ -40,13 +40,10 @@ export function createConnection({ client, clock, random, timeoutMs, retries }: 
     isWrite: boolean,
     { signal, findApplied }: WriteOperation<Answer>,
   ): Promise<Answered<Answer>> => {
-    const [ended, overdue] = [new AbortController(), new AbortController()];
-    void clock.sleep(timeoutMs, ended.signal).then(
-      () => overdue.abort(),
-      () => undefined,
-    );
-    const either = signal === undefined ? overdue.signal : AbortSignal.any([signal, overdue.signal]);
+    let deadline = createDeadline(clock, timeoutMs);
+    let either = deadline.with(signal);
     let isRepeat = false;
+    let waitedMs = 0;
     try {
       for (let attempt = 0; ; attempt++) {
         try {
@@ -61,14 +58,25 @@ export function createConnection({ client, clock, random, timeoutMs, retries }: 
             throw failure.error;
           }
           isRepeat ||= failure.error.outcome === "unknown";
+          // The server has done nothing, and says when it will: that takes no attempt, and no time of the operation.
+          if (failure.askedMs !== null && waitedMs < mostWaitedMs) {
+            const askedMs = failure.askedMs * (1 + random.uint32() / 2 ** 32 / 2);
+            deadline.end();
+            await clock.sleep(askedMs, signal);
+            waitedMs += askedMs;
+            deadline = createDeadline(clock, timeoutMs);
+            either = deadline.with(signal);
+            attempt--;
+            continue;
+          }
           const jitter = 0.5 + random.uint32() / 2 ** 32;
           const waitMs = Math.max(failure.retryAfterMs ?? 0, firstWaitMs * 2 ** attempt * jitter);
-          const isLast = attempt >= retries || overdue.signal.aborted || !(await slept(clock, waitMs, either));
+          const isLast = attempt >= retries || deadline.isOver || !(await slept(clock, waitMs, either));
           if (isLast) throw withOutcome(failure.error, isWrite, isRepeat);
         }
       }
     } finally {
-      ended.abort();
+      deadline.end();
     }
   };
   return {
@@ -76,6 +84,31 @@ export function createConnection({ client, clock, random, timeoutMs, retries }: 
     read: async <Answer>(request: HttpRequest, signal?: AbortSignal) =>
       (await ask<Answer>(request, false, { signal })).body,
     write: (request, operation = {}) => ask(request, true, operation),
+  };
+}
+
+/** How long an operation lets a server that is asked too often put it off. */
+const mostWaitedMs = 300_000;
+
+interface Deadline {
+  readonly isOver: boolean;
+  /** Aborted when the time is over, or by another signal. */
+  with(signal: AbortSignal | undefined): AbortSignal;
+  end(): void;
+}
+
+function createDeadline(clock: Clock, ms: number): Deadline {
+  const [ended, overdue] = [new AbortController(), new AbortController()];
+  void clock.sleep(ms, ended.signal).then(
+    () => overdue.abort(),
+    () => undefined,
+  );
+  return {
+    get isOver() {
+      return overdue.signal.aborted;
+    },
+    with: (signal) => (signal === undefined ? overdue.signal : AbortSignal.any([signal, overdue.signal])),
+    end: () => ended.abort(),
   };
 }
 
@@ -94,22 +127,27 @@ const neverSent: ReadonlySet<unknown> = new Set(
 /** Statuses of a proxy, or of a server that may answer the same request later. */
 const passing: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
+interface RequestFailure {
+  readonly error: ThroughlineError;
+  readonly isRepeatable: boolean;
+  readonly retryAfterMs: number | null;
+  /** How long the server asks to wait, because it is asked too often: it has not looked at the request. */
+  readonly askedMs: number | null;
+}
+
 /** What one attempt failed with, and whether the same request may succeed when it is sent again. */
-export function readFailure(
-  thrown: unknown,
-  url: string,
-): { readonly error: ThroughlineError; readonly isRepeatable: boolean; readonly retryAfterMs: number | null } {
+export function readFailure(thrown: unknown, url: string): RequestFailure {
   if (!(thrown instanceof HttpProblem)) {
     const outcome = isNeverSent(thrown) ? "not-applied" : "unknown";
     const error = unreachable(url, `cannot be reached: ${reasonOf(thrown)}`, outcome, thrown);
-    return { error, isRepeatable: true, retryAfterMs: null };
+    return { error, isRepeatable: true, retryAfterMs: null, askedMs: null };
   }
   const { status, problem, retryAfterMs } = thrown;
   const isPassing = passing.has(status);
   if (problem === null) {
     const why = `answered with status ${status} and no problem document, as a proxy or another program does`;
     const error = unreachable(url, why, status < 500 ? "not-applied" : "unknown", thrown);
-    return { error, isRepeatable: isPassing, retryAfterMs };
+    return { error, isRepeatable: isPassing, retryAfterMs, askedMs: null };
   }
   const { code, message, outcome, remedy } = problem;
   const isKnown = Object.hasOwn(errorCodes, code);
@@ -119,7 +157,9 @@ export function readFailure(
     ...(outcome === null ? {} : { outcome }),
     ...(remedy === "" ? {} : { remedy }),
   });
-  return { error, isRepeatable: isPassing || outcome === "unknown", retryAfterMs };
+  const isPutOff = code === "RATE_LIMITED" || (code === "STORE_OVERLOADED" && outcome === "not-applied");
+  const askedMs = isPutOff ? retryAfterMs : null;
+  return { error, isRepeatable: isPassing || outcome === "unknown", retryAfterMs, askedMs };
 }
 
 function unreachable(url: string, why: string, outcome: WriteOutcome, cause: unknown): ThroughlineError {

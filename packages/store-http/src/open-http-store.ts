@@ -19,7 +19,10 @@ export interface HttpStoreOptions {
   readonly token?: string;
   /** Sends the requests; another one for a proxy or an authority of your own. @default the runtime's own */
   readonly fetch?: typeof globalThis.fetch;
-  /** How long one operation may take with all its attempts, in milliseconds. @default 30,000 */
+  /**
+   * How long one operation may take with all its attempts, in milliseconds. Waits that a server asks for because it is asked
+   * too often do not count, up to 5 minutes. @default 30,000
+   */
   readonly timeoutMs?: number;
   /** How often an operation is repeated after a broken connection or a busy server. @default 3 */
   readonly retries?: number;

@@ -81,6 +81,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
     // What a killed server left ends now: nobody can revoke a token that nobody knows.
     await revokeOf(server, stale);
     const { info, text } = await server.tokens.create(everything, ownLabel);
+    server.exempt(info.id);
     const file = { url: localUrl(server.url), token: text, pid: process.pid };
     own = { id: info.id, file };
     if (!claimServerFile(path, file, stale)) throw running(readServerFile(path));
@@ -118,6 +119,10 @@ function serverOptions(
     limits: {
       requestsPerMinute: numberOf("requestsPerMinute"),
       requestBurst: numberOf("requestBurst"),
+      gatewayCallsPerMinute: numberOf("gatewayCallsPerMinute"),
+      gatewayBurst: numberOf("gatewayBurst"),
+      inFlightBytes: numberOf("inFlightBytes"),
+      inFlightBytesPerToken: numberOf("inFlightBytesPerToken"),
       streamsPerToken: numberOf("streamsPerToken"),
       streams: numberOf("streams"),
     },

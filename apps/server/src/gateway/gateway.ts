@@ -6,13 +6,14 @@ import { monotonicMs } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
 import type { TokenEstimator } from "@throughline/tokens";
 import { continueBody } from "../http/api-handler.ts";
-import { assertDeclared, readBody } from "../http/read-body.ts";
+import type { BodyBudget } from "../http/body-budget.ts";
+import { assertDeclared } from "../http/read-body.ts";
 import { asksForWebSocket } from "../http/web-socket.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import type { ServerLog } from "../operations/request-log.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import { writeHead } from "./answer-head.ts";
-import { AnswerCopy } from "./answer-copy.ts";
+import { AnswerCopy, mostCopied } from "./answer-copy.ts";
 import { type Came, copyOf, type SentCall } from "./call-facts.ts";
 import { sessionOfHeader } from "./choose-session.ts";
 import { readGuardedCall } from "./ended-call.ts";
@@ -23,10 +24,11 @@ import { assertGatewayScope, assertOwnIds, modeOf, noteGiven, scopeOf, tokenText
 import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard.ts";
 import { writeProviderError } from "./provider-error.ts";
 import { headersOfMade, keptHeaders, requestHeaders } from "./raw-headers.ts";
+import { bodyBytes, bodyOf, bodyWeight, type HeldBody } from "./request-body.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
 import { credentialsIn, keptQuery } from "./secrets.ts";
 import type { GatewayScope } from "./session-lookup.ts";
-import { type BegunRequest, createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
+import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
 import { createCallKeeper, mostBusyMs, mostBusySpoolMs } from "./keep-calls.ts";
 import { assertBegun, beginTurn, denialOf, logOf, mostStoreWaitMs, nameOf } from "./store-waits.ts";
 import { endOf } from "./terminal-event.ts";
@@ -64,6 +66,7 @@ export interface GatewayParts {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly store: SessionStore;
   readonly turnRules: TurnRules;
+  readonly bodies: BodyBudget;
   readonly clock: Clock;
   readonly log: ServerLog;
   readonly metrics: Metrics;
@@ -74,17 +77,13 @@ export interface GatewayParts {
 
 /** A body of this size is passed on while it comes. A smaller one has come with its head, or nearly so. */
 const leastUploaded = 64 * 1024;
-/** The largest body of a request. */
-const bodyBytes = 32 * 1024 * 1024;
-/** How long the body of a request may take to arrive: images go over slow lines. */
-export const uploadMs: number = 300_000;
 /** How long what leads to a session is kept. */
 const lookupMs = 7 * 24 * 3_600_000;
 const pruneEveryMs = 3_600_000;
 
 export async function createGateway(
   options: GatewayOptions,
-  { upstreams, store, turnRules, clock, log, metrics: registry, estimator, summarizers }: GatewayParts,
+  { upstreams, store, turnRules, bodies, clock, log, metrics: registry, estimator, summarizers }: GatewayParts,
 ): Promise<Gateway> {
   const spool = spoolOf(options);
   const isRefusing = options.onStoreDown === "refuse";
@@ -122,7 +121,16 @@ export async function createGateway(
     return kept;
   };
 
-  const answer = async ({ upstream, request, response, authenticate }: GatewayRequest): Promise<void> => {
+  const answer = async (asked: GatewayRequest): Promise<void> => {
+    const held: HeldBody = { share: null, until: Promise.resolve() };
+    try {
+      await pass(asked, held);
+    } finally {
+      void held.until.finally(() => held.share?.release());
+    }
+  };
+
+  const pass = async ({ upstream, request, response, authenticate }: GatewayRequest, held: HeldBody): Promise<void> => {
     const { path, target } = pathOf(upstream, request);
     const method = request.method ?? "";
     if (isUnsafePath(path)) throw refused("INPUT_INVALID", "The path has a segment that no path may have.");
@@ -159,7 +167,8 @@ export async function createGateway(
         : null;
     // It is awaited below; until then nobody hears of a failure.
     upload?.answer.catch(() => {});
-    const body = await bodyOf(request, upload).catch((error: unknown) => {
+    held.share = bodies.share(token.id, bodyWeight);
+    const body = await bodyOf(request, upload, held.share).catch((error: unknown) => {
       gone.abort();
       throw error;
     });
@@ -258,7 +267,7 @@ export async function createGateway(
             })
           : await passUnchanged(early ?? send());
     } catch (error) {
-      if (call !== null) void keep(storeCall(call, { error }));
+      if (call !== null) held.until = keep(storeCall(call, { error }));
       if (hasErrorCode(error, "ABORTED")) return void response.destroy();
       throw error;
     }
@@ -282,13 +291,14 @@ export async function createGateway(
     const end = await relayBody(peeked, response, {
       onChunk: (chunk) => {
         if (call !== null) copy.take(chunk);
+        if (call !== null && copy.bytes <= mostCopied) held.share?.add(chunk.length);
       },
       hold:
         (isRefusing || turn !== null) && call !== null
           ? { isLast: endOf(outgoing), until: () => storeEnd("whole") }
           : null,
     });
-    void storeEnd(end);
+    held.until = storeEnd(end);
     if (call === null) metrics.call({ upstream: upstream.name, api: api ?? "other", mode: "pass", outcome: end });
   };
 
@@ -347,14 +357,6 @@ export async function createGateway(
       await (keeper.isWaiting ? within(clock, recorder.settled(), mostStoreWaitMs) : recorder.settled());
     },
   };
-}
-
-/** The body of a request. @param upload is given each piece as it comes */
-async function bodyOf(request: IncomingMessage, upload: BegunRequest | null): Promise<Buffer> {
-  const limits = { bodyBytes, bodyMs: uploadMs, jsonLevels: 0, jsonValues: 0 };
-  const body = await readBody(request, limits, false, (piece) => upload?.write(piece));
-  upload?.end();
-  return body;
 }
 
 /** The request that the provider is sent in place of the client's. */

@@ -110,6 +110,7 @@ async function answerChecked(
       trace.tokenId = token.id;
       context.live.add(token.id, response);
       assertNotDraining(readiness);
+      parts.rates.takeCall(token.id);
       return token;
     };
     return parts.gateway?.answer({ upstream, request, response, authenticate: authenticated });

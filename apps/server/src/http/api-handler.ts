@@ -6,6 +6,7 @@ import { createView, scopeIn, type View } from "../security/view.ts";
 import type { TokenInfo } from "../security/token-store.ts";
 import type { ServerContext } from "../server-context.ts";
 import type { ServerLimits } from "../server-options.ts";
+import type { BodyShare } from "./body-budget.ts";
 import type { HeaderMap } from "./answer.ts";
 import type { RouteMatch } from "./match-route.ts";
 import { assertShortLists, parseQuery, parseWith } from "./parse-request.ts";
@@ -35,11 +36,27 @@ export async function handleApi(
   { route, parameters }: RouteMatch<RouteDefinition>,
   exchange: Exchange,
 ): Promise<void> {
-  const { request, response, id } = exchange;
+  const { request } = exchange;
   const view = createView(context.store, token, namespaceOf(request));
   await requireScope(context, view, route, exchange);
   exchange.onAllowed();
-  const { body, type } = await bodyOf(route, exchange, context);
+  const share = context.bodies.share(token.id);
+  try {
+    await answerWith(share, context, view, { route, parameters }, exchange);
+  } finally {
+    share.release();
+  }
+}
+
+async function answerWith(
+  share: BodyShare,
+  context: ServerContext,
+  view: View,
+  { route, parameters }: RouteMatch<RouteDefinition>,
+  exchange: Exchange,
+): Promise<void> {
+  const { request, response, id } = exchange;
+  const { body, type } = await bodyOf(route, exchange, context, share);
   const query = parseQuery(route.query ?? noQuery, exchange.query) as Readonly<Record<string, unknown>>;
   const gone = new AbortController();
   response.once("close", () => gone.abort());
@@ -103,6 +120,7 @@ async function bodyOf(
   route: RouteDefinition,
   { request, response }: Pick<Exchange, "request" | "response">,
   { limits: all }: ServerContext,
+  share: BodyShare,
 ): Promise<{ readonly body: unknown; readonly type: string }> {
   const { headers } = request;
   const hasBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
@@ -126,7 +144,7 @@ async function bodyOf(
   };
   assertDeclared(request, limits.bodyBytes);
   continueBody(request, response);
-  const bytes = await readBody(request, limits, type !== "application/x-ndjson");
+  const bytes = await readBody(request, limits, type !== "application/x-ndjson", share);
   const value = rule.read === undefined ? parseJson(bytes) : rule.read(bytes, type, limits);
   assertShortLists(value);
   return { body: parseWith(rule.schema, value, "body"), type };

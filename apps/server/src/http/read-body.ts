@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { hasErrorCode, type ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/store";
+import type { BodyShare } from "./body-budget.ts";
 import { type JsonLimits, JsonScan } from "./json-scan.ts";
 
 export interface BodyLimits {
@@ -16,17 +17,21 @@ export interface BodyLimits {
 /**
  * The body of a request, whole. With `isJson` it is refused as soon as what has come is nested too deep, or has too many values.
  *
+ * @param share the part of the budget of bodies that the request has
  * @param onPiece called with each piece of the body while the next ones are on their way
- * @throws {ThroughlineError} REQUEST_TOO_LARGE, REQUEST_TIMEOUT, INPUT_INVALID, ABORTED when the client goes away
+ * @throws {ThroughlineError} REQUEST_TOO_LARGE, STORE_OVERLOADED, REQUEST_TIMEOUT, INPUT_INVALID, ABORTED when the client goes away
  */
 export async function readBody(
   request: IncomingMessage,
   limits: BodyLimits,
   isJson: boolean,
+  share: BodyShare,
   onPiece: (piece: Buffer) => void = () => {},
 ): Promise<Buffer> {
   const { bodyBytes, bodyMs } = limits;
   assertDeclared(request, bodyBytes);
+  const declared = Number(request.headers["content-length"] ?? 0);
+  share.take(declared);
   const chunks = new Chunks(onPiece);
   const scan = new JsonScan({ levels: limits.jsonLevels, values: limits.jsonValues });
   let bytes = 0;
@@ -37,13 +42,19 @@ export async function readBody(
       request.off("data", take).off("end", done).off("error", fail).off("close", gone);
       finish();
     };
-    const refuse = (error: ThroughlineError): void => {
+    const refuse = (error: unknown): void => {
       request.pause();
-      end(() => reject(error));
+      end(() => reject(error as Error));
     };
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes > bodyBytes) return refuse(tooLarge(bodyBytes));
+      if (bytes > declared)
+        try {
+          share.take(chunk.length);
+        } catch (error) {
+          return refuse(error);
+        }
       const excess = isJson ? scan.take(chunk) : null;
       if (excess !== null) return refuse(tooMuch(excess, limits));
       chunks.add(chunk);

@@ -38,6 +38,10 @@ const storeSchema = z
       requestsPerMinute: z.int(),
       requestBurst: z.int(),
       failedTokensPerMinute: z.int(),
+      gatewayCallsPerMinute: z.int(),
+      gatewayBurst: z.int(),
+      inFlightBytes: z.int(),
+      inFlightBytesPerToken: z.int(),
     }),
   })
   .meta({ id: "store" });

@@ -2,8 +2,12 @@ import { refused } from "@throughline/core/store";
 
 /** How often tokens may ask, and how often an address may show one that is not valid. */
 export interface RateLimits {
-  /** Takes one request. @throws {ThroughlineError} RATE_LIMITED */
+  /** Takes one request to the own API. @throws {ThroughlineError} RATE_LIMITED */
   take(tokenId: string): void;
+  /** Takes one call through the gateway. @throws {ThroughlineError} RATE_LIMITED */
+  takeCall(tokenId: string): void;
+  /** A token without a rate from now on: that of the programs of the server's own machine. */
+  exempt(tokenId: string): void;
   /** Counts a token that was refused; true when the address has shown too many of them within a minute. */
   failed(address: string): { readonly isOver: boolean; readonly retryAfterMs: number };
 }
@@ -12,6 +16,8 @@ export interface RateOptions {
   readonly requestsPerMinute: number;
   readonly requestBurst: number;
   readonly failedTokensPerMinute: number;
+  readonly gatewayCallsPerMinute: number;
+  readonly gatewayBurst: number;
 }
 
 interface Bucket {
@@ -25,23 +31,30 @@ const mostBuckets = 10_000;
 
 /** @param nowMs milliseconds of a clock that nobody sets */
 export function createRateLimits(options: RateOptions, nowMs: () => number): RateLimits {
-  const requests = new Map<string, Bucket>();
   const failures = new Map<string, { count: number; readonly sinceMs: number }>();
-  const perMs = options.requestsPerMinute / minuteMs;
-  return {
-    take(tokenId) {
+  const exempt = new Set<string>();
+  const taker = (perMinute: number, burst: number): ((tokenId: string) => void) => {
+    const buckets = new Map<string, Bucket>();
+    const perMs = perMinute / minuteMs;
+    return (tokenId) => {
+      if (exempt.has(tokenId)) return;
       const now = nowMs();
-      const bucket = requests.get(tokenId) ?? { tokens: options.requestBurst, atMs: now };
-      bucket.tokens = Math.min(options.requestBurst, bucket.tokens + (now - bucket.atMs) * perMs);
+      const bucket = buckets.get(tokenId) ?? { tokens: burst, atMs: now };
+      bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.atMs) * perMs);
       bucket.atMs = now;
-      keep(requests, tokenId, bucket);
+      keep(buckets, tokenId, bucket);
       if (bucket.tokens < 1) {
         const retryAfterMs = Math.ceil((1 - bucket.tokens) / perMs);
-        const message = `The token sent more than ${options.requestsPerMinute} requests a minute.`;
+        const message = `The token sent more than ${perMinute} requests a minute.`;
         throw refused("RATE_LIMITED", message, { retryAfterMs });
       }
       bucket.tokens -= 1;
-    },
+    };
+  };
+  return {
+    take: taker(options.requestsPerMinute, options.requestBurst),
+    takeCall: taker(options.gatewayCallsPerMinute, options.gatewayBurst),
+    exempt: (tokenId) => void exempt.add(tokenId),
     failed(address) {
       const now = nowMs();
       const earlier = failures.get(address);

@@ -1,0 +1,159 @@
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from "node:http";
+import { afterEach, describe, expect, it } from "vitest";
+import { createMemoryStore } from "@throughline/store-memory";
+import type { ServerOptions } from "@throughline/server";
+import { answerBytes, reply, serveRaw, type RawServing } from "./raw-upstream.ts";
+import { serve, type Serving } from "./serving.ts";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+const mebibyte = 1024 * 1024;
+const limits = { inFlightBytes: 10 * mebibyte, inFlightBytesPerToken: 6 * mebibyte };
+
+async function serving(): Promise<Serving> {
+  const store = createMemoryStore();
+  const served = await serve({ openStore: () => store, limits });
+  closing.push(() => served.close());
+  await served.begin("notes");
+  return served;
+}
+
+interface Upload {
+  readonly request: ClientRequest;
+  readonly answer: Promise<IncomingMessage>;
+}
+
+/** A request whose body has begun to come. */
+function upload(url: string, path: string, token: string, length: number | null, first: string | Buffer): Upload {
+  const request = httpRequest(`${url}${path}`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      ...(length === null ? {} : { "content-length": length }),
+    },
+  });
+  const answer = new Promise<IncomingMessage>((resolve, reject) => {
+    request.on("response", resolve);
+    request.on("error", reject);
+  });
+  answer.catch(() => {});
+  closing.push(async () => void request.destroy());
+  request.write(first);
+  return { request, answer };
+}
+
+const records = "/api/v1/sessions/notes/records";
+const ask = async ({ url, token }: Serving, bytes: number, shown = token): Promise<Response> => {
+  const response = await fetch(url + records, {
+    method: "POST",
+    headers: { authorization: `Bearer ${shown}`, "content-type": "application/json" },
+    body: JSON.stringify({ drafts: [{ type: "note", text: "x".repeat(bytes) }] }),
+  });
+  return response;
+};
+
+describe("bodies in flight", () => {
+  it.each([
+    ["declared", 5 * mebibyte],
+    ["chunked", null],
+  ])("are refused beyond the budget of a token, %s, until they are answered", async (_how, length) => {
+    const served = await serving();
+    const first = length === null ? Buffer.alloc(5 * mebibyte, " ") : " ";
+    const held = upload(served.url, records, served.token, length, first);
+    const over = async (): Promise<number> => (await ask(served, 2 * mebibyte)).status;
+    await expect.poll(over).toBe(503);
+    const refused = await ask(served, 2 * mebibyte);
+    expect([refused.status, ((await refused.json()) as { code?: string }).code]).toEqual([503, "STORE_OVERLOADED"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    const other = await served.tokenOf({});
+    expect((await ask(served, 2 * mebibyte, other)).status).toBe(201);
+    expect((await ask(served, 1000)).status).toBe(201);
+    held.request.destroy();
+    await expect.poll(over).toBe(201);
+  });
+
+  it("are refused beyond the budget of the process, and one that is larger than it passes alone", async () => {
+    const served = await serving();
+    const tokens = [await served.tokenOf({}), await served.tokenOf({}), await served.tokenOf({})];
+    const [one, two, third = ""] = tokens;
+    const held = [one, two].map((token) => upload(served.url, records, token ?? "", 5 * mebibyte - 1000, "["));
+    await expect.poll(async () => (await ask(served, mebibyte, third)).status).toBe(503);
+    for (const { request } of held) request.destroy();
+    await expect.poll(async () => (await ask(served, 12 * mebibyte, third)).status).toBe(201);
+    // What was answered is given back, also what was refused.
+    for (let index = 0; index < 3; index++) {
+      const broken = await fetch(served.url + records, {
+        method: "POST",
+        headers: { authorization: `Bearer ${third}`, "content-type": "application/json" },
+        body: `{${" ".repeat(5 * mebibyte)}`,
+      });
+      expect(broken.status).toBe(400);
+    }
+  });
+});
+
+describe("calls through the gateway", () => {
+  const start = async (more: NonNullable<ServerOptions["limits"]>): Promise<RawServing> => {
+    const store = createMemoryStore();
+    const raw = await serveRaw({}, { openStore: () => store, limits: more });
+    closing.push(() => raw.close());
+    return raw;
+  };
+  const call = (raw: RawServing, text: string, signal?: AbortSignal): Promise<Response> =>
+    fetch(`${raw.serving.url}/own/v1/messages`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${raw.token}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "m", max_tokens: 1, messages: [{ role: "user", content: text }] }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+
+  it("hold their part of the budget until they are stored", async () => {
+    const raw = await start(limits);
+    const waiting: (() => void)[] = [];
+    const { heard } = raw;
+    raw.answerWith(({ socket }) => void waiting.push(() => socket.write(answerBytes(reply))));
+    const first = call(raw, "x".repeat(mebibyte));
+    await expect.poll(() => heard.length).toBe(1);
+    const refused = await call(raw, "y".repeat(mebibyte + 100_000));
+    expect([refused.status, refused.headers.get("throughline-error")]).toEqual([503, "STORE_OVERLOADED"]);
+    expect([refused.headers.get("retry-after"), heard.length]).toEqual(["1", 1]);
+    waiting.shift()?.();
+    expect((await first).status).toBe(200);
+    raw.answerWith(({ socket }) => void socket.write(answerBytes(reply)));
+    await expect.poll(async () => (await call(raw, "y".repeat(mebibyte + 100_000))).status).toBe(200);
+  });
+
+  it("have a rate", async () => {
+    const raw = await start({ gatewayCallsPerMinute: 60, gatewayBurst: 2 });
+    const statuses = [];
+    for (let index = 0; index < 3; index++) statuses.push((await call(raw, `${index}`)).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    const limited = await call(raw, "again");
+    expect([limited.headers.get("throughline-error"), limited.headers.get("retry-after")]).toEqual([
+      "RATE_LIMITED",
+      "1",
+    ]);
+    // The own API counts apart.
+    expect((await raw.serving.ask("GET", "/store", { token: raw.token })).status).toBe(200);
+  });
+});
+
+it("lets a token without a rate ask as often as it likes", async () => {
+  const served = await serve({
+    openStore: () => createMemoryStore(),
+    limits: { requestsPerMinute: 1, requestBurst: 1 },
+  });
+  closing.push(() => served.close());
+  const statuses = async (): Promise<readonly number[]> => {
+    const found = [];
+    for (let index = 0; index < 3; index++) found.push((await served.ask("GET", "/store")).status);
+    return found;
+  };
+  expect(await statuses()).toEqual([200, 429, 429]);
+  served.server.exempt(served.token.split("_")[1] ?? "");
+  expect(await statuses()).toEqual([200, 200, 200]);
+});
