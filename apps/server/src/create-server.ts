@@ -5,6 +5,7 @@ import {
   type Server as HttpServer,
   type ServerResponse,
 } from "node:http";
+import { hasErrorCode } from "@throughline/core";
 import { systemClock, monotonicMs } from "@throughline/core/node";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { apiDocument, apiRoutes } from "./api-routes.ts";
@@ -34,6 +35,7 @@ import type { ServerContext } from "./server-context.ts";
 import { defaultAuditDays, defaultLimits, type ServerOptions } from "./server-options.ts";
 import { createSummaries } from "./summaries.ts";
 import { createTurnRules } from "./turn-rules.ts";
+import { within } from "./within.ts";
 import { version as ownVersion } from "./version.ts";
 
 /** A server that listens. */
@@ -49,6 +51,8 @@ export interface Server {
   close(): Promise<void>;
 }
 
+/** How long a start waits for the tokens of a store that does not answer. */
+const mostTokenWaitMs = 5000;
 /** How long clients of event streams should wait before they reconnect. */
 const retryMs = 1000;
 /** How often tokens of other processes are looked for: a revocation reaches every node, and every open answer, within 5 s. */
@@ -77,7 +81,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const bodies = createBodyBudget(limits);
   const readiness = createReadinessCheck(store, {
     nowMs: monotonicMs,
-    onFailure: (error) => log.failed("The store cannot be reached.", error),
+    isUnwritable: () => metrics.isUnwritable,
+    onFailure: (error) => log.failed("The store cannot be read or written.", error),
   });
   const usage = createUsageMeter(opened, clock, (error) =>
     log.failed("The bytes of a namespace could not be counted.", error),
@@ -158,8 +163,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   http.maxHeadersCount = 0;
   const connections = trackConnections(http);
   try {
-    // First the tokens: a node that has just started must not refuse one that is valid.
-    await tokens.refresh();
+    // First the tokens: a node that has just started must not refuse one that is valid. It also starts while the store is away.
+    await within(clock, tokens.refresh(), mostTokenWaitMs).catch((error: unknown) => {
+      if (!hasErrorCode(error, "STORE_UNREACHABLE", "STORE_OVERLOADED", "STORE_LOCKED")) throw error;
+      log.failed("The store cannot be reached yet; requests are answered once it can.", error);
+    });
     await listen(http, host, port);
   } catch (error) {
     http.close();

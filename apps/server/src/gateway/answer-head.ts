@@ -8,15 +8,17 @@ export interface AddedHeaders {
   readonly call: string | null;
   readonly guard: RebuiltCall | null;
   readonly addedMs: number;
+  /** See `responseHeaders`. */
+  readonly secret: string | null;
 }
 
 /** Writes the head of an answer: that of the provider, and the headers of ours. */
 export function writeHead(
   response: ServerResponse,
   answer: IncomingMessage,
-  { session, call, guard, addedMs }: AddedHeaders,
+  { session, call, guard, addedMs, secret }: AddedHeaders,
 ): void {
-  const headers = responseHeaders(answer);
+  const headers = responseHeaders(answer, secret);
   if (session !== null) headers.push("throughline-session", session);
   if (call !== null) headers.push("throughline-call", call);
   if (guard !== null)

@@ -23,10 +23,10 @@ import { isUnsafePath, pathOf, ruleOf } from "./gateway-path.ts";
 import { assertGatewayScope, assertOwnIds, modeOf, noteGiven, scopeOf, tokenText } from "./gateway-rights.ts";
 import { Guard, passUnchanged, type PassedCall, type RebuiltCall } from "./guard.ts";
 import { writeProviderError } from "./provider-error.ts";
-import { headersOfMade, keptHeaders, requestHeaders } from "./raw-headers.ts";
+import { hasToken, headersOfMade, keptHeaders, requestHeaders } from "./raw-headers.ts";
 import { bodyBytes, bodyOf, bodyWeight, type HeldBody } from "./request-body.ts";
 import { type OpenCall, Recorder } from "./recorder.ts";
-import { credentialsIn, keptQuery } from "./secrets.ts";
+import { credentialsIn, keptQuery, secretOf } from "./secrets.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
 import { createCallKeeper, mostBusyMs, mostBusySpoolMs } from "./keep-calls.ts";
@@ -47,7 +47,7 @@ export interface Gateway {
   forget(ref: SessionRef): void;
   /** Something of a session was redacted, or all of it is purged: how many calls that wait in files may hold it still. */
   erased(ref: SessionRef, isPurged: boolean): Promise<number>;
-  /** Whether calls wait for the store. */
+  /** Whether calls wait for the store, or were lost within the last minute. */
   readonly isWaiting: boolean;
   /** Stores what waits, and lets go of connections. */
   close(): Promise<void>;
@@ -134,6 +134,8 @@ export async function createGateway(
     const { path, target } = pathOf(upstream, request);
     const method = request.method ?? "";
     if (isUnsafePath(path)) throw refused("INPUT_INVALID", "The path has a segment that no path may have.");
+    if (hasToken(target))
+      throw refused("INPUT_INVALID", "The address holds a token of the server, which no provider may see.");
     const rule = ruleOf(upstream, method, path);
     if (rule.does === "probe") return void response.writeHead(200, { "content-length": "0" }).end();
     const token = await authenticate(tokenText(upstream, request));
@@ -151,6 +153,7 @@ export async function createGateway(
     sessionOfHeader(request.headers["throughline-session"], scope, mayWrite, needs);
     // With a key of ours, an id that another token was given must not continue its conversation.
     const isOwnCredential = upstream.credentials === "server";
+    const secret = isOwnCredential ? secretOf(upstream.apiKey) : null;
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const headers = requestHeaders(request, isOwnCredential);
@@ -282,6 +285,7 @@ export async function createGateway(
       call: call === null ? null : recordId,
       guard: rebuilt,
       addedMs,
+      secret,
     });
     metrics.added(addedMs);
     const copy = new AnswerCopy();
@@ -289,6 +293,7 @@ export async function createGateway(
     const storeEnd = (end: RelayEnd): Promise<boolean> =>
       (kept ??= call === null ? Promise.resolve(true) : keepEnded(call, { outgoing, copy, end, firstByteMs }, rebuilt));
     const end = await relayBody(peeked, response, {
+      secret: secret ?? "",
       onChunk: (chunk) => {
         if (call !== null) copy.take(chunk);
         if (call !== null && copy.bytes <= mostCopied) held.share?.add(chunk.length);
@@ -345,7 +350,7 @@ export async function createGateway(
     forget: (ref) => recorder.forget(ref),
     erased: (ref, isPurged) => keeper.erase(ref, isPurged),
     get isWaiting() {
-      return keeper.isWaiting;
+      return keeper.isWaiting || keeper.isLosing;
     },
     async close() {
       clearInterval(pruning);

@@ -20,6 +20,8 @@ interface CallToKeep extends Omit<SpooledCall, "session"> {
 export interface CallKeeper {
   /** Whether calls wait for the store. */
   readonly isWaiting: boolean;
+  /** Whether a call was lost within the last minute: neither the store nor the spool took it. */
+  readonly isLosing: boolean;
   /** Whether a call that ends now waits as well: the store is away. Behind another's turn calls of that session wait only. */
   readonly isBehind: boolean;
   /** Resolves with whether the call is kept: stored, or in the spool. */
@@ -34,6 +36,9 @@ const spoolAfterMs = 2000;
 /** How long a call waits for a turn of somebody else's before it is in the spool, and without a spool. */
 export const mostBusySpoolMs = 500;
 export const mostBusyMs = 600_000;
+
+/** How long a loss is reported. */
+const losingMs = 60_000;
 
 const awayCodes: readonly ErrorCode[] = [
   "STORE_UNREACHABLE",
@@ -71,7 +76,9 @@ export async function createCallKeeper({
   log,
   spool: place,
 }: KeeperParts): Promise<CallKeeper> {
+  let lostAtMs = -Infinity;
   const lost = (reason: string, error: unknown): false => {
+    lostAtMs = clock.nowMs();
     metrics.unrecorded(reason);
     log.failed("A call of the gateway could not be stored.", error);
     return false;
@@ -111,6 +118,9 @@ export async function createCallKeeper({
     }
   };
   return {
+    get isLosing() {
+      return clock.nowMs() - lostAtMs < losingMs;
+    },
     get isWaiting() {
       return spool?.isWaiting === true;
     },

@@ -33,11 +33,19 @@ const ofTheAccount: ReadonlySet<string> = new Set([
   "chatgpt-account-id",
 ]);
 
-const tokenForm = /\btl_[a-z0-9]{12}_/;
+const tokenForm = /tl_[a-z0-9]{12}_[A-Za-z0-9_-]/i;
+/** Escapes of escapes that are undone at most. */
+const mostEscapes = 3;
 
-/** Whether a text holds a token of ours. */
+/** Whether a text holds a token of ours, also written with escapes of a URL. */
 export function hasToken(text: string): boolean {
-  return tokenForm.test(text);
+  let plain = text;
+  for (let undone = 0; undone <= mostEscapes; undone++) {
+    if (tokenForm.test(plain)) return true;
+    if (!plain.includes("%")) return false;
+    plain = plain.replace(/%([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(parseInt(digits, 16)));
+  }
+  return false;
 }
 
 /** Names and values in turn, as they came, without those that a test takes. */
@@ -92,10 +100,28 @@ export function headersOfMade(raw: readonly string[], isRepeat: boolean): string
   return without(raw, (name) => ofTheBody.has(name) || (isRepeat && name === "idempotency-key"));
 }
 
-/** The headers that the client gets. */
-export function responseHeaders({ rawHeaders }: IncomingMessage): string[] {
+/** What a provider sets in the client for an account that is ours: its cookies, and which pages may read its answers. */
+function isForOneClient(name: string): boolean {
+  return name.startsWith("set-cookie") || name.startsWith("access-control-") || name === "clear-site-data";
+}
+
+/**
+ * The headers that the client gets.
+ *
+ * @param secret the key of ours that the provider was shown, which no client may see; null: the client's own was shown
+ */
+export function responseHeaders({ rawHeaders }: IncomingMessage, secret: string | null): string[] {
   const named = namedByConnection(rawHeaders);
-  return without(rawHeaders, (name) => hopByHop.has(name) || named.has(name) || name.startsWith("throughline-"));
+  const headers = without(rawHeaders, (name) => {
+    if (secret !== null && isForOneClient(name)) return true;
+    return hopByHop.has(name) || named.has(name) || name.startsWith("throughline-");
+  });
+  return secret === null || secret === "" ? headers : headers.map((text) => text.replaceAll(secret, masked(secret)));
+}
+
+/** A text of the same length, so that an answer keeps its own. */
+export function masked(secret: string): string {
+  return "*".repeat(secret.length);
 }
 
 const keptOfRequests: readonly string[] = [
@@ -125,7 +151,8 @@ export function keptHeaders(
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = headers[name];
-      return value === undefined ? [] : [[name, String(value).slice(0, longestKept)]];
+      // A token of ours in the name of a program is a mistake that must not be kept.
+      return value === undefined || hasToken(String(value)) ? [] : [[name, String(value).slice(0, longestKept)]];
     }),
   );
 }

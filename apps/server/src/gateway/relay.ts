@@ -10,6 +10,7 @@ import { refused } from "@throughline/core/store";
 import { mostCopied } from "./answer-copy.ts";
 import type { GatewayOptions, Upstream } from "./gateway-options.ts";
 import type { PeekedAnswer } from "./peek-answer.ts";
+import { masked } from "./raw-headers.ts";
 
 /** Connections to upstreams, which are kept open between requests. */
 export interface UpstreamConnections {
@@ -118,6 +119,8 @@ function gone(cause: unknown): Error {
 export type RelayEnd = "whole" | "cut" | "aborted";
 
 export interface RelayOptions {
+  /** What is masked in the body: a provider may quote the key that it refuses. Empty: nothing. */
+  readonly secret: string;
   /** Called with each chunk behind its write, so that the client never waits for it. */
   readonly onChunk: (chunk: Buffer) => void;
   /** What a client may take for the end is held back `until` something is done; false breaks the answer off. */
@@ -127,11 +130,50 @@ export interface RelayOptions {
 /** The last event of the Responses API repeats all of the answer. What is larger is not stored either, see `mostCopied`. */
 const mostHeld = mostCopied;
 
+/** Replaces a text in bytes that come in pieces by another of its length. A piece that may be its beginning waits for the next. */
+class Mask {
+  readonly #secret: Buffer;
+  readonly #masked: Buffer;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(secret: string) {
+    this.#secret = Buffer.from(secret);
+    this.#masked = Buffer.from(masked(secret));
+  }
+
+  take(chunk: Buffer): Buffer {
+    if (this.#secret.length === 0) return chunk;
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    const plain = bytes.includes(this.#secret) ? this.#replaced(bytes) : bytes;
+    const kept = this.#beginningAtEnd(plain);
+    this.#held = Buffer.from(plain.subarray(plain.length - kept));
+    return plain.subarray(0, plain.length - kept);
+  }
+
+  end(): Buffer {
+    return this.#held;
+  }
+
+  #replaced(bytes: Buffer): Buffer {
+    const copy = Buffer.from(bytes);
+    for (let at = copy.indexOf(this.#secret); at !== -1; at = copy.indexOf(this.#secret, at))
+      this.#masked.copy(copy, at);
+    return copy;
+  }
+
+  /** How many of the last bytes may be the beginning of the secret. */
+  #beginningAtEnd(bytes: Buffer): number {
+    for (let length = Math.min(this.#secret.length - 1, bytes.length); length > 0; length--)
+      if (bytes.subarray(bytes.length - length).equals(this.#secret.subarray(0, length))) return length;
+    return 0;
+  }
+}
+
 /** Passes the body of an answer on, each chunk as it comes and no faster than the client takes it. */
 export function relayBody(
   { answer, chunks, state }: PeekedAnswer,
   response: ServerResponse,
-  { onChunk, hold }: RelayOptions,
+  { secret, onChunk, hold }: RelayOptions,
 ): Promise<RelayEnd> {
   return new Promise((resolve) => {
     let isOver = false;
@@ -146,7 +188,10 @@ export function relayBody(
       for (const chunk of held) response.write(chunk);
       held = [];
     };
-    const pass = (chunk: Buffer): void => {
+    const mask = new Mask(secret);
+    const pass = (chunk: Buffer): void => passMasked(mask.take(chunk));
+    const passMasked = (chunk: Buffer): void => {
+      if (chunk.length === 0) return;
       if (hold !== null && (held.length > 0 || hold.isLast(chunk))) {
         held.push(chunk);
         heldBytes += chunk.length;
@@ -158,6 +203,7 @@ export function relayBody(
       onChunk(chunk);
     };
     const finishWhole = (): void => {
+      passMasked(mask.end());
       const finish = (isKept: boolean): void => {
         if (!isKept) response.destroy();
         else {

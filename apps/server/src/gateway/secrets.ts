@@ -25,6 +25,11 @@ function isSecret(member: string): boolean {
 /** Shorter values are words that an error may well hold. */
 const leastSecret = 8;
 
+/** A key that is long enough to differ from other words; empty for a shorter one. */
+export function secretOf(apiKey: string | null): string {
+  return apiKey === null || apiKey.length < leastSecret ? "" : apiKey;
+}
+
 /** What a request shows to prove who asks: the values of its headers whose names look like keys, and the key of ours. */
 export function credentialsIn(headers: IncomingHttpHeaders, apiKey: string | null): readonly string[] {
   const values = Object.entries(headers).flatMap(([name, value]) =>

@@ -1,7 +1,11 @@
-import type { SessionStore } from "@throughline/core";
+import { openSession, patchEntry, type SessionStore, updateEntry } from "@throughline/core";
+import { systemRandom } from "@throughline/core/node";
 import { tokensRef } from "../security/token-store.ts";
 
-type Readiness = "ready" | "draining" | "store-unreachable";
+type Readiness = "ready" | "draining" | "store-unreachable" | "store-not-writable";
+
+/** What is written to see whether a store that took no write takes one again. */
+const probeRef = { ...tokensRef, key: "readiness" };
 
 /** An answer of the store is believed for so long. */
 const believedMs = 2000;
@@ -16,25 +20,41 @@ export interface ReadinessCheck {
   servesWhileDraining: boolean;
 }
 
+interface ReadinessParts {
+  readonly nowMs: () => number;
+  /** Whether the newest write failed because the store takes none. */
+  readonly isUnwritable: () => boolean;
+  readonly onFailure: (error: unknown) => void;
+}
+
 export function createReadinessCheck(
   store: SessionStore,
-  { nowMs, onFailure }: { readonly nowMs: () => number; readonly onFailure: (error: unknown) => void },
+  { nowMs, isUnwritable, onFailure }: ReadinessParts,
 ): ReadinessCheck {
   let isDraining = false;
-  let asked: { readonly atMs: number; readonly answer: Promise<boolean> } | null = null;
-  const reaches = (): Promise<boolean> =>
-    store.load(tokensRef).then(
-      () => true,
-      (error: unknown) => {
-        onFailure(error);
-        return false;
-      },
-    );
+  let asked: { readonly atMs: number; readonly answer: Promise<Readiness> } | null = null;
+  const look = async (): Promise<Readiness> => {
+    try {
+      await store.load(tokensRef);
+    } catch (error) {
+      onFailure(error);
+      return "store-unreachable";
+    }
+    if (!isUnwritable()) return "ready";
+    try {
+      await openSession(store, probeRef, { random: systemRandom });
+      await updateEntry(store, probeRef, (entry) => patchEntry(entry, { atMs: nowMs() }));
+      return "ready";
+    } catch (error) {
+      onFailure(error);
+      return "store-not-writable";
+    }
+  };
   return {
     async state() {
       if (isDraining) return "draining";
-      if (asked === null || nowMs() - asked.atMs >= believedMs) asked = { atMs: nowMs(), answer: reaches() };
-      return (await asked.answer) ? "ready" : "store-unreachable";
+      if (asked === null || nowMs() - asked.atMs >= believedMs) asked = { atMs: nowMs(), answer: look() };
+      return asked.answer;
     },
     drain: () => void (isDraining = true),
     get isDraining() {

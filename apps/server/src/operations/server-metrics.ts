@@ -11,6 +11,8 @@ export interface ServerMetrics {
   streamEnded(reason: string): void;
   authFailed(reason: string): void;
   rateLimited(): void;
+  /** Whether the newest write failed because the store takes none: its disk is full, for example. */
+  readonly isUnwritable: boolean;
   /** The same store, counted. */
   counted(store: SessionStore): SessionStore;
   close(): void;
@@ -54,6 +56,7 @@ export function createServerMetrics(streams: () => number): ServerMetrics {
   });
   registry.gauge("process_start_time_seconds", "When the process began.", () => performance.timeOrigin / 1000);
 
+  let isUnwritable = false;
   const timed = async <Result>(operation: string, work: () => Promise<Result>): Promise<Result> => {
     const beganMs = monotonicMs();
     let code = "ok";
@@ -64,6 +67,7 @@ export function createServerMetrics(streams: () => number): ServerMetrics {
       throw error;
     } finally {
       operations({ operation, code });
+      if (writes.has(operation) && (code === "ok" || unwritable.has(code))) isUnwritable = code !== "ok";
       waits({ operation }, (monotonicMs() - beganMs) / 1000);
     }
   };
@@ -76,10 +80,16 @@ export function createServerMetrics(streams: () => number): ServerMetrics {
     streamEnded: (reason) => ended({ reason }),
     authFailed: (reason) => failures({ reason }),
     rateLimited: () => limited(),
+    get isUnwritable() {
+      return isUnwritable;
+    },
     counted: (store) => countedStore(store, timed),
     close: () => delay.disable(),
   };
 }
+
+const writes: ReadonlySet<string> = new Set(["append", "save", "move", "remove", "redact"]);
+const unwritable: ReadonlySet<string> = new Set(["STORE_FULL", "STORE_IO", "STORE_READ_ONLY"]);
 
 type Timed = <Result>(operation: string, work: () => Promise<Result>) => Promise<Result>;
 

@@ -1,4 +1,5 @@
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
+import { KeyedQueues } from "@throughline/core/internal";
 import { endSession, forkSession, hasErrorCode } from "@throughline/core";
 import { refused, sessionNotFound } from "@throughline/core/store";
 import { z } from "zod";
@@ -21,6 +22,9 @@ const spooledCalls = z
   .int()
   .min(0)
   .describe("calls of the gateway that wait for the store in files, and may hold the text still");
+
+/** A fork is made once: repeats of its request that come meanwhile wait for it. */
+const forks = new KeyedQueues();
 
 export const lifeCycleRoutes: readonly RouteDefinition[] = [
   route({
@@ -137,16 +141,31 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const store = view.store(at.agentId);
       const { key, sessionId, atSeq } = body;
       const target = targetOf(at, key);
-      const done = await store.load(target);
-      if (done?.sessionId === sessionId && isForkOf(done, await existing(store, at), atSeq))
-        return json(200, sessionJson(done, query.entry));
-      const options = { sessionId, ...(atSeq === undefined ? {} : { atSeq }) };
-      // Core copies where the store cannot share.
-      const state =
-        store.fork === undefined
-          ? await forkSession(store, at, target, options)
-          : await store.fork.fork(at, target, options);
-      return json(201, sessionJson(state, query.entry));
+      const found = async (): Promise<SessionState | null> => {
+        const done = await store.load(target);
+        return done?.sessionId === sessionId && isForkOf(done, await existing(store, at), atSeq) ? done : null;
+      };
+      const { namespace, agentId } = at;
+      return forks.run(JSON.stringify([namespace, agentId, key]), async () => {
+        const done = await found();
+        if (done !== null) return json(200, sessionJson(done, query.entry));
+        const options = { sessionId, ...(atSeq === undefined ? {} : { atSeq }) };
+        try {
+          // Core copies where the store cannot share.
+          const state =
+            store.fork === undefined
+              ? await forkSession(store, at, target, options)
+              : await store.fork.fork(at, target, options);
+          return json(201, sessionJson(state, query.entry));
+        } catch (error) {
+          if (!hasErrorCode(error, "SESSION_EXISTS", "REVISION_CONFLICT")) throw error;
+          // The same request was sent to another node at once.
+          const other = await found();
+          if (other === null)
+            throw refused("SESSION_EXISTS", "A session holds the key of the fork.", { key, sessionId }, error);
+          return json(200, sessionJson(other, query.entry));
+        }
+      });
     },
   }),
   route({
