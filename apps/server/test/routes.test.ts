@@ -41,6 +41,45 @@ describe("the document", () => {
     expect(page("http.md")).toBe(referencePage(made));
   });
 
+  it("lets generated clients send what they like in an open object, and read lists as lines", () => {
+    const closed: string[] = [];
+    const walk = (value: unknown, path: string): void => {
+      if (typeof value !== "object" || value === null) return;
+      const { type, properties, additionalProperties } = value as Readonly<Record<string, unknown>>;
+      if (type === "object" && properties === undefined && additionalProperties === undefined) closed.push(path);
+      for (const [name, inner] of Object.entries(value)) walk(inner, `${path}/${name}`);
+    };
+    walk(document, "");
+    expect(closed).toEqual([]);
+    const lists = Object.values(document.paths)
+      .flatMap((methods) => Object.values(methods))
+      .filter(({ responses }) => Object.hasOwn(responses["200"]?.content ?? {}, "application/x-ndjson"));
+    expect(lists.map(({ operationId }) => operationId)).toEqual(
+      expect.arrayContaining(["listSessions", "listRecords", "search", "listFindings"]),
+    );
+  });
+
+  it("states numbers, flags and forms of parameters", () => {
+    interface Parameter {
+      readonly name: string;
+      readonly schema: Readonly<Record<string, unknown>>;
+    }
+    const ofRoute = (path: string, method: string): readonly Parameter[] => {
+      const operation: unknown = document.paths[`/api/v1${path}`]?.[method];
+      return (operation as { readonly parameters: readonly Parameter[] }).parameters;
+    };
+    const schemaOf = (path: string, method: string, name: string): unknown =>
+      ofRoute(path, method).find((parameter) => parameter.name === name)?.schema;
+    expect(schemaOf("/sessions", "get", "entry")).toEqual({ type: "boolean" });
+    expect(schemaOf("/sessions", "get", "limit")).toMatchObject({ type: "integer", minimum: 1 });
+    expect(schemaOf("/sessions/{session}/turns", "post", "idempotency-key")).toMatchObject({
+      pattern: "^[!-~]{1,200}$",
+    });
+    expect(schemaOf("/sessions/{session}/turns/{fence}/close", "post", "fence")).toMatchObject({
+      pattern: "^[0-9]{1,15}$",
+    });
+  });
+
   it("is what the server gives", async () => {
     const { status, body } = await serving.ask("GET", "/openapi.json");
     expect([status, body]).toEqual([200, JSON.parse(page("openapi.json"))]);

@@ -104,7 +104,7 @@ async function beforeTimeout<Value>(work: Promise<Value>, delayMs: number, clock
 
 /** Null for an event that is left out. */
 function eventFrame(event: TurnStreamEvent, data: unknown): string | null {
-  const text = typeof data === "string" ? data : JSON.stringify(data);
+  const text = typeof data === "string" ? data : JSON.stringify(data, withoutOwner);
   if (text === undefined) return null;
   const id = event.name === "record.appended" ? String(event.record.seq) : null;
   return frameOf({ event: event.name, text, id });
@@ -133,9 +133,24 @@ function eventData(event: TurnStreamEvent): unknown {
   return "cause" in event ? { ...event, cause: errorData(event.cause) } : event;
 }
 
-/** The words of other errors may hold what no client should read. */
+/** The words of other errors may hold what no client should read. Ours name the process that holds a turn. */
 function errorData(error: unknown): Readonly<Record<string, unknown>> {
   if (!ThroughlineError.isInstance(error)) return { code: "INTERNAL", message: "The turn failed.", retryable: false };
-  const { code, message, remedy, retryable, outcome } = error;
-  return { code, message, remedy, retryable, outcome };
+  const { code, message, remedy, retryable, outcome, details } = error;
+  const { owner } = details;
+  const plain = (text: string): string => {
+    const named = typeof owner === "string" && owner !== "" ? text.replaceAll(owner, anotherProcess) : text;
+    return named.replace(processName, anotherProcess);
+  };
+  return { code, message: plain(message), remedy: plain(remedy), retryable, outcome };
+}
+
+const anotherProcess = "another process";
+/** How a process names itself as the owner of a turn, with its number and its machine. */
+const processName = /pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}/g;
+const wholeProcessName = /^pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}$/;
+
+/** Number and machine of a process are nothing for a browser. */
+function withoutOwner(member: string, value: unknown): unknown {
+  return member === "owner" && typeof value === "string" && wholeProcessName.test(value) ? anotherProcess : value;
 }

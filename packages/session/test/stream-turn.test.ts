@@ -257,6 +257,22 @@ describe("toResponse", () => {
     expect(JSON.parse(closed?.["data"] ?? "")).toMatchObject({ code: "STORE_CLOSED" });
   });
 
+  it("names no process and no machine, in a failure and in events", async () => {
+    const { session, store } = await open(createScriptedModel("one"));
+    const owner = "pid 4711 on build-host/a7c7 started 99";
+    const leaseUntilMs = Date.now() + 60_000;
+    await store.append(session.ref, [], { turn: { action: "open", turnId: "t", owner, leaseUntilMs, fence: 1 } });
+    const busy = await framesOf(session.streamTurn("Hello", { whenBusy: "reject" }).toResponse());
+    expect(JSON.parse(busy.at(-1)?.["data"] ?? "")).toMatchObject({ code: "SESSION_BUSY" });
+    const waited = await framesOf(session.streamTurn("Hello", { whenBusy: "queue", waitMs: 10 }).toResponse());
+    await store.append(session.ref, [], { turn: { action: "close", fence: 1 } });
+    const frames = await framesOf(session.streamTurn("Hello").toResponse());
+    expect(frames.at(-1)?.["event"]).toBe("turn.result");
+    const text = JSON.stringify([...busy, ...waited, ...frames]);
+    expect(text).toContain("another process");
+    expect(text).not.toMatch(/pid \d|build-host/);
+  });
+
   it("sends a comment while nothing happens", async () => {
     const go = Promise.withResolvers<void>();
     const { session } = await open(createScriptedModel({ text: "late", after: go.promise }));

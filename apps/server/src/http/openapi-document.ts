@@ -48,7 +48,7 @@ const problemSchema: JsonObject = {
       anyOf: [{ enum: ["not-applied", "unknown"] }, { type: "null" }],
       description: "of a write: `unknown` says that the same request must be repeated to learn it",
     },
-    details: { type: "object" },
+    details: { type: "object", additionalProperties: true },
   },
 };
 
@@ -84,7 +84,7 @@ function operationOf(route: RouteDefinition, components: Record<string, unknown>
   const { id, summary, description, scope, body, answers } = route;
   const text = [description, `Scope: \`${scope}\`.`].filter((part) => part !== undefined).join("\n\n");
   const content = (types: readonly string[], schema: JsonObject): JsonObject =>
-    Object.fromEntries(types.map((type) => [type, { schema }]));
+    Object.fromEntries(types.map((type) => [type, { schema: type === lines ? linesSchema : schema }]));
   return {
     operationId: id,
     summary,
@@ -104,7 +104,8 @@ function operationOf(route: RouteDefinition, components: Record<string, unknown>
           ([status, { description: what, schema, type = "application/json", types = [type] }]) => {
             const shape = schema === undefined ? null : schemaOf(schema, "output", components);
             if (shape === null && type === "application/json") return [status, { description: what }];
-            return [status, { description: what, content: content(types, shape ?? { type: "string" }) }];
+            const all = isList(shape) ? [...types, lines] : types;
+            return [status, { description: what, content: content(all, shape ?? { type: "string" }) }];
           },
         ),
       ),
@@ -112,6 +113,30 @@ function operationOf(route: RouteDefinition, components: Record<string, unknown>
     },
   };
 }
+
+const lines = "application/x-ndjson";
+const linesSchema: JsonObject = {
+  type: "string",
+  description:
+    "JSON, an object a line. An answer gives the items of the list and a line of kind `end`: without that it was cut.",
+};
+
+/** Lists also come as lines, for a client that asks for them. */
+function isList(schema: JsonObject | null): boolean {
+  const { kind } = (schema?.["properties"] ?? {}) as { readonly kind?: { readonly const?: unknown } };
+  return kind?.const === "list";
+}
+
+/** What a parameter of the path or a header must look like. */
+const parameterForms: Readonly<Record<string, JsonObject>> = {
+  session: { minLength: 1 },
+  fence: { pattern: "^[0-9]{1,15}$" },
+  id: { minLength: 1 },
+  "idempotency-key": { pattern: "^[!-~]{1,200}$" },
+  "throughline-fence": { pattern: "^[0-9]{1,15}$" },
+  "if-match": { pattern: '^"[0-9]{1,15}"$' },
+  "last-event-id": { maxLength: 8192 },
+};
 
 const parameterTexts: Readonly<Record<string, string>> = {
   session: "The key, percent-encoded, or `~` and the key in base64url.",
@@ -125,13 +150,14 @@ function pathParameters(path: string): readonly JsonObject[] {
     in: "path",
     required: true,
     description: parameterTexts[name] ?? "",
-    schema: { type: "string" },
+    schema: { type: "string", ...parameterForms[name] },
   }));
 }
 
 function queryParameters({ query }: RouteDefinition, components: Record<string, unknown>): readonly JsonObject[] {
   if (query === undefined) return [];
-  const { properties = {}, required = [] } = schemaOf(query, "input", components) as {
+  // What a parameter is read as: numbers and flags are texts in a URL only.
+  const { properties = {}, required = [] } = schemaOf(query, "output", components) as {
     readonly properties?: Readonly<Record<string, JsonObject>>;
     readonly required?: readonly string[];
   };
@@ -150,7 +176,7 @@ function headerParameters({ headers = {} }: RouteDefinition): readonly JsonObjec
     in: "header",
     required: false,
     description,
-    schema: { type: "string" },
+    schema: { type: "string", ...parameterForms[name] },
   }));
 }
 
@@ -194,8 +220,12 @@ function schemaOf(schema: z.ZodType, io: "input" | "output", components: Record<
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** With references that lead to the components of the document. */
+/** With references that lead to the components of the document. An object without members takes any: generators take it for empty. */
 function hoisted(schema: JsonObject): JsonObject {
   const text = JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/');
-  return JSON.parse(text) as JsonObject;
+  return JSON.parse(text, (_, value: unknown) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    const isOpen = "type" in value && value.type === "object" && !("properties" in value);
+    return isOpen && !("additionalProperties" in value) ? { ...value, additionalProperties: true } : value;
+  }) as JsonObject;
 }
