@@ -14,6 +14,8 @@ import type { ContextBreakdown, ModelName, TokenEstimator } from "@throughline/t
 import type { EstimateSource } from "@throughline/tokens/internal";
 import { entryWindowTokens, percentOf } from "@throughline/queries/internal";
 
+import { slicedCounter } from "./sliced-counter.ts";
+
 /** How full the window is, as `--json` shows it. */
 export interface ContextGauge {
   readonly tokens: number;
@@ -80,7 +82,7 @@ export async function measureContext(context: Context, options: ContextSizeOptio
   const { messages } = context;
   const model = options.model ?? ownModel(context);
   const { onFallback, estimator = createTokenEstimator(onFallback === undefined ? {} : { onFallback }) } = options;
-  const counter = await estimator.counterFor(model);
+  const counter = await slicedCounter(await estimator.counterFor(model), messages);
   const actual = lastActual(messages, model);
   const calibration = readCalibration(options.learned) ?? emptyCalibration;
   const estimate = estimateContext({ messages }, { counter, calibration, actual });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
 import { ThroughlineError, type SessionStore } from "@throughline/core";
@@ -119,6 +120,10 @@ function countedStore(store: SessionStore, timed: Timed): SessionStore {
   };
 }
 
+/**
+ * Others get their turn behind each page: a store in this process may give all pages of a long session without letting go of
+ * the loop.
+ */
 async function* countedPages<Page>(pages: AsyncIterable<Page>, timed: Timed): AsyncGenerator<Page, void, void> {
   const iterator = pages[Symbol.asyncIterator]();
   try {
@@ -126,6 +131,7 @@ async function* countedPages<Page>(pages: AsyncIterable<Page>, timed: Timed): As
       const next = await timed("read", () => Promise.resolve(iterator.next()));
       if (next.done === true) return;
       yield next.value;
+      await nextTurn();
     }
   } finally {
     await iterator.return?.();

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { readWindow } from "@throughline/core";
 import { historyTargets } from "@throughline/history";
 import type { Context, TargetName } from "@throughline/history";
@@ -40,6 +41,9 @@ export const contextRoutes: readonly RouteDefinition[] = [
         learned,
         estimator: context.summaries.estimator,
       });
+      await nextTurn();
+      const rendered = render(built, provider, named);
+      await nextTurn();
       return json(200, {
         kind: "context",
         key: at.key,
@@ -50,7 +54,7 @@ export const contextRoutes: readonly RouteDefinition[] = [
         headId,
         lastSeq: state.head.lastSeq,
         recordsInContext,
-        ...render(built, provider, named),
+        ...rendered,
         gauge,
         breakdown,
         omitted: omittedWithWindow(built, records),
