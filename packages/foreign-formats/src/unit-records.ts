@@ -45,6 +45,8 @@ export class UnitRecords {
   /** Ids that are taken, with a number that the format gives them. */
   readonly ids: IdNumbers = new IdNumbers();
   #lastTimestamp = noTime;
+  /** The unit that got the newest id made of a place, and how many such ids it has. */
+  #placed: { readonly line: number; readonly count: number } = { line: 0, count: 0 };
 
   constructor(format: string, options: ForeignReaderOptions) {
     this.#format = format;
@@ -96,15 +98,26 @@ export class UnitRecords {
     }
     const isUnusable = typeof stated === "string" && stated.length <= longestKept && !this.ids.has(stated);
     if (isUnusable) this.ids.set(stated, number);
-    let id = placeId(line);
-    for (let count = 2; this.ids.has(id); count++) id = `${placeId(line)}~${count}`;
+    const id = this.#idOfPlace(line);
     this.ids.set(id, number);
     return id;
   }
 
-  /** The id of a record whose unit states none, in a format in which no unit does: nothing has to be remembered of it. */
+  /** The id of a record whose unit states none, in a format in which no unit does: only the last one is remembered. */
   placed({ line }: UnitPlace): string {
-    return placeId(line);
+    return this.#idOfPlace(line);
+  }
+
+  /**
+   * The first id of a place that no record has. An import reads a unit that has grown as it was before, then as it is now, and
+   * the log has a record of each reading.
+   */
+  #idOfPlace(line: number): string {
+    const idOf = (count: number): string => (count === 1 ? placeId(line) : `${placeId(line)}~${count}`);
+    let count = this.#placed.line === line ? this.#placed.count + 1 : 1;
+    while (this.ids.has(idOf(count))) count++;
+    this.#placed = { line, count };
+    return idOf(count);
   }
 
   record(body: RecordBody, { id, parentId, timestamp }: RecordPlace): SessionRecord {

@@ -39,8 +39,10 @@ export function growthOf(
   { receipt, maxBytes }: { readonly receipt: ImportReceipt; readonly maxBytes: number },
 ): LineGrowth | null {
   const importedBytes = receipt.sizeBytes - split.byteOffset;
-  const isGrown = line === receipt.lineCount && !receipt.endsWithLineFeed && split.sizeBytes > importedBytes;
-  if (!isGrown) return null;
+  const isLast = line === receipt.lineCount && !receipt.endsWithLineFeed;
+  // The end of a text may have been the beginning of a mark that starts the next unit: then the unit is shorter now.
+  const isOther = isText(source) ? split.sizeBytes !== importedBytes : split.sizeBytes > importedBytes;
+  if (!isLast || !isOther) return null;
   const kept = receipt.continued?.find((one) => one.line === line && one.rest !== undefined);
   const sizeBytes = kept?.sizeBytes ?? importedBytes;
   if (sizeBytes > maxBytes) return { sizeBytes, hasRecord: false, rest: null };
@@ -52,6 +54,10 @@ export function growthOf(
   // Behind a whole JSON object only white space leaves it one.
   const rest = isRecord ? Buffer.from(split.bytes.subarray(sizeBytes)).toString("latin1") : null;
   return { sizeBytes, hasRecord: before.envelope?.seq !== 0, rest };
+}
+
+function isText({ layout }: TranscriptSource): boolean {
+  return layout?.createCutter !== undefined;
 }
 
 /** Reads the beginning of a unit as it was when it was imported: it claims the id of its record. */
