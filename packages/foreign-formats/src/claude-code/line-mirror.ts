@@ -105,9 +105,12 @@ export class LineMirror {
   }
 
   #linked(record: SessionRecord): RecordDraft {
-    const { parentId, firstKeptEntryId } = record as SessionRecord & { readonly firstKeptEntryId?: unknown };
-    const kept = typeof firstKeptEntryId === "string" ? { firstKeptEntryId: this.#own(firstKeptEntryId) } : {};
-    return { ...record, ...kept, parentId: parentId === null ? null : this.#own(parentId) };
+    const { parentId } = record;
+    const named = ["firstKeptEntryId", "targetId"].flatMap((name) => {
+      const id = record[name];
+      return typeof id === "string" ? [[name, this.#own(id)] as const] : [];
+    });
+    return { ...record, ...Object.fromEntries(named), parentId: parentId === null ? null : this.#own(parentId) };
   }
 
   #rename(id: string, recordId: string): void {

@@ -88,7 +88,9 @@ function unitIdOf(id: string): string {
   return id.replace(/~d[1-9][0-9]{0,8}$/, "");
 }
 
+/** The record that somebody changed. What a compaction of the program left out stays as the program wrote it. */
 function editTarget(record: SourcedRecord["record"]): string | undefined {
+  if (sourceFormatOf(record) === "claude-code") return undefined;
   const { data } = record;
   const target =
     record.type === "context_edit"

@@ -3,6 +3,7 @@ import { asText } from "../as-text.ts";
 import type { Finding, RecordSource, SessionRecord } from "@throughline/core";
 import type { ForeignReader, ForeignReaderOptions, ForeignUnit, UnitPlace } from "../foreign-format.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
+import { editsOf } from "./compactions.ts";
 import { LineChain, type ChainLink, type ChainPlace } from "./line-chain.ts";
 import type { Reply } from "./reply-table.ts";
 import { chainTypes, NativeFields } from "./line-types.ts";
@@ -12,13 +13,6 @@ import { SessionFacts } from "./session-facts.ts";
 /** Creates a reader of a session's lines, or of those of a sub-agent. */
 export function createClaudeCodeReader(options: ForeignReaderOptions): ForeignReader {
   return new ClaudeCodeReader(options);
-}
-
-/** A line of type `compact_boundary` that no summary has followed yet. */
-interface OpenBoundary {
-  readonly id: string;
-  readonly line: number;
-  readonly metadata: Fields;
 }
 
 /** A call of the model's that was not answered yet. */
@@ -33,7 +27,6 @@ class ClaudeCodeReader implements ForeignReader {
   readonly #native = new NativeFields();
   readonly #facts: SessionFacts;
   readonly #calls = new Map<string, OpenCall>();
-  #boundary: OpenBoundary | null = null;
   /** Whether the file is a sub-agent's own. Its first line of the tree decides. */
   #isSidechain: boolean | null = null;
 
@@ -82,7 +75,6 @@ class ClaudeCodeReader implements ForeignReader {
   }
 
   finish(): readonly Finding[] {
-    this.#closeBoundary();
     this.#records.log.finish();
     return this.findings;
   }
@@ -111,7 +103,6 @@ class ClaudeCodeReader implements ForeignReader {
     if (bodies === null) return this.#unreadable(value, link, place);
     const isMeta = value["isMeta"] === true;
     const said = isMeta ? bodies.map(asideBody) : bodies;
-    if (!isMeta) this.#closeBoundary();
     return this.#unit(said, value, this.#place(link, value, place));
   }
 
@@ -121,7 +112,6 @@ class ClaudeCodeReader implements ForeignReader {
     const link = this.#link(value, { kind: "reply", messageId, answered: null });
     const read = replyMessage(message, { isError: value["isApiErrorMessage"] === true });
     if (read === null) return this.#unreadable(value, link, place);
-    this.#closeBoundary();
     const { chainPlace, timestamp } = this.#place(link, value, place);
     const { reply, isFurtherPart } = chainPlace;
     const bodies: RecordBody[] = [{ type: "message", message: read.messageOf(isFurtherPart) }];
@@ -149,53 +139,37 @@ class ClaudeCodeReader implements ForeignReader {
   /** Where a compacted context begins. The summary follows in a line of its own; what came before stays on the branch. */
   #boundaryLine(value: Fields, place: UnitPlace): ForeignUnit {
     if (this.#chain.has(value["uuid"])) return this.#repeatedLine(value, place);
-    this.#closeBoundary();
-    const above = [value["logicalParentUuid"], value["parentUuid"]].find((uuid) => this.#chain.has(uuid));
+    const { uuid, parentUuid, compactMetadata } = value;
+    const above = [value["logicalParentUuid"], parentUuid].find((one) => this.#chain.has(one));
     const link = this.#link(value, { kind: "boundary", messageId: null, answered: null });
     const placed = this.#place({ ...link, parentUuid: above ?? null }, value, place);
-    const { compactMetadata } = value;
     const metadata = isFields(compactMetadata) ? compactMetadata : {};
-    this.#boundary = { id: placed.chainPlace.id, line: place.line, metadata };
+    this.#chain.begin({ uuid, metadata, isRoot: !this.#chain.has(parentUuid) });
     const data = fieldsWithout(value, new Set(["type", "uuid", "parentUuid", "timestamp"]));
     return this.#unit([{ type: "custom", customType: "claude-code.compact_boundary", data }], null, placed);
   }
 
   #summaryLine(value: Fields, summary: string, place: UnitPlace): ForeignUnit {
-    const boundary = this.#boundary;
-    const metadata: Fields = boundary?.metadata ?? {};
-    this.#boundary = null;
-    const link = this.#link(value, { kind: "prompt", messageId: null, answered: null });
-    const placed = this.#place(link, value, place);
+    const compaction = this.#chain.compactionOf(value["parentUuid"]);
+    const { metadata = {}, kept = null, isSummaryLast = false } = compaction ?? {};
+    const link = this.#link(value, { kind: "summary", messageId: null, answered: null });
+    const tip = kept === null || kept.isAtBoundary ? null : this.#chain.idAt(kept.tip);
+    const placed = withParent(this.#place(link, value, place), tip);
+    const { id } = placed.chainPlace;
     const { preTokens, trigger } = metadata;
-    const body = {
-      type: "compaction",
-      summary,
-      // Its own id: nothing from before it is kept.
-      firstKeptEntryId: this.#firstKept(metadata) ?? boundary?.id ?? placed.chainPlace.id,
-      tokensBefore: typeof preTokens === "number" ? preTokens : 0,
-      details: { source: "claude-code", ...(typeof trigger === "string" ? { trigger } : {}) },
-    };
-    return this.#unit([body], value, placed);
-  }
-
-  /** Messages that the compaction kept stand before the boundary, and the context continues from the first of them. */
-  #firstKept({ preservedMessages, preservedSegment }: Fields): string | null {
-    const listed = isFields(preservedMessages) ? preservedMessages["uuids"] : null;
-    const first: unknown = Array.isArray(listed)
-      ? (listed as readonly unknown[])[0]
-      : isFields(preservedSegment)
-        ? preservedSegment["headUuid"]
-        : null;
-    return this.#chain.has(first) ? first : null;
-  }
-
-  /** Nothing is taken out of the context for a boundary without a summary. */
-  #closeBoundary(): void {
-    if (this.#boundary === null) return;
-    const { id, line } = this.#boundary;
-    this.#boundary = null;
-    const message = "No summary follows the line that begins a compacted context: all of it counts.";
-    this.#records.log.add("COMPACTION_DANGLING", message, { line, recordId: id });
+    const body = isSummaryLast
+      ? { type: "reset", reason: "claude-code.compact_boundary", firstKeptEntryId: kept?.firstId ?? id }
+      : {
+          type: "compaction",
+          summary,
+          // Its own id: nothing from before it is kept.
+          firstKeptEntryId: kept?.firstId ?? this.#chain.idAt(compaction?.boundary ?? -1) ?? id,
+          tokensBefore: typeof preTokens === "number" ? preTokens : 0,
+          details: { source: "claude-code", ...(typeof trigger === "string" ? { trigger } : {}) },
+        };
+    if (compaction !== null) this.#chain.complete(compaction, body);
+    const words = isSummaryLast ? [{ type: "message", message: { role: "user", content: summary } }] : [];
+    return this.#unit([body, ...editsOf({ kept }), ...words], value, placed);
   }
 
   /** A line that is written a second time. The first one counts. */
@@ -237,6 +211,11 @@ class ClaudeCodeReader implements ForeignReader {
       // A continued session begins with lines whose parents are in the file of the earlier one.
       if (chainPlace.parentId !== null || this.#facts.hasBegun) this.#records.log.add("ORPHAN_PARENT", message, at);
     }
+    if (chainPlace.prelude[0]?.type === "reset") {
+      const message =
+        "A message follows the beginning of a compacted context in place of its summary: nothing before it counts.";
+      this.#records.log.add("COMPACTION_DANGLING", message, { line: place.line, recordId: chainPlace.id });
+    }
     this.#facts.begin(value);
     return { chainPlace, timestamp: this.#records.timestamp(value["timestamp"]) };
   }
@@ -248,8 +227,9 @@ class ClaudeCodeReader implements ForeignReader {
 
   /** The first body gets the line as its source; what hangs on the line hangs on the last main record of it. */
   #unit(bodies: readonly RecordBody[], value: Fields | null, { chainPlace, timestamp }: PlacedLine): ForeignUnit {
-    const { id, parentId } = chainPlace;
-    const [first = { type: "custom", customType: "claude-code.user" }, ...others] = bodies;
+    const { id, parentId, prelude } = chainPlace;
+    const made = bodies.length === 0 ? [{ type: "custom", customType: "claude-code.user" }] : bodies;
+    const [first, ...others] = [...prelude, ...made] as [RecordBody, ...RecordBody[]];
     const native = value === null ? {} : this.#native.of(value);
     const record = this.#records.record({ ...first, ...native }, { id, parentId, timestamp });
     const records: [SessionRecord, ...SessionRecord[]] = [record];
@@ -267,6 +247,11 @@ class ClaudeCodeReader implements ForeignReader {
 interface PlacedLine {
   readonly chainPlace: ChainPlace;
   readonly timestamp: string;
+}
+
+/** What a compaction kept may stand on another branch than its boundary. */
+function withParent(placed: PlacedLine, parentId: string | null): PlacedLine {
+  return parentId === null ? placed : { ...placed, chainPlace: { ...placed.chainPlace, parentId } };
 }
 
 const dataOmits: ReadonlySet<string> = new Set([

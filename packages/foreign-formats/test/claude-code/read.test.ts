@@ -152,13 +152,56 @@ describe("a session of Claude Code", () => {
     ]);
   });
 
-  it("takes nothing out for a boundary without a summary, and says so", () => {
+  it.each([
+    ["its newest message", "a2", ["user: Keep this.", "assistant: Kept."]],
+    ["an earlier one", "u2", ["user: Keep this."]],
+  ])("continues from what a compaction kept, from %s", (_, parent, kept) => {
+    const segment = { headUuid: uuid("u2"), anchorUuid: uuid("s1"), tailUuid: uuid("a2") };
+    const session = read(
+      prompt("u1", null, "Long ago."),
+      part("a1", "u1", "1", text("Indeed.")),
+      prompt("u2", "a1", "Keep this."),
+      part("a2", "u2", "2", text("Kept.")),
+      line("b1", null, {
+        type: "system",
+        subtype: "compact_boundary",
+        logicalParentUuid: uuid("a2"),
+        compactMetadata: { trigger: "auto", preTokens: 9, preservedSegment: segment },
+      }),
+      prompt("s1", "b1", "They spoke.", { isCompactSummary: true }),
+      prompt("u3", parent, "On."),
+    );
+    expect(talk(session)).toEqual(["compactionSummary: They spoke.", ...kept, "user: On."]);
+    expect(session.findings).toEqual([]);
+  });
+
+  it("leaves out what a compaction took from between the messages that it kept", () => {
+    const preservedMessages = { anchorUuid: uuid("s1"), uuids: [uuid("u1"), uuid("a2")] };
+    const session = read(
+      prompt("u1", null, "First."),
+      part("a1", "u1", "1", text("Taken out.")),
+      prompt("u2", "a1", "Taken out too."),
+      part("a2", "u2", "2", text("Kept.")),
+      line("b1", null, {
+        type: "system",
+        subtype: "compact_boundary",
+        logicalParentUuid: uuid("a2"),
+        compactMetadata: { trigger: "auto", preTokens: 9, preservedMessages },
+      }),
+      { ...prompt("x1", null, "Search.", { isSidechain: true, agentId: "ab" }) },
+      prompt("s1", "b1", "They spoke.", { isCompactSummary: true }),
+      prompt("u3", "s1", "On."),
+    );
+    expect(talk(session)).toEqual(["compactionSummary: They spoke.", "user: First.", "assistant: Kept.", "user: On."]);
+  });
+
+  it("begins empty behind a boundary without a summary, as the program does, and says so", () => {
     const session = read(
       prompt("u1", null, "Before."),
       line("b1", null, { type: "system", subtype: "compact_boundary", logicalParentUuid: uuid("u1") }),
       prompt("u2", "b1", "After."),
     );
-    expect(talk(session)).toEqual(["user: Before.", "user: After."]);
+    expect(talk(session)).toEqual(["user: After."]);
     expect(session.findings.map(({ code }) => code)).toEqual(["COMPACTION_DANGLING"]);
   });
 
