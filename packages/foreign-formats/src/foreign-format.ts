@@ -19,6 +19,8 @@ export interface ForeignFormat {
   readonly places: readonly FormatPlace[];
   /** Recognizes a file of the program by its beginning and its name. Never reads the whole file. */
   detect(sample: FormatSample): FormatMatch | null;
+  /** Whether a file can be read in the format when somebody names it. Absent: when it is recognized. */
+  readonly canRead?: (sample: FormatSample) => boolean;
   /** Creates the reader of one session. It starts empty and is not used for another session. */
   createReader(options: ForeignReaderOptions): ForeignReader;
   /** A database that the program keeps its sessions in; its rows are units as lines are. Absent: it keeps none. */
@@ -74,9 +76,9 @@ export interface FormatPlace {
 export interface FormatSample {
   /** The path as far as it is known, with `/`. */
   readonly path: string;
-  /** The first bytes, at most 64 KiB. */
+  /** The beginning, at most 64 KiB; long JSON texts are shortened (`createHeadSampler`). */
   readonly head: Uint8Array;
-  /** Whether these are all there are. */
+  /** Whether it reaches the end of the file. */
   readonly isWhole: boolean;
 }
 

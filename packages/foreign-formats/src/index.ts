@@ -15,6 +15,8 @@ export type {
 } from "./foreign-format.ts";
 export type { DatabaseFields, DatabaseSession, FormatDatabase, RowQueries } from "./format-database.ts";
 export type { FormatTree, TreeFiles, TreePlace, TreeSession } from "./format-tree.ts";
+export { createHeadSampler } from "./head-sampler.ts";
+export type { HeadSampler } from "./head-sampler.ts";
 export { isUuid } from "./made-ids.ts";
 export { createTextSplitter } from "./text-units.ts";
 export type { TextCutter } from "./text-units.ts";

@@ -1,6 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { ListPlace } from "./document-units.ts";
-import type { FileLayout, FormatMatch, FormatSample } from "./foreign-format.ts";
+import { fileOfLines, type FileLayout, type FormatMatch, type FormatSample } from "./foreign-format.ts";
+import { firstObjects } from "./sample-lines.ts";
 import { documentIn, type SampledDocument } from "./sample-units.ts";
 
 /** Where programs that talk to a provider have its messages: a list alone, a request, a line of a batch, a note of both. */
@@ -14,8 +15,9 @@ export const messageLists: readonly ListPlace[] = [
   ["params", "messages"],
 ];
 
-/** A file of messages, or of lines that each are one conversation. */
+/** A file of messages, of lines that each are a message, or of lines that each are one conversation. */
 export function messageLayout(sample: FormatSample, lists: readonly ListPlace[]): FileLayout {
+  if (messageLines(sample) !== null) return fileOfLines;
   return { unit: "document", lists, sessions: areLines(sample) ? "lines" : null };
 }
 
@@ -29,7 +31,7 @@ export function isHistoryName(path: string): boolean {
 /** The first conversation of a file. */
 export function firstConversation(sample: FormatSample, lists: readonly ListPlace[]): SampledDocument | null {
   if (isHistoryName(sample.path)) return null;
-  const document = documentIn(areLines(sample) ? firstLine(sample) : sample, lists);
+  const document = messageLines(sample) ?? documentIn(areLines(sample) ? firstLine(sample) : sample, lists);
   return document === null || document.elements.length === 0 || document.others > 0 ? null : document;
 }
 
@@ -48,6 +50,15 @@ export function matchOfMessages(
   }));
   if (matches[0]?.match == null || matches.some(({ match, isMessage }) => match === null && isMessage)) return null;
   return matches.some(({ match }) => match === "certain") ? "certain" : "likely";
+}
+
+/** The messages of a file that holds one a line, as a program logs them; null for any other file. */
+function messageLines(sample: FormatSample): SampledDocument | null {
+  if (!areLines(sample)) return null;
+  const elements = firstObjects(sample);
+  const [first] = elements;
+  const isMessage = first !== undefined && typeof first["role"] === "string" && first["type"] === undefined;
+  return isMessage && !Array.isArray(first["messages"]) ? { head: {}, tail: {}, elements, others: 0 } : null;
 }
 
 /** Whether a file holds a conversation a line: its first line is one by itself. */

@@ -50,6 +50,17 @@ function otherKind(path: string, from: string): ThroughlineError {
   });
 }
 
+/** A file that cannot be read as the format that was named, and that no other program is known to write. */
+function otherFormat(path: string, from: string, detected: string): ThroughlineError {
+  const program = foreignFormats.get(from as ForeignFormatName)?.program ?? from;
+  if (detected !== "unknown") return otherKind(path, from);
+  return new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} does not start like a transcript of ${program}.`, {
+    outcome: "not-applied",
+    details: { path, from },
+    remedy: "Check that this is the file, and that it is as the program wrote it. No format of `--from` fits it.",
+  });
+}
+
 /** What lies under the given paths, in a fixed order. A path that cannot be read is a result, not an end. */
 export async function* findSources(
   paths: readonly string[],
@@ -252,12 +263,20 @@ function foreignFile(path: string, beginning: ForeignBeginning, search: Search):
 
 const mayBeForeign: ReadonlySet<string> = new Set(["unknown", "claw0"]);
 
+function hasMessages({ format, layout }: ForeignBeginning): boolean {
+  return layout.unit !== "line" || listFormats.has(format.name);
+}
+
+/** Formats whose files are lists of messages, or have a message a line. */
+const listFormats: ReadonlySet<string> = new Set(["openai", "anthropic", "ai-sdk"]);
+
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */
 async function* loneFile(path: string, search: Search): AsyncGenerator<TranscriptSource> {
   const peek = await peekTranscript(path);
-  const beginning = mayBeForeign.has(peek.format) ? await foreignBeginning(path) : null;
-  // A line of a document may look like a flat line of claw0.
-  const isOther = beginning !== null && (peek.format === "unknown" || beginning.layout.unit !== "line");
+  const named = foreignFormats.get(search.from as ForeignFormatName);
+  const beginning = mayBeForeign.has(peek.format) ? await foreignBeginning(path, named) : null;
+  // A line of a document, or a message of a provider, may look like a flat line of claw0.
+  const isOther = beginning !== null && (peek.format === "unknown" || hasMessages(beginning));
   if (!isOther) yield await ownFile(path, peek, search);
   else yield* foreignFile(path, beginning, search);
 }
@@ -265,7 +284,7 @@ async function* loneFile(path: string, search: Search): AsyncGenerator<Transcrip
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */
 async function ownFile(path: string, peek: Peek, search: Search): Promise<TranscriptSource> {
   const { format: detected, header, sizeBytes } = peek;
-  if (isForeignName(search.from)) throw otherKind(path, search.from);
+  if (isForeignName(search.from)) throw otherFormat(path, search.from, detected);
   const agentId = agentOfSessionsDir(path);
   const placed = detected === "pi" && agentId !== null ? "openclaw" : detected;
   const isStated = search.from !== "auto" && !databaseFormats.has(search.from);

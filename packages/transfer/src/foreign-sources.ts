@@ -1,6 +1,13 @@
 import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
-import { detectForeignFormat, foreignFormats, type FileLayout, type ForeignFormat } from "@throughline/foreign-formats";
+import {
+  createHeadSampler,
+  detectForeignFormat,
+  foreignFormats,
+  type FileLayout,
+  type ForeignFormat,
+  type FormatSample,
+} from "@throughline/foreign-formats";
 import { decodeLine } from "@throughline/openclaw-format";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import type { CompanionFiles } from "./companion-files.ts";
@@ -14,41 +21,44 @@ import { treeSource } from "./tree-session.ts";
 import { createUnitSplitter } from "./source-units.ts";
 import { placeOf, foreignTranscript, usableSessionId, type TranscriptSource } from "./transcript-source.ts";
 
-const headBytes = 64 * 1024;
-
 /** What the beginning of a file says when it is one of another program; null when it is of none that is known. */
 export interface ForeignBeginning {
   readonly format: ForeignFormat;
   readonly layout: FileLayout;
   readonly sizeBytes: number;
-  readonly head: Uint8Array;
+  readonly sample: FormatSample;
 }
 
-/** @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE */
-export async function foreignBeginning(path: string): Promise<ForeignBeginning | null> {
+/**
+ * @param named the format that the file is to be read as, where it can be
+ * @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE, PATH_UNSAFE
+ */
+export async function foreignBeginning(path: string, named?: ForeignFormat): Promise<ForeignBeginning | null> {
   const file = await openSource(path);
   try {
-    const head = await bytesOf(file, headBytes);
-    const sample = { path, head, isWhole: file.sizeBytes <= headBytes };
-    const format = detectForeignFormat(sample);
-    return format === null ? null : { format, layout: format.layout(sample), sizeBytes: file.sizeBytes, head };
+    const sample = await sampleOf(file, path);
+    const isNamed = named !== undefined && (named.canRead?.(sample) ?? named.detect(sample) !== null);
+    const format = isNamed ? named : detectForeignFormat(sample);
+    return format === null ? null : { format, layout: format.layout(sample), sizeBytes: file.sizeBytes, sample };
   } finally {
     await file.close();
   }
 }
 
-async function firstBytes(file: SourceFile): Promise<Uint8Array> {
+/** The beginning of a file. */
+export async function sampleOf(file: SourceFile, path: string): Promise<FormatSample> {
+  const sampler = createHeadSampler();
+  for await (const chunk of file.chunks()) if (!sampler.push(chunk)) return sampler.sample(path, false);
+  return sampler.sample(path, true);
+}
+
+async function sampleOfPart(open: () => Promise<SourceFile>, path: string): Promise<FormatSample> {
+  const file = await open();
   try {
-    return await bytesOf(file, headBytes);
+    return await sampleOf(file, path);
   } finally {
     await file.close();
   }
-}
-
-async function bytesOf(file: SourceFile, most: number): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  for await (const chunk of file.chunks({ toBytes: Math.min(file.sizeBytes, most) })) parts.push(new Uint8Array(chunk));
-  return Buffer.concat(parts);
 }
 
 /** The sessions of a file of another program: one, or one for each line or element. */
@@ -67,11 +77,11 @@ export async function* foreignSources(
   for await (const part of partsOf(path, layout)) {
     const open = (): Promise<SourceFile> => openPart(path, part);
     const partPath = `${path}#${part.number}`;
-    const head = await firstBytes(await open());
+    const sample = await sampleOfPart(open, partPath);
     const { sizeBytes } = part;
     yield await foreignSource(
       partPath,
-      { format, layout: { ...layout, sessions: null }, sizeBytes, head },
+      { format, layout: { ...layout, sessions: null }, sizeBytes, sample },
       companions,
       open,
     );
@@ -80,14 +90,14 @@ export async function* foreignSources(
 
 async function foreignSource(
   path: string,
-  { format, layout, sizeBytes, head }: ForeignBeginning,
+  { format, layout, sizeBytes, sample }: ForeignBeginning,
   companions: CompanionFiles,
   open: () => Promise<SourceFile>,
 ): Promise<TranscriptSource> {
   if (layout.unit !== "line" && sizeBytes > mostDocumentBytes) throw tooLarge(path, format, sizeBytes);
   const reader = format.createReader({ path });
-  const splitter = createUnitSplitter(headBytes, layout);
-  const units = [...splitter.push(head), ...(layout.unit !== "line" && sizeBytes <= headBytes ? splitter.end() : [])];
+  const splitter = createUnitSplitter(sample.head.length, layout);
+  const units = [...splitter.push(sample.head), ...(layout.unit !== "line" && sample.isWhole ? splitter.end() : [])];
   for (const [index, unit] of units.entries()) reader.push(decodeLine(unit.bytes), placeOf(unit, index + 1));
   const { sessionId, spawnedBy } = reader;
   const entry = await companions.entryOf(format, path, sessionId ?? "");

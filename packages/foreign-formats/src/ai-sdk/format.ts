@@ -19,6 +19,10 @@ export const aiSdkFormat: ForeignFormat = {
     // Of a list without one sure message nothing tells that it is not OpenAI's.
     return matchOfMessages(document.elements, matchOf) === "certain" ? "certain" : null;
   },
+  canRead: (sample) => {
+    const document = firstConversation(sample, lists);
+    return document !== null && matchOfMessages(document.elements, matchOf) !== null;
+  },
   createReader: (options) => createListReader(new UiMessages(), options),
   writer: uiMessageWriter,
 };

@@ -25,6 +25,12 @@ export const anthropicFormat: ForeignFormat = {
     // Of plain texts nothing tells that they are not OpenAI's, which mean the same.
     return match === "certain" ? "certain" : null;
   },
+  canRead: (sample) => {
+    const document = firstConversation(sample, lists);
+    return (
+      document !== null && (isAnswer(fieldsAround(document)) || matchOfMessages(document.elements, matchOf) !== null)
+    );
+  },
   createReader: (options) => createListReader(new AnthropicMessages(), options),
   writer: anthropicWriter,
 };

@@ -133,7 +133,7 @@ export class LineChain {
   /** A line of the tree. */
   add(link: ChainLink, place: UnitPlace): ChainPlace {
     const index = this.#ids.length;
-    const stated = this.#indexOf(link.parentUuid);
+    const stated = this.#statedParent(link);
     const above = stated === null ? null : this.#replyAt(stated);
     const joined = this.#joined(link, above, stated);
     const isOrphan = stated === null && typeof link.parentUuid === "string";
@@ -228,7 +228,13 @@ export class LineChain {
     }
   }
 
-  /** A line without `parentUuid` is a root, and so is one whose parent is in another file. One behind a gap is not. */
+  /** What the program prints as it runs has ids and names no parents: each line hangs on the one before. */
+  #statedParent({ uuid, parentUuid }: ChainLink): number | null {
+    if (parentUuid === undefined && typeof uuid === "string" && this.#head >= 0) return this.#head;
+    return this.#indexOf(parentUuid);
+  }
+
+  /** A line whose `parentUuid` is null is a root, and so is one whose parent is in another file. One behind a gap is not. */
   #withoutParent({ uuid, kind }: ChainLink, isOrphan: boolean): number {
     const isLoose = typeof uuid !== "string" || kind === "boundary" || (isOrphan && this.#hasGap);
     return isLoose ? this.#head : -1;

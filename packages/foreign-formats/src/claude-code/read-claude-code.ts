@@ -67,7 +67,7 @@ class ClaudeCodeReader implements ForeignReader {
     if (isBoundary(value)) return this.#boundaryLine(value, place);
     if (!chainTypes.has(type)) return this.#otherLine(value, place);
     if (this.#chain.has(value["uuid"])) return this.#repeatedLine(value, place);
-    this.#isSidechain ??= value["isSidechain"] === true;
+    this.#isSidechain ??= isOfSubAgent(value);
     if (type === "user") return this.#userLine(value, place);
     if (type === "assistant") return this.#replyLine(value, place);
     const prompt = queuedPrompt(value);
@@ -190,8 +190,8 @@ class ClaudeCodeReader implements ForeignReader {
   }
 
   #link(value: Fields, fields: Pick<ChainLink, "kind" | "messageId" | "answered">): ChainLink {
-    const isSidechain = value["isSidechain"] === true;
     const { uuid, parentUuid, type, teamName, attachment } = value;
+    const isSidechain = isOfSubAgent(value);
     const isBriefing = isFields(attachment) && attachment["type"] === "fork_briefing";
     const isAside = isSidechain && this.#isSidechain !== true;
     const mayEnd = !isAside && teamName === undefined && type !== "progress" && !isBriefing;
@@ -266,6 +266,11 @@ const dataOmits: ReadonlySet<string> = new Set([
   "userType",
   "entrypoint",
 ]);
+
+/** In what the program prints, the call names a sub-agent that its lines belong to. */
+function isOfSubAgent({ isSidechain, parent_tool_use_id: callId }: Fields): boolean {
+  return isSidechain === true || typeof callId === "string";
+}
 
 function isBoundary({ type, subtype }: Fields): boolean {
   return type === "compact_boundary" || (type === "system" && subtype === "compact_boundary");

@@ -40,7 +40,7 @@ export class SessionFacts {
 
   /** @param isThere whether a line of that id came before */
   take(line: Fields, isThere: (uuid: unknown) => boolean): void {
-    const { type, sessionId, cwd } = line;
+    const { type, sessionId = line["session_id"], cwd } = line;
     if (typeof sessionId === "string" && sessionId !== "") this.#sessionId ??= sessionId;
     if (typeof cwd === "string" && cwd !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", cwd);
     switch (type) {

@@ -22,6 +22,10 @@ export const openAiFormat: ForeignFormat = {
     const isKnownModel = typeof model === "string" && /^(?:gpt|chatgpt|ft:|o\d)/.test(model);
     return match !== null && isKnownModel ? "certain" : match;
   },
+  canRead: (sample) => {
+    const document = firstConversation(sample, lists);
+    return document !== null && matchOfMessages(document.elements, matchOf) !== null;
+  },
   createReader: (options) => createListReader(new OpenAiMessages(), options),
   writer: openAiWriter,
 };
