@@ -1,5 +1,6 @@
 import {
   loadExisting,
+  type ReadOptions,
   readWindow,
   type RecordSource,
   type SessionRecord,
@@ -46,6 +47,7 @@ export async function* foreignParts(
   const isMadeAnew = await cannotContinue(store, ref, format, options);
   const file = new SourceFileParts(format.name, state, options, writer?.isText === true);
   const read = { payload: "source", beforeSeq: state.head.lastSeq + 1, ...signalOf(options) } as const;
+  if (!isMadeAnew && file.laterHeadId !== null) yield* file.open(await recordById(store, ref, file.laterHeadId, read));
   for await (const page of isMadeAnew ? [] : store.read(ref, read)) {
     for (const stored of page.records) yield* file.parts(stored);
     // The first records decide: of a session from elsewhere no line is a line of the format.
@@ -66,6 +68,19 @@ export async function* foreignParts(
   const session = { ...writtenSession(format.name, state, records, options, writtenSeq), lastUnit };
   for (const text of writer.write(session, lossReport(options))) yield* file.add(text);
   yield* file.closeDocument();
+}
+
+async function recordById(
+  store: SessionStore,
+  ref: SessionRef,
+  id: string,
+  read: ReadOptions<"source">,
+): Promise<SourcedRecord | null> {
+  for await (const page of store.read(ref, read)) {
+    const found = page.records.find((stored) => stored.id === id);
+    if (found !== undefined) return found;
+  }
+  return null;
 }
 
 /** A session from elsewhere: its lines, or the list of its elements. */
@@ -121,6 +136,8 @@ class SourceFileParts {
   readonly #continued: ReadonlyMap<string, { readonly rest?: string }>;
   readonly #notes: ReadonlySet<number>;
   readonly #endsOpen: boolean;
+  /** Of a document: the record of what stands before its list, when that was written after its elements. */
+  readonly laterHeadId: string | null;
   readonly #isText: boolean;
   /** Of a text: its last unit. */
   lastUnit = "";
@@ -139,6 +156,13 @@ class SourceFileParts {
     this.#notes = new Set(receipts.flatMap(noteSeqs));
     this.#continued = new Map(receipts.flatMap(({ continued = [] }) => continued).map((line) => [line.id, line]));
     this.#endsOpen = receipts[0]?.endsWithLineFeed === false;
+    const hadHeads = receipts[0]?.continued?.some(({ line }) => line === 1) === true;
+    this.laterHeadId = hadHeads ? (receipts[0]?.list?.head?.id ?? null) : null;
+  }
+
+  /** Begins a document with its newest head. */
+  *open(head: SourcedRecord | null): Generator<Uint8Array> {
+    if (head !== null && head.record["documentPart"] === "head") yield* this.#piece(head.record, head.source);
   }
 
   *parts(stored: SourcedRecord): Generator<Uint8Array> {
@@ -148,7 +172,8 @@ class SourceFileParts {
       this.hasSources = true;
       this.writtenSeq = seq;
       const continued = this.#continued.get(id);
-      if (continued !== undefined && continued.rest === undefined) return;
+      const isElsewhere = id === this.laterHeadId || (continued !== undefined && continued.rest === undefined);
+      if (isElsewhere) return;
       if (this.#isText) {
         const piece = encodeLine(documentSource(source));
         this.lastUnit = new TextDecoder().decode(piece);

@@ -1,6 +1,7 @@
 import { ThroughlineError, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { importedRecords, receiptOf, reopenedReceipt } from "./import-receipt.ts";
+import { beginningOfList } from "./document-head.ts";
+import { importedRecords, receiptOf, receiptOfNewHead, reopenedReceipt } from "./import-receipt.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import { hashPrefixes, type PrefixHashes } from "./hash-prefix.ts";
 import type { MadeSession, SourceRegistry } from "./source-registry.ts";
@@ -23,6 +24,8 @@ export interface FoundSession {
   readonly receipt: ImportReceipt;
   /** What the receipt says of the source's beginning is so. */
   readonly isSame: boolean;
+  /** Whether it is the same document, with something else before its list. */
+  readonly hasNewHead: boolean;
 }
 
 /**
@@ -53,7 +56,7 @@ async function atBase({ registry, source, askedKey }: MadeSearch, state: Session
   if (isAnotherKeys && made.sourceKey !== source.key) return null;
   const hashes = await beginnings(source, sizesOf(receipt));
   const isOfPath = receipt.path === source.path;
-  const found = { state, ...asItIs(receipt, hashes), sourceBytes: hashes.sizeBytes };
+  const found = { state, ...(await asItIs(source, receipt, hashes)), sourceBytes: hashes.sizeBytes };
   return found.isSame || isOfPath ? found : null;
 }
 
@@ -83,7 +86,7 @@ async function elsewhere(search: MadeSearch, near: NearSession | null): Promise<
     const isAsListed = receipt.sha256 === made.sha256 && receipt.sizeBytes === made.sizeBytes;
     const isKnown = isAsListed && receipt.list === undefined;
     const now = isKnown ? hashes : await beginnings(source, sizesOf(receipt));
-    found.push({ state, ...asItIs(receipt, now), sourceBytes: hashes.sizeBytes });
+    found.push({ state, ...(await asItIs(source, receipt, now)), sourceBytes: hashes.sizeBytes });
   }
   const better = (one: NearSession, other: NearSession): number =>
     rank(other, source) - rank(one, source) || other.receipt.sizeBytes - one.receipt.sizeBytes;
@@ -96,14 +99,19 @@ function sizesOf({ sizeBytes, list }: ImportReceipt): readonly number[] {
 }
 
 /** The receipt, as far as the source still begins with what it counts. */
-function asItIs(
+async function asItIs(
+  source: TranscriptSource,
   receipt: ImportReceipt,
   { sha256 }: PrefixHashes,
-): { readonly receipt: ImportReceipt; readonly isSame: boolean } {
-  if (sha256(receipt.sizeBytes) === receipt.sha256) return { receipt, isSame: true };
+): Promise<Omit<FoundSession, "state">> {
+  if (sha256(receipt.sizeBytes) === receipt.sha256) return { receipt, isSame: true, hasNewHead: false };
   const { list } = receipt;
-  const reopened = list !== undefined && sha256(list.sizeBytes) === list.sha256 ? reopenedReceipt(receipt) : null;
-  return { receipt: reopened ?? receipt, isSame: reopened !== null };
+  if (list === undefined) return { receipt, isSame: false, hasNewHead: false };
+  const reopened = sha256(list.sizeBytes) === list.sha256 ? reopenedReceipt(receipt) : null;
+  if (reopened !== null) return { receipt: reopened, isSame: true, hasNewHead: false };
+  const beginning = await beginningOfList(source, list);
+  const moved = beginning === null ? null : receiptOfNewHead(receipt, beginning);
+  return { receipt: moved ?? receipt, isSame: moved !== null, hasNewHead: moved !== null };
 }
 
 /** Every session that came from the same place or begins as the source does, whoever asked for it. */
@@ -155,7 +163,10 @@ function rank({ state, receipt, isSame, sourceBytes }: NearSession, source: Tran
 }
 
 /** Whether the session can take what the source has, or has it. */
-function goesOn({ state, receipt, isSame }: FoundSession, sourceBytes: number): boolean {
+function goesOn(
+  { state, receipt, isSame }: Pick<FoundSession, "state" | "receipt" | "isSame">,
+  sourceBytes: number,
+): boolean {
   if (!isSame) return false;
   return receipt.sizeBytes === sourceBytes || (state.ref.archiveId === undefined && !wentOn(state, receipt));
 }

@@ -1,4 +1,5 @@
 import type { Finding } from "@throughline/core";
+import type { SourceLine } from "./source-reader.ts";
 
 /** What helps at an import. */
 const remedies: ReadonlyMap<string, string> = new Map([
@@ -30,10 +31,15 @@ export function newFindings(
 }
 
 /** Findings that are no fault of a line. */
-export const ordinaryFindings: ReadonlySet<string> = new Set([
+const ordinary: ReadonlySet<string> = new Set([
   "VERSION_MIGRATED",
   "RECORD_FLAT",
   "HEADER_MISSING",
   "HEADER_MISMATCH",
   "HEADER_INVALID",
 ]);
+
+/** Whether a line was read otherwise than it stands there. */
+export function isOdd({ unparsed }: Pick<SourceLine, "unparsed">, findings: readonly Finding[]): boolean {
+  return findings.some(({ code }) => !ordinary.has(code)) || (unparsed !== null && unparsed !== "blank");
+}

@@ -1,5 +1,6 @@
 import type { SessionEntry } from "@throughline/core";
 import { supersededCount } from "./continued-line.ts";
+import type { DocumentBeginning } from "./document-head.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 
 const emptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -67,6 +68,22 @@ export function reopenedReceipt(receipt: ImportReceipt): ImportReceipt | null {
     recordCount: receipt.recordCount - 1,
     endsWithLineFeed: true,
     continued: [...(receipt.continued ?? []), tail],
+  };
+}
+
+/**
+ * The receipt of a document in which something else stands before its list: the records of its elements stay, and what stands
+ * around them has new ones.
+ */
+export function receiptOfNewHead(receipt: ImportReceipt, beginning: DocumentBeginning): ImportReceipt | null {
+  const reopened = reopenedReceipt(receipt);
+  const head = receipt.list?.head;
+  if (reopened === null || head === undefined) return null;
+  return {
+    ...reopened,
+    ...beginning,
+    recordCount: reopened.recordCount - 1,
+    continued: [{ line: 1, sizeBytes: head.sizeBytes, id: head.id }, ...(reopened.continued ?? [])],
   };
 }
 

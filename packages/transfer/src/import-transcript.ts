@@ -29,7 +29,7 @@ import { createSourceReader, type SourceLine, type SourceReader } from "./source
 import type { SourceRegistry } from "./source-registry.ts";
 import { createUnitSplitter, type SourceUnit } from "./source-units.ts";
 import { findTarget, type ImportTarget } from "./target-session.ts";
-import { newFindings, ordinaryFindings } from "./import-findings.ts";
+import { isOdd, newFindings } from "./import-findings.ts";
 import { headerFolder, spawnFields, statedEntry } from "./stated-entry.ts";
 import { placeOf, type TranscriptSource } from "./transcript-source.ts";
 
@@ -84,6 +84,8 @@ class ImportRun {
   private sourceBytes = 0;
   private lines = 0;
   private records = 0;
+  /** What of the batch stands around the list of a document that has grown. */
+  private frames = 0;
   private derived = 0;
   private repaired = 0;
   private readonly lost: LostLine[] = [];
@@ -205,12 +207,12 @@ class ImportRun {
       // The hash stands at the end of a line whenever a batch is written.
       let hashedTo = 0;
       for (const unit of splitter.push(chunk)) {
-        this.hash.update(chunk.subarray(hashedTo, unit.endBytes - chunkStart));
+        this.hashBytes(chunk.subarray(hashedTo, unit.endBytes - chunkStart));
         hashedTo = unit.endBytes - chunkStart;
         await this.take(unit, pieces.get(this.lineCount + 1));
         this.listEnd.takeFinal(unit, this.hash);
       }
-      this.hash.update(chunk.subarray(hashedTo));
+      this.hashBytes(chunk.subarray(hashedTo));
       chunkStart += chunk.length;
     }
     const rest = splitter.end();
@@ -224,15 +226,21 @@ class ImportRun {
     this.progress(file.sizeBytes);
   }
 
+  private hashBytes(bytes: Uint8Array): void {
+    this.hash.update(bytes);
+    this.listEnd.update(bytes);
+  }
+
   private async take(split: SourceUnit, pieces: readonly ContinuedLine[] = []): Promise<void> {
     this.lineCount++;
     const { sizeBytes, endBytes, isFinal } = split;
     const { recordBytes } = this.store.capabilities.limits;
     // Each claimed an id when it was imported.
     for (const piece of pieces) readPiece(this.reader, split, { line: this.lineCount, sizeBytes: piece.sizeBytes });
-    if (this.lineCount <= this.knownLines) {
+    const isNewHead = this.lineCount === 1 && this.target.found?.hasNewHead === true;
+    if (this.lineCount <= this.knownLines && !isNewHead) {
       const growth = growthOf(this.source, split, this.lineCount, { receipt: this.receipt, maxBytes: recordBytes });
-      if (growth === null) return this.passOver(this.read(split));
+      if (growth === null) return this.passOver(split, this.read(split));
       if (!(await this.isTakenAgain(split, growth))) return;
     }
     const known = this.reader.findings.length;
@@ -243,16 +251,18 @@ class ImportRun {
       this.receipt = { ...this.receipt, hasOwnHeader: true };
       return;
     }
-    this.lines++;
+    // What stands around the list of a document is there again when the list has grown.
+    const isFrame = split.part !== undefined && split.part !== "element" && this.knownLines > 0;
+    if (!isFrame) this.lines++;
     if (Math.max(sizeBytes, split.part === undefined ? 0 : sourceBytes(line.source)) > recordBytes) {
       this.lost.push({ line: this.lineCount, bytes: sizeBytes, reason: "too-long" });
       return;
     }
-    const isOdd = this.reader.findings.slice(known).some(({ code }) => !ordinaryFindings.has(code));
-    if (isOdd || (line.unparsed !== null && line.unparsed !== "blank")) this.repaired++;
+    if (isOdd(line, this.reader.findings.slice(known))) this.repaired++;
     const redaction = this.redactions.get(line.record.id);
     if (redaction === undefined) for (const record of [line.record, ...(line.derived ?? [])]) this.titles.take(record);
     this.batch.add(line, sizeBytes, redaction === undefined ? null : withheldDrafts(line, redaction, sizeBytes));
+    if (isFrame) this.frames++;
     this.recordCount++;
     this.derivedCount += line.derived?.length ?? 0;
     if (line.tsMs !== null && typeof this.source.entry?.["updatedAt"] !== "number")
@@ -265,7 +275,8 @@ class ImportRun {
   }
 
   /** A line an earlier run has read: only the reader needs it. */
-  private passOver(line: SourceLine): void {
+  private passOver(split: SourceUnit, line: SourceLine): void {
+    if (split.part === "head") this.listEnd.takeRecord(split, line.record.id);
     // A store of ours may have moved the head without a record, which the lines do not show.
     this.headBefore = this.source.own === null ? line.headId : (this.state?.head.headId ?? null);
   }
@@ -279,15 +290,20 @@ class ImportRun {
     const { lineCount: line } = this;
     const others = (this.receipt.continued ?? []).filter((one) => one.line !== line || one.rest === undefined);
     if (hasRecord && rest !== null) {
-      if (rest.length > maxRestBytes) throw this.changed("its last line, which had no end, continues with white space");
+      if (rest.length > maxRestBytes)
+        throw sourceChanged(
+          this.place,
+          this.receipt.sizeBytes,
+          "its last line, which had no end, continues with white space",
+        );
       const whole = this.read(split);
-      this.passOver(whole);
+      this.passOver(split, whole);
       this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: whole.record.id, rest }] };
       return false;
     }
     if (hasRecord) {
       const piece = readPiece(this.reader, split, { line, sizeBytes });
-      this.passOver(piece);
+      this.passOver(split, piece);
       this.receipt = { ...this.receipt, continued: [...others, { line, sizeBytes, id: piece.record.id }] };
       this.recordCount--;
       const grown = { source: this.source, split, line };
@@ -320,7 +336,8 @@ class ImportRun {
     if (this.options.dryRun === true && this.records === 0 && batch.drafts.length > 0)
       await this.writer.assertNotGoneOn(headBefore);
     this.receipt = this.options.dryRun === true ? receipt : await this.writer.write(batch, receipt, lines);
-    this.records += batch.lineCount;
+    this.records += batch.lineCount - this.frames;
+    this.frames = 0;
     this.derived += batch.drafts.length - batch.notes.length - batch.lineCount;
     this.headBefore = this.reader.headId;
     batch.clear();
@@ -390,9 +407,5 @@ class ImportRun {
 
   private get place(): { readonly path: string; readonly key: string } {
     return { path: this.source.path, key: this.ref.key };
-  }
-
-  private changed(why: string): ThroughlineError {
-    return sourceChanged(this.place, this.receipt.sizeBytes, why);
   }
 }

@@ -50,6 +50,14 @@ export interface ListReceipt {
   readonly sha256: string;
   /** The record made of what stands behind the list. */
   readonly tailId: string;
+  /** What stands before the list, which programs write anew with the time. Absent in receipts of before it was kept. */
+  readonly head?: {
+    /** The record made of it. */
+    readonly id: string;
+    readonly sizeBytes: number;
+    /** The SHA-256 of what stands between it and the end of the list's last element, in hex. */
+    readonly listSha256: string;
+  };
 }
 
 /**

@@ -90,25 +90,49 @@ describe("a document of another program", () => {
     }
   });
 
-  it.each(stores)("that is written anew with more in its list has grown by that: %s", async (_, create) => {
+  const forms: readonly (readonly [string, (list: readonly object[], index: number) => object])[] = [
+    ["end", (list, index) => ({ messages: list, updated: index })],
+    ["beginning", (list, index) => ({ updated: "x".repeat(index), messages: list })],
+    ["beginning and end", (list, index) => ({ updated: index, messages: list, count: index })],
+  ];
+  const cases = stores.flatMap(([name, create]) => forms.map(([place, form]) => [name, place, create, form] as const));
+  it.each(cases)(
+    "that is written anew with more in its list has grown by that: %s, %s",
+    async (_, _place, create, form) => {
+      using folder = fixtureFolder();
+      await using store = create(folder);
+      const path = folder.at("chat.json");
+      const list: object[] = [];
+      for (const [index, message] of [...messages, ...messages].entries()) {
+        list.push(message);
+        // What stands around the list changes with it.
+        writeFileSync(path, JSON.stringify(form(list, index), null, 1));
+        const source = await importOne(store, path);
+        expect([index, source.state, source.records, source.error]).toEqual([
+          index,
+          index === 0 ? "imported" : "grown",
+          index === 0 ? 3 : 1,
+          null,
+        ]);
+        expect((await importOne(store, path)).state).toBe("unchanged");
+        expect(await exported(store, refOf(source), "openai")).toBe(readFileSync(path, "latin1"));
+        expect(await said(store, source)).toHaveLength(index + 1);
+      }
+    },
+  );
+
+  it("of which only the beginning changed has it anew, and no message twice", async () => {
     using folder = fixtureFolder();
-    await using store = create(folder);
-    const path = folder.at("chat.json");
-    const list: object[] = [];
-    for (const [index, message] of [...messages, ...messages].entries()) {
-      list.push(message);
-      // The end of the file may change with it.
-      writeFileSync(path, JSON.stringify({ messages: list, updated: index }, null, 1));
+    await using store = createMemoryStore();
+    const path = folder.write("chat.json", text);
+    await importOne(store, path);
+    for (const model of ["gpt-5-mini", "o3"]) {
+      writeFileSync(path, text.replace("gpt-5", model));
       const source = await importOne(store, path);
-      expect([index, source.state, source.records, source.error]).toEqual([
-        index,
-        index === 0 ? "imported" : "grown",
-        index === 0 ? 3 : 2,
-        null,
-      ]);
-      expect((await importOne(store, path)).state).toBe("unchanged");
+      expect(source).toMatchObject({ state: "grown", records: 0, error: null });
       expect(await exported(store, refOf(source), "openai")).toBe(readFileSync(path, "latin1"));
-      expect(await said(store, source)).toHaveLength(index + 1);
+      expect(await said(store, source)).toHaveLength(4);
+      expect((await importOne(store, path)).state).toBe("unchanged");
     }
   });
 
