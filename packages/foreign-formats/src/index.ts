@@ -15,6 +15,7 @@ export type {
 } from "./foreign-format.ts";
 export type { DatabaseFields, DatabaseSession, FormatDatabase, RowQueries } from "./format-database.ts";
 export type { FormatTree, TreeFiles, TreePlace, TreeSession } from "./format-tree.ts";
+export { foreignFileFormat, mayLookFlat } from "./foreign-file.ts";
 export { createHeadSampler } from "./head-sampler.ts";
 export type { HeadSampler } from "./head-sampler.ts";
 export { isUuid } from "./made-ids.ts";

@@ -1,7 +1,8 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, shellWord, type OptionTable } from "@throughline/core/internal";
 import { basename, dirname } from "node:path";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding } from "@throughline/core";
+import { createHeadSampler, foreignFileFormat } from "@throughline/foreign-formats";
 import { classifySessionFile } from "@throughline/openclaw-format";
 import { inspectIndex } from "./inspect-index.ts";
 import { inspectTranscript } from "./inspect-transcript.ts";
@@ -94,6 +95,8 @@ async function checkFile(
     if (kind === "index") {
       return inspectIndex(await readText(path), { path, sessionsDir: dirname(path), fileNames: namesBeside(path) });
     }
+    const program = await foreignProgram(path);
+    if (program !== null) return [foreignFinding(path, program)];
     const sessionId = await statedSessionId(path, sessionIdOf);
     return (await inspectTranscript(readChunks(path), { path, sessionId, signal })).findings;
   } catch (error) {
@@ -103,6 +106,19 @@ async function checkFile(
       [createFinding(error.code === "FILE_NOT_FOUND" ? error.code : "FILE_UNREADABLE", error.message, { path })],
     ]);
   }
+}
+
+/** The program whose transcript a file is, when that is another one's. */
+async function foreignProgram(path: string): Promise<string | null> {
+  const sampler = createHeadSampler();
+  for await (const chunk of readChunks(path))
+    if (!sampler.push(chunk)) return foreignFileFormat(sampler.sample(path, false))?.program ?? null;
+  return foreignFileFormat(sampler.sample(path, true))?.program ?? null;
+}
+
+function foreignFinding(path: string, program: string): Finding {
+  const remedy = `Import it: \`throughline import ${shellWord(path)}\`. A check reads transcripts of Throughline, OpenClaw and pi only; the file was not changed.`;
+  return { ...createFinding("TRANSCRIPT_FOREIGN", `The file is a transcript of ${program}.`, { path }), remedy };
 }
 
 /** An import refuses a link; a check only reads, and follows the one that was named. */

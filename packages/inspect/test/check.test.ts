@@ -50,6 +50,38 @@ describe("checkFiles", () => {
   });
 });
 
+const asked = { role: "user", content: [{ type: "text", text: "x".repeat(300_000) }] };
+const foreign: readonly (readonly [program: string, name: string, text: string])[] = [
+  [
+    "Gemini CLI",
+    "a.jsonl",
+    `${JSON.stringify({ sessionId: "g", projectHash: "a", startTime: "", messages: [{ id: "1", type: "user", content: "Hi" }] }, null, 2)}`,
+  ],
+  [
+    "Codex",
+    "b.jsonl",
+    `${JSON.stringify({ timestamp: "", type: "session_meta", payload: { id: "c", instructions: "x".repeat(300_000) } })}\n`,
+  ],
+  [
+    "Anthropic Messages",
+    "c.jsonl",
+    `{"model":"claude-1","messages":[\n${JSON.stringify(asked)},\n{"role":"assistant","content":"Yes"}]}`,
+  ],
+  ["OpenAI Chat Completions", "d.jsonl", `{"role":"user","content":"Hi"}\n{"role":"assistant","content":"Yes"}\n`],
+];
+
+describe("a file of another program", () => {
+  it.each(foreign)("is named by its program, %s, and no copy is made of it", async (program, name, text) => {
+    writeFileSync(join(folder, name), text);
+    const copies = new Map<string, string>();
+    const [file] = await check(copies);
+    expect(file?.findings.map(({ code, message: said }) => [code, said])).toEqual([
+      ["TRANSCRIPT_FOREIGN", `The file is a transcript of ${program}.`],
+    ]);
+    expect([file?.repair, copies.size]).toEqual([null, 0]);
+  });
+});
+
 describe("a store in a folder", () => {
   it("is checked and verified for files that no store can read", async () => {
     const sessions = join(folder, "agents/main/sessions");

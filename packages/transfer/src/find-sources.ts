@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isAgentId } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
-import { foreignFormats, type ForeignFormatName } from "@throughline/foreign-formats";
+import { foreignFormats, mayLookFlat, type ForeignFormatName } from "@throughline/foreign-formats";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
 import { classifySessionFile } from "@throughline/openclaw-format";
@@ -263,20 +263,13 @@ function foreignFile(path: string, beginning: ForeignBeginning, search: Search):
 
 const mayBeForeign: ReadonlySet<string> = new Set(["unknown", "claw0"]);
 
-function hasMessages({ format, layout }: ForeignBeginning): boolean {
-  return layout.unit !== "line" || listFormats.has(format.name);
-}
-
-/** Formats whose files are lists of messages, or have a message a line. */
-const listFormats: ReadonlySet<string> = new Set(["openai", "anthropic", "ai-sdk"]);
-
 /** @throws {ThroughlineError} FORMAT_UNKNOWN */
 async function* loneFile(path: string, search: Search): AsyncGenerator<TranscriptSource> {
   const peek = await peekTranscript(path);
   const named = foreignFormats.get(search.from as ForeignFormatName);
   const beginning = mayBeForeign.has(peek.format) ? await foreignBeginning(path, named) : null;
   // A line of a document, or a message of a provider, may look like a flat line of claw0.
-  const isOther = beginning !== null && (peek.format === "unknown" || hasMessages(beginning));
+  const isOther = beginning !== null && (peek.format === "unknown" || mayLookFlat(beginning.format, beginning.layout));
   if (!isOther) yield await ownFile(path, peek, search);
   else yield* foreignFile(path, beginning, search);
 }

@@ -94,7 +94,7 @@ class ImportRun {
   private derivedCount: number;
   /** Lines an earlier run has read. */
   private knownLines: number;
-  private readonly listEnd = new ListEnd();
+  private readonly listEnd = new ListEnd(this.hash);
   /** The last of those goes on: what is found in it from this finding on is new. */
   private findingsOfRest = Infinity;
   private readonly findings: Finding[] = [];
@@ -207,12 +207,12 @@ class ImportRun {
       // The hash stands at the end of a line whenever a batch is written.
       let hashedTo = 0;
       for (const unit of splitter.push(chunk)) {
-        this.hashBytes(chunk.subarray(hashedTo, unit.endBytes - chunkStart));
+        this.listEnd.update(chunk.subarray(hashedTo, unit.endBytes - chunkStart));
         hashedTo = unit.endBytes - chunkStart;
         await this.take(unit, pieces.get(this.lineCount + 1));
-        this.listEnd.takeFinal(unit, this.hash);
+        this.listEnd.takeFinal(unit);
       }
-      this.hashBytes(chunk.subarray(hashedTo));
+      this.listEnd.update(chunk.subarray(hashedTo));
       chunkStart += chunk.length;
     }
     const rest = splitter.end();
@@ -224,11 +224,6 @@ class ImportRun {
     );
     if (this.batch.movesWindow && this.options.dryRun !== true) await this.writer.stateWindow(this.reader.headId);
     this.progress(file.sizeBytes);
-  }
-
-  private hashBytes(bytes: Uint8Array): void {
-    this.hash.update(bytes);
-    this.listEnd.update(bytes);
   }
 
   private async take(split: SourceUnit, pieces: readonly ContinuedLine[] = []): Promise<void> {

@@ -4,6 +4,8 @@ import type { SourceUnit } from "./source-units.ts";
 
 /** Notes where the list of a document begins and ends, while the document is read. */
 export class ListEnd {
+  /** Of all of it. */
+  readonly #whole: Hash;
   #list: Pick<ListReceipt, "sizeBytes" | "sha256"> | null = null;
   #tailId: string | null = null;
   #headId: string | null = null;
@@ -12,19 +14,25 @@ export class ListEnd {
   #hash: Hash | null = null;
   #listSha256 = "";
 
-  /** Takes the bytes of the document, in order. */
+  /** @param whole the hash of all that was read so far */
+  constructor(whole: Hash) {
+    this.#whole = whole;
+  }
+
+  /** Takes the next bytes of the document. */
   update(bytes: Uint8Array): void {
+    this.#whole.update(bytes);
     this.#hash?.update(bytes);
   }
 
-  /** @param hash of all up to the end of the unit */
-  takeFinal({ part, endBytes }: SourceUnit, hash: Hash): void {
+  /** Takes a unit whose bytes are the last ones. */
+  takeFinal({ part, endBytes }: SourceUnit): void {
     if (part === undefined) return;
     if (part === "head") {
       this.#headBytes = endBytes;
       this.#hash = createHash("sha256");
     }
-    this.#list = { sizeBytes: endBytes, sha256: hash.copy().digest("hex") };
+    this.#list = { sizeBytes: endBytes, sha256: this.#whole.copy().digest("hex") };
     this.#listSha256 = this.#hash?.copy().digest("hex") ?? "";
   }
 
