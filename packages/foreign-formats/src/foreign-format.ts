@@ -60,6 +60,8 @@ export interface FormatCompanion {
   path(file: string): string | null;
   /** What it says of a session: fields of the entry. */
   entryOf(text: string, sessionId: string): Readonly<Record<string, unknown>>;
+  /** What it says of a session that an import does not follow, as a sentence; null for nothing. Absent: never anything. */
+  noteOf?(text: string, sessionId: string): string | null;
 }
 
 /** A folder of a program, and which files in it are sessions. No other file there is opened or listed. */

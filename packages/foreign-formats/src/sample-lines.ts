@@ -27,8 +27,14 @@ export function objectIn(text: string): Fields {
   return isFields(value) ? value : {};
 }
 
+/** The objects of the JSON list that a text is; none for any other text. */
+export function listIn(text: string): readonly Fields[] {
+  const value = parsed(text.trim());
+  return Array.isArray(value) ? (value as readonly unknown[]).filter(isFields) : [];
+}
+
 function parsed(text: string): unknown {
-  if (!text.startsWith("{")) return null;
+  if (!text.startsWith("{") && !text.startsWith("[")) return null;
   try {
     return JSON.parse(text);
   } catch {

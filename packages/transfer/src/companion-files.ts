@@ -1,4 +1,4 @@
-import { hasErrorCode } from "@throughline/core";
+import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import type { ForeignFormat } from "@throughline/foreign-formats";
 import { readSourceText } from "./node/source-files.ts";
 
@@ -9,13 +9,24 @@ export class CompanionFiles {
   readonly #texts = new Map<string, Promise<string | null>>();
 
   /** What the file beside a session's own holds about the session; empty without a readable file. */
-  async entryOf({ companion }: ForeignFormat, path: string, sessionId: string): Promise<EntryFields | null> {
+  async entryOf(format: ForeignFormat, path: string, sessionId: string): Promise<EntryFields | null> {
+    const text = await this.#textOf(format, path);
+    return text === null ? null : (format.companion?.entryOf(text, sessionId) ?? null);
+  }
+
+  /** What the file says of the session that an import does not follow. */
+  async findingsOf(format: ForeignFormat, path: string, sessionId: string): Promise<readonly Finding[]> {
+    const text = format.companion?.noteOf === undefined ? null : await this.#textOf(format, path);
+    const note = text === null ? null : (format.companion?.noteOf?.(text, sessionId) ?? null);
+    return note === null ? [] : [createFinding("SOURCE_UNREAD", note, { path })];
+  }
+
+  async #textOf({ companion }: ForeignFormat, path: string): Promise<string | null> {
     const place = companion?.path(path) ?? null;
     if (place === null) return null;
     const read = this.#texts.get(place) ?? readIfThere(place);
     this.#texts.set(place, read);
-    const text = await read;
-    return text === null ? null : (companion?.entryOf(text, sessionId) ?? null);
+    return read;
   }
 }
 

@@ -101,8 +101,10 @@ async function foreignSource(
   for (const [index, unit] of units.entries()) reader.push(decodeLine(unit.bytes), placeOf(unit, index + 1));
   const { sessionId, spawnedBy } = reader;
   const entry = await companions.entryOf(format, path, sessionId ?? "");
+  const findings = await companions.findingsOf(format, path, sessionId ?? "");
   return foreignTranscript({
     foreign: format,
+    findings,
     path,
     layout,
     sizeBytes,

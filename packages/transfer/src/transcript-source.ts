@@ -55,10 +55,12 @@ export interface TranscriptSource {
 export function foreignTranscript({
   foreign,
   spawnedBy,
+  findings = [],
   ...facts
 }: Pick<TranscriptSource, "path" | "sessionId" | "sizeBytes" | "entry" | "open" | "layout"> & {
   readonly foreign: ForeignFormat;
   readonly spawnedBy: string | null;
+  readonly findings?: readonly Finding[];
 }): TranscriptSource {
   return {
     kind: "transcript",
@@ -71,7 +73,7 @@ export function foreignTranscript({
     own: null,
     isArchived: false,
     archivedAt: null,
-    findings: [],
+    findings,
     ...(spawnedBy === null ? {} : { spawnedBy }),
     ...facts,
   };

@@ -5,6 +5,7 @@ import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { isHistoryName } from "../message-samples.ts";
 import { fieldsWithout, type RecordBody } from "../unit-records.ts";
 import { blocksOf } from "./cline-blocks.ts";
+import { callsOfBlocks, withResults, type OpenCall } from "./cline-results.ts";
 
 const knownFields: ReadonlySet<string> = new Set(["role", "content", "ts"]);
 
@@ -25,6 +26,8 @@ export class ClineMessages implements MessageList {
   /** Summaries and marks of truncation so far, by which messages are hidden. */
   readonly #hidingIds = new Set<string>();
   #kept: KeptMessage[] = [];
+  /** The calls of the reply before. */
+  #calls: readonly OpenCall[] = [];
 
   /** @param path whose folder is named by the task */
   constructor(path: string | null) {
@@ -37,13 +40,23 @@ export class ClineMessages implements MessageList {
 
   element(value: Fields, _place: UnitPlace): ReadElement {
     const { role, ts: time } = value;
-    const bodies = role === undefined ? [] : messageBodies(value);
+    const bodies = role === undefined ? [] : this.#bodies(value);
     const marks = hidingMarks(value);
     const isHidden = marks.some((mark) => this.#hidingIds.has(mark));
     const before = this.#hide(value);
     if (bodies !== null && bodies.length > 0 && !isHidden) this.#kept.push({ marks, bodies });
     const isUnreadable = bodies === null;
     return { bodies: before === null ? (bodies ?? []) : [...before, ...(bodies ?? [])], isUnreadable, time, isHidden };
+  }
+
+  #bodies(value: Fields): readonly RecordBody[] | null {
+    const { role, content } = value;
+    if (role !== "user" && role !== "assistant" && role !== "tool") return null;
+    if (typeof content !== "string" && !Array.isArray(content)) return null;
+    const blocks = blocksOf(content);
+    if (role !== "assistant") return messageBodies(value, withResults(blocks, this.#calls));
+    this.#calls = callsOfBlocks(blocks);
+    return messageBodies(value, blocks);
   }
 
   /** Where a message hides earlier ones: an empty context with what is left of them. Null where it hides none. */
@@ -72,11 +85,8 @@ function hidingMarks({ condenseParent, truncationParent }: Fields): readonly str
   ];
 }
 
-function messageBodies(value: Fields): readonly RecordBody[] | null {
-  const { role, content, modelInfo } = value;
-  if (role !== "user" && role !== "assistant" && role !== "tool") return null;
-  if (typeof content !== "string" && !Array.isArray(content)) return null;
-  const blocks = blocksOf(content);
+function messageBodies(value: Fields, blocks: readonly Fields[]): readonly RecordBody[] | null {
+  const { role, modelInfo } = value;
   const info = isFields(modelInfo) ? modelInfo : {};
   const author = { model: info["modelId"], provider: info["providerId"] };
   const given = { role: role === "assistant" ? "assistant" : "user", content: blocks.length === 0 ? "" : blocks };

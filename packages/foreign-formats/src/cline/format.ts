@@ -2,6 +2,7 @@ import { isFields, type Fields } from "@throughline/core/internal";
 import type { ForeignFormat, FormatPlace } from "../foreign-format.ts";
 import { createListReader } from "../message-list.ts";
 import { historyName, isHistoryName } from "../message-samples.ts";
+import { listIn } from "../sample-lines.ts";
 import { documentIn } from "../sample-units.ts";
 import { ClineMessages } from "./cline-messages.ts";
 
@@ -35,8 +36,28 @@ export const clineFormat: ForeignFormat = {
     const isDated = messages.every(({ ts }) => typeof ts === "number");
     return isNamed || isDated ? "certain" : null;
   },
+  companion: {
+    path: (file) => {
+      const parts = file.split(/[/\\]/);
+      const isPlaced = parts.at(-3) === "tasks" && isHistoryName(file);
+      return isPlaced ? [...parts.slice(0, -3), "state", "taskHistory.json"].join("/") : null;
+    },
+    entryOf: () => ({}),
+    noteOf: (text, sessionId) => {
+      const [from, to] = deletedRange(text, sessionId);
+      if (typeof from !== "number" || typeof to !== "number") return null;
+      return `Cline leaves messages ${from + 1} to ${to + 1} of the task out of its requests; here all of them are in the context.`;
+    },
+  },
   createReader: (options) => createListReader(new ClineMessages(options.path ?? null), options),
 };
+
+/** The messages that the program no longer sends, by their places from 0; it keeps them of each task in its list of tasks. */
+function deletedRange(text: string, taskId: string): readonly unknown[] {
+  const tasks = listIn(text);
+  const range = tasks.find(({ id }) => id === taskId)?.["conversationHistoryDeletedRange"];
+  return Array.isArray(range) ? (range as readonly unknown[]) : [];
+}
 
 const roles: ReadonlySet<unknown> = new Set(["user", "assistant", "tool"]);
 

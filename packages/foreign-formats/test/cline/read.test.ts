@@ -162,3 +162,45 @@ describe("a task of Cline or Roo", () => {
     expect(session.units).toBe(8);
   });
 });
+
+describe("a task whose results are texts", () => {
+  const call = (id: string, name: string): object => ({ type: "tool_use", id, name, input: {} });
+  const text = (words: string): object => ({ type: "text", text: words });
+
+  it("has each with the first open call of its tool, and the rest as what was said", () => {
+    const session = readUnits(
+      "cline",
+      JSON.stringify([
+        { role: "user", content: "Look." },
+        { role: "assistant", content: [call("t1", "read_file"), call("t2", "read_file"), call("t3", "list_files")] },
+        {
+          role: "user",
+          content: [
+            text("[read_file for 'a.txt'] Result:\nA garden."),
+            text("[list_files for '.'] Result:"),
+            text("a.txt"),
+            text("[read_file for 'b.txt'] Result:"),
+            text("[ERROR] None."),
+            text("<environment_details>\nnone\n</environment_details>"),
+          ],
+        },
+        { role: "assistant", content: [call("t4", "attempt_completion")] },
+        { role: "user", content: [text("[attempt_completion] Result:"), text("<feedback>\nAnd?\n</feedback>")] },
+        { role: "user", content: [text("[read_file] Result: of nothing")] },
+      ]),
+      "/p/tasks/1/api_conversation_history.json",
+    );
+    expect(talk(session)).toEqual([
+      "user: Look.",
+      "assistant: ?t1 ?t2 ?t3",
+      "=t1 toolResult: A garden.",
+      "=t3 toolResult: a.txt",
+      "=t2 toolResult: [ERROR] None.",
+      "user: <environment_details>\nnone\n</environment_details>",
+      "assistant: ?t4",
+      "=t4 toolResult: ",
+      "user: <feedback>\nAnd?\n</feedback>",
+      "user: [read_file] Result: of nothing",
+    ]);
+  });
+});
