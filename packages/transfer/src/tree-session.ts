@@ -1,4 +1,4 @@
-import { hasErrorCode } from "@throughline/core";
+import { createFinding, hasErrorCode } from "@throughline/core";
 import type { ForeignFormat, FormatTree, TreeFiles, TreePlace } from "@throughline/foreign-formats";
 import { createLineSource, lineBytes } from "./line-source.ts";
 import { readIfThere } from "./companion-files.ts";
@@ -24,7 +24,7 @@ const files: TreeFiles = {
 /** A session that lies in many files as an import takes it. @throws {ThroughlineError} FILE_UNREADABLE */
 export async function treeSource(format: ForeignFormat, tree: FormatTree, place: TreePlace): Promise<TranscriptSource> {
   const { path, sessionId } = place;
-  const { entry, spawnedBy, lines } = await tree.session(files, place);
+  const { entry, spawnedBy, lines, unread = [] } = await tree.session(files, place);
   return foreignTranscript({
     foreign: format,
     path,
@@ -32,6 +32,7 @@ export async function treeSource(format: ForeignFormat, tree: FormatTree, place:
     sessionId: usableSessionId(sessionId, path),
     entry,
     spawnedBy,
+    findings: unread.map((message) => createFinding("SOURCE_UNREAD", message, { path })),
     open: async () => createLineSource(path, await lineBytes(lines()), lines),
   });
 }

@@ -102,12 +102,14 @@ describe("the files of opencode before it had a database", () => {
     const path = folder.at(sessionFile);
     await importAll(store, path);
     writeMessage(folder, "msg_4", { ...reply, time: { created } }, text("You are"));
-    expect((await importAll(store, path))[0]).toMatchObject({ state: "unchanged", lines: 0 });
+    const [held] = await importAll(store, path);
+    expect(held).toMatchObject({ state: "unchanged", lines: 0, findings: [{ code: "SOURCE_UNREAD" }] });
+    expect(held?.findings[0]?.message).toContain("The reply msg_4 has no end");
     writeMessage(folder, "msg_5", { role: "user" }, text("Still there?"));
     expect((await importAll(store, path))[0]).toMatchObject({ state: "unchanged", lines: 0 });
     writeMessage(folder, "msg_6", reply, text("Yes."));
     const [source] = (await importAll(store, path)) as [ImportSource];
-    expect(source).toMatchObject({ state: "grown", records: 3, lost: [], error: null });
+    expect(source).toMatchObject({ state: "grown", records: 3, lost: [], error: null, findings: [] });
     expect((await said(store, source)).slice(-3)).toEqual([
       "assistant: You are",
       "user: Still there?",

@@ -7,7 +7,7 @@ import {
   type FormatDatabase,
   type RowQueries,
 } from "../format-database.ts";
-import { SettledMessages } from "./settled-messages.ts";
+import { heldBack, SettledMessages } from "./settled-messages.ts";
 
 /** The database of opencode since 1.2: a row for each session, message and part. */
 export const opencodeDatabase: FormatDatabase = {
@@ -31,8 +31,24 @@ function sessionOf(
   return {
     sessionId,
     ...sessionFacts({ parentId, directory, title }),
+    unread: [heldBack(newestReply(database, sessionId))].filter((message) => message !== null),
     lines: () => messageLines(database, sessionId, revertedFrom(revert)),
   };
+}
+
+function newestReply(
+  database: RowQueries,
+  sessionId: string,
+): { readonly id: string; readonly info: DatabaseFields } | null {
+  const messages = database.iterate(
+    "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC",
+    sessionId,
+  );
+  for (const { id, data } of messages) {
+    const info = objectOf(data);
+    if (info["role"] === "assistant") return { id: asText(id), info };
+  }
+  return null;
 }
 
 /** What the program says of a session, in a row or in a file. */

@@ -1,9 +1,9 @@
-import { isFields } from "@throughline/core/internal";
+import { isFields, type Fields } from "@throughline/core/internal";
 import { jsonLine } from "../format-database.ts";
 import type { FormatTree, TreeFiles, TreePlace } from "../format-tree.ts";
 import { objectIn } from "../sample-lines.ts";
 import { sessionFacts } from "./opencode-database.ts";
-import { SettledMessages } from "./settled-messages.ts";
+import { heldBack, SettledMessages } from "./settled-messages.ts";
 
 /** Names of the program's own files; nothing else in its folders is opened. */
 const [messageName, partName] = [/^msg_\w{1,100}\.json$/, /^prt_\w{1,100}\.json$/];
@@ -21,9 +21,22 @@ export const opencodeTree: FormatTree = {
   async session(files, place) {
     const info = objectIn((await files.text(place.path)) ?? "");
     const { parentID: parentId, directory, title } = info;
-    return { ...sessionFacts({ parentId, directory, title }), lines: () => messageLines(files, place) };
+    const unread = [heldBack(await newestReply(files, place))].filter((message) => message !== null);
+    return { ...sessionFacts({ parentId, directory, title }), unread, lines: () => messageLines(files, place) };
   },
 };
+
+async function newestReply(
+  files: TreeFiles,
+  { root, sessionId }: TreePlace,
+): Promise<{ readonly id: string; readonly info: Fields } | null> {
+  const folder = `${root}/message/${sessionId}`;
+  for (const name of (await namesOf(files, folder, messageName)).toReversed()) {
+    const info = objectIn((await files.text(`${folder}/${name}`)) ?? "");
+    if (info["role"] === "assistant") return { id: idOf(name), info };
+  }
+  return null;
+}
 
 async function* messageLines(files: TreeFiles, { path, root, sessionId }: TreePlace): AsyncGenerator<string> {
   const { revert } = objectIn((await files.text(path)) ?? "");

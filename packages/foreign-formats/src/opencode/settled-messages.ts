@@ -16,6 +16,15 @@ export class SettledMessages {
   }
 }
 
+/**
+ * Says that a reply is held back, for a reader; null when the newest reply is finished, or there is none.
+ * @param newest the newest message that is a reply
+ */
+export function heldBack(newest: { readonly id: string; readonly info: Fields } | null): string | null {
+  if (newest === null || !isOpen(newest.info)) return null;
+  return `The reply ${newest.id} has no end: opencode is writing it, or was stopped. It and what follows it are imported once it ends or a later reply is there.`;
+}
+
 function isOpen({ role, time, error }: Fields): boolean {
   return role === "assistant" && error === undefined && isFields(time) && time["completed"] === undefined;
 }
