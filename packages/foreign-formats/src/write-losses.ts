@@ -36,6 +36,7 @@ const losses: Readonly<Record<RepairRule, Told | null>> = {
   "empty-text-removed": leftOut("empty text"),
   "empty-message-removed": leftOut("empty message"),
   "thinking-removed": leftOut("thinking"),
+  "arguments-removed": leftOut("arguments that are no JSON"),
   "lone-surrogate-replaced": changed("half a character"),
   "image-replaced": leftOut("image"),
   "image-rewritten": changed("form of an image"),

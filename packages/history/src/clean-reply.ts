@@ -161,6 +161,7 @@ class ReplyCleaner {
   private call(block: NeutralToolCall): CallSite {
     const given = wellFormed(block.arguments) as NeutralToolCall["arguments"];
     if (given !== block.arguments) this.report("lone-surrogate-replaced", this.item, null);
+    if (block.partialJson !== undefined) this.report("arguments-removed", this.item, block.partialJson);
     // Nearly every call is sent as it is.
     const call: NeutralToolCall =
       given === block.arguments ? block : { type: "toolCall", id: block.id, name: block.name, arguments: given };

@@ -33,7 +33,8 @@ function isCleanReply(reply: NeutralAssistant, rules: ReplayRules): boolean {
     if (block.type === "text") {
       if (!isPlainText(block)) return false;
     } else if (block.type === "toolCall") {
-      if (block.signature !== undefined || hasLoneSurrogate(block.arguments)) return false;
+      const isPlain = block.signature === undefined && block.partialJson === undefined;
+      if (!isPlain || hasLoneSurrogate(block.arguments)) return false;
     } else if (block.type !== "thinking" || carriedThinking(block, reply, rules)?.itemId !== null) return false;
   }
   // No reply may end in thinking.

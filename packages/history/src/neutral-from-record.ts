@@ -165,7 +165,9 @@ function toolCall(block: Fields): NeutralToolCall | null {
   const { type, id, name } = block;
   const given = block["arguments"] ?? block["input"];
   if (!callTypes.has(type) || typeof id !== "string" || typeof name !== "string" || !isFields(given)) return null;
-  const call: NeutralToolCall = { type: "toolCall", id, name, arguments: given };
+  const partialJson = text(block["partialJson"]);
+  const unread = partialJson === null ? {} : { partialJson };
+  const call: NeutralToolCall = { type: "toolCall", id, name, arguments: given, ...unread };
   const signature = signatureOf(block["thoughtSignature"]);
   return signature === null ? call : { ...call, signature };
 }

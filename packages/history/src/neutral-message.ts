@@ -55,6 +55,8 @@ export interface NeutralToolCall {
   readonly name: string;
   /** The arguments that the model wrote. */
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** What the model wrote as arguments, where that is no JSON object; absent where it is one. `arguments` is `{}` then. */
+  readonly partialJson?: string;
   /** What the provider signed it with; absent when nothing was stored. */
   readonly signature?: string;
 }

@@ -49,6 +49,8 @@ export type RepairRule =
   | "empty-text-removed"
   | "empty-message-removed"
   | "thinking-removed"
+  /** Arguments that are no JSON object, which no provider takes. */
+  | "arguments-removed"
   | "lone-surrogate-replaced"
   | "image-replaced"
   /** An image under the type and in the form that its provider takes. */
