@@ -3,7 +3,7 @@ export { isUnknown } from "./append-once.ts";
 export { assertKeyFits, assertSignal } from "./assert-arguments.ts";
 export { auditSummary } from "./audit-summary.ts";
 export type { AuditProblem } from "./audit-summary.ts";
-export { BranchWalk, readContextRecords } from "./branch-walk.ts";
+export { BranchWalk, readContextRecords, SettingsSearch } from "./branch-walk.ts";
 export { labelSessionKey } from "./build-session-key.ts";
 export { readUsage } from "./call-usage.ts";
 export type { CallUsage } from "./call-usage.ts";

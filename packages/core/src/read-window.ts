@@ -16,7 +16,7 @@ export interface RecordWindow {
 
 /**
  * The records a context needs: from the boundary the last writer stated, or, where none did, from what the newest
- * compaction or reset on the branch keeps. All of them where the session has neither. Memory grows with the window, not
+ * compaction or reset on the branch keeps and what set the model and thinking level before. All of them where the session has neither. Memory grows with the window, not
  * with the session.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND
  */
@@ -44,7 +44,7 @@ async function recordsOf(
   { head }: SessionState,
   options: { readonly signal?: AbortSignal },
 ): Promise<readonly StoredRecord[]> {
-  if (head.windowSeq === null) return readContextRecords(store, ref, head, options);
+  if (head.windowSeq === null) return readContextRecords(store, ref, head, { ...options, withSettings: true });
   const records: StoredRecord[] = [];
   for await (const page of store.read(ref, { ...options, afterSeq: head.windowSeq - 1 })) records.push(...page.records);
   return records;

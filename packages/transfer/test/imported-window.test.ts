@@ -2,7 +2,9 @@ import { appendFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readWindow, type SessionRef } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
-import { fixtureFolder, header, importAll, jsonLines, message, sessionId } from "./fixture-folder.ts";
+import { buildContext } from "@throughline/history";
+import type { ImportSource } from "@throughline/transfer";
+import { fixtureFolder, header, importAll, jsonLines, message, recordsOf, refOf, sessionId } from "./fixture-folder.ts";
 
 const ref: SessionRef = { namespace: "", agentId: "main", key: `agent:main:import:direct:${sessionId}` };
 
@@ -61,13 +63,65 @@ describe("the window of what another program compacted", () => {
   });
 
   it.each([
-    ["what is kept is not before the compaction", [reply("b", null), message("x", "b"), compaction("c", "b", "x")]],
-    ["nothing in it names the model", [reply("b", null), message("x", "b"), compaction("c", "x", "x")]],
-  ])("is the whole session when %s", async (_, lines) => {
+    ["is the whole session when what it keeps is not before the compaction", "b", "x", null],
+    ["begins with the last reply when nothing in it names the model", "x", "x", 3],
+  ])("%s", async (_, parentId, keptId, windowSeq) => {
+    const lines = [message("a", null), reply("b", "a"), message("x", "b"), compaction("c", parentId, keptId)];
     using folder = fixtureFolder({ "x.jsonl": jsonLines(header, ...lines) });
     const store = createMemoryStore();
     await importAll(store, folder.at("x.jsonl"));
-    expect((await store.load(ref))?.head.windowSeq ?? null).toBeNull();
+    expect((await store.load(ref))?.head.windowSeq ?? null).toBe(windowSeq);
+  });
+
+  const at = { timestamp: "2026-01-02T03:04:05.000Z" };
+  const codex = (type: string, payload: object): object => ({ ...at, type, payload });
+  const said = (role: string, text: string): object =>
+    codex("response_item", { type: "message", role, content: [{ type: "input_text", text }] });
+  const settings: readonly (readonly [string, readonly unknown[], readonly [string | undefined, string]])[] = [
+    [
+      "pi",
+      [
+        header,
+        { type: "thinking_level_change", id: "t", parentId: null, thinkingLevel: "high", ...at },
+        { type: "model_change", id: "m", parentId: "t", provider: "p", modelId: "m1", ...at },
+        message("a", "m"),
+        message("b", "a"),
+        compaction("c", "b", "b"),
+        message("d", "c"),
+      ],
+      ["m1", "high"],
+    ],
+    [
+      "Codex",
+      [
+        codex("session_meta", { id: "019e03b2-11a2-7320-9098-5d831813e66c" }),
+        codex("turn_context", { model: "gpt-5", effort: "high" }),
+        said("user", "Old"),
+        codex("compacted", { message: "Short.", replacement_history: [] }),
+        said("user", "New"),
+      ],
+      ["gpt-5", "high"],
+    ],
+  ];
+  it.each(settings)("has the model and the thinking level that were set before it: %s", async (_, lines, expected) => {
+    using folder = fixtureFolder({ "x.jsonl": jsonLines(...lines) });
+    const store = createMemoryStore();
+    const [source] = await importAll(store, folder.at("x.jsonl"));
+    const whole = refOf(source as ImportSource);
+    const { state, records } = await readWindow(store, whole);
+    const { model, thinkingLevel } = buildContext(records, { headId: state.head.headId });
+    expect([model?.modelId, thinkingLevel]).toEqual(expected);
+    // The same where nobody stated a window.
+    const copy = createMemoryStore();
+    await copy.save(whole, { sessionId: "copy" }, { ifRevision: null });
+    await copy.append(
+      whole,
+      (await recordsOf(store, whole)).map(({ record }) => record),
+    );
+    const unstated = await readWindow(copy, whole);
+    expect(unstated.state.head.windowSeq).toBeNull();
+    expect(buildContext(unstated.records).thinkingLevel).toBe(thinkingLevel);
+    expect(buildContext(unstated.records).model).toEqual(model);
   });
 
   it("is stated by no dry run", async () => {
