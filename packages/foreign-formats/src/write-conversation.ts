@@ -6,6 +6,7 @@ import {
   type AssistantTurn,
   type ProviderMapping,
   type ProviderRules,
+  type ReplayResult,
   type ReplayTurn,
 } from "@throughline/history/internal";
 import type { WrittenSession } from "./format-writer.ts";
@@ -18,6 +19,8 @@ export type ConversationPart =
   | { readonly kind: "compaction"; readonly stored: StoredRecord; readonly keptIds: readonly string[] }
   /** An empty context begins. */
   | { readonly kind: "reset"; readonly stored: StoredRecord };
+
+type UserTurn = Extract<ReplayTurn, { readonly role: "user" }>;
 
 /** A block of thinking as a context has it. */
 type NeutralThinking = Extract<NeutralBlock, { readonly type: "thinking" }>;
@@ -41,6 +44,8 @@ export class WrittenConversation {
   readonly #messages = new Map<string, NeutralMessage>();
   readonly #stored: ReadonlyMap<string, StoredRecord>;
   readonly #written = new Set<string>();
+  /** Calls that a result was written for. */
+  readonly #answered = new Set<string>();
   /** The context that was rendered last, and where its messages stand. */
   #inOrder: readonly NeutralMessage[] = [];
   #places: ReadonlyMap<string, number> = new Map();
@@ -67,9 +72,10 @@ export class WrittenConversation {
     const { path } = walkBranch(records, headId);
     for (const [at, stored] of path.entries()) {
       if (!isBoundary(stored) || this.#isWritten(stored.seq)) continue;
-      yield* this.#turnsUpTo(path[at - 1]?.id ?? null);
+      const kept = stored.type === "reset" ? [] : keptIds(path, at);
+      yield* this.#turnsUpTo(path[at - 1]?.id ?? null, new Set(kept));
       if (stored.type === "reset") yield { kind: "reset", stored };
-      else yield { kind: "compaction", stored, keptIds: keptIds(path, at) };
+      else yield { kind: "compaction", stored, keptIds: kept };
     }
     yield* this.#turnsUpTo(headId);
     const { omitted } = buildContext(records, { headId });
@@ -110,7 +116,12 @@ export class WrittenConversation {
 
   /** The turns that the context of a compaction begins with, behind its summary. */
   keptTurns(compactionId: string): readonly ReplayTurn[] {
-    return this.#rendered(compactionId);
+    const turns = this.#rendered(compactionId);
+    // What answers the last calls follows the compaction.
+    const last = turns.at(-1);
+    const isOpen = last?.role === "user" && last.blocks.length === 0;
+    const answered = isOpen ? withResults(last, ({ recordId }) => recordId !== null) : (last ?? null);
+    return [...turns.slice(0, -1), ...(answered === null ? [] : [answered])];
   }
 
   #placeOf(recordId: string | null): number {
@@ -133,27 +144,47 @@ export class WrittenConversation {
     return rendering.messages;
   }
 
-  /** The turns of the context at a record that were not written before. */
-  *#turnsUpTo(headId: string | null): Generator<ConversationPart> {
+  /**
+   * The turns of the context at a record that were not written before.
+   * @param keptIds of a context that ends in a compaction: what that keeps. Calls among them that are open are answered behind it
+   */
+  *#turnsUpTo(headId: string | null, keptIds: ReadonlySet<string> = nothing): Generator<ConversationPart> {
     if (headId === null) return;
     // Made up for calls that the file leaves open: needed once something of ours follows.
     let answers: ReplayTurn[] = [];
-    for (const given of this.#rendered(headId)) {
-      const { turn, isInFile } = this.#withoutFile(given);
+    const turns = this.#rendered(headId);
+    const openIds = openCalls(turns, keptIds);
+    for (const given of turns) {
+      const { turn: left, isInFile } = this.#withoutFile(given);
       if (isInFile) answers = [];
+      const turn = left === null ? null : this.#unwritten(left, openIds);
       if (turn === null) continue;
-      const ids = idsOf(turn);
-      const isMadeUp = ids.length === 0;
-      if (this.#session.writtenSeq !== undefined && isMadeUp) {
+      if (this.#session.writtenSeq !== undefined && idsOf(turn).length === 0) {
         answers.push(turn);
         continue;
       }
-      if (!isMadeUp && ids.every((id) => this.#written.has(id))) continue;
-      for (const id of ids) this.#written.add(id);
-      for (const answer of answers) yield { kind: "turn", turn: answer };
+      for (const one of [...answers, turn]) {
+        this.#noteWritten(one);
+        yield { kind: "turn", turn: one };
+      }
       answers = [];
-      yield { kind: "turn", turn };
     }
+  }
+
+  /** What of a turn was not written yet; null when all of it was. A call is answered once, by a result or by one that is made up. */
+  #unwritten(turn: ReplayTurn, openIds: ReadonlySet<string>): ReplayTurn | null {
+    const ids = idsOf(turn);
+    if (turn.role !== "user" || turn.results.length === 0)
+      return ids.length > 0 && ids.every((id) => this.#written.has(id)) ? null : turn;
+    const isSaid = turn.recordId !== null && !this.#written.has(turn.recordId);
+    const isNew = ({ recordId, callId }: ReplayResult): boolean =>
+      recordId === null ? !openIds.has(callId) && !this.#answered.has(callId) : !this.#written.has(recordId);
+    return withResults(isSaid ? turn : { ...turn, blocks: [] }, isNew);
+  }
+
+  #noteWritten(turn: ReplayTurn): void {
+    for (const id of idsOf(turn)) this.#written.add(id);
+    for (const { callId } of turn.role === "user" ? turn.results : []) this.#answered.add(callId);
   }
 
   /** What of a turn is not in the file; null when all of it is. */
@@ -194,6 +225,22 @@ function keptIds(path: readonly StoredRecord[], at: number): readonly string[] {
   const firstId = path[at]?.record["firstKeptEntryId"];
   const from = path.slice(0, at).findIndex(({ id }) => id === firstId);
   return from < 0 ? [] : path.slice(from, at).map(({ id }) => id);
+}
+
+const nothing: ReadonlySet<string> = new Set();
+
+/** A turn with some of its results; null when nothing of it is left. */
+function withResults(turn: UserTurn, isWanted: (result: ReplayResult) => boolean): UserTurn | null {
+  const results = turn.results.filter(isWanted);
+  return results.length === 0 && turn.blocks.length === 0 ? null : { ...turn, results };
+}
+
+/** The calls at the end of a context that nothing answers, and that a compaction keeps. */
+function openCalls(turns: readonly ReplayTurn[], keptIds: ReadonlySet<string>): ReadonlySet<string> {
+  const [reply, results] = turns.slice(-2);
+  if (reply?.role !== "assistant" || results?.role !== "user" || results.blocks.length > 0) return nothing;
+  if (reply.recordId === null || !keptIds.has(reply.recordId)) return nothing;
+  return new Set(results.results.flatMap(({ recordId, callId }) => (recordId === null ? [callId] : [])));
 }
 
 function idsOf(turn: ReplayTurn): readonly string[] {

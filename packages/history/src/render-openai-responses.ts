@@ -57,6 +57,12 @@ export type OpenAiResponsesItem =
       }[];
       /** The encrypted thinking, as it was received. */
       readonly encrypted_content: string;
+    }
+  /** What the service made of the conversation before, encrypted. */
+  | {
+      readonly type: "compaction";
+      /** The encrypted summary, as it was received. */
+      readonly encrypted_content: string;
     };
 
 /** A part of a message or of a result. */
@@ -109,7 +115,7 @@ export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
     bindsThinking: true,
     signsParts: false,
     callSignature: () => null,
-    carriedBlocks: carriesNothing,
+    carriedBlocks: { ...carriesNothing, reply: new Set(["compaction"]) },
   },
   turn: (turn) => itemsOf(turn),
   system: (system) => ({ field: system, first: [] }),
