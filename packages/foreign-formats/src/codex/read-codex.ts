@@ -133,6 +133,8 @@ class CodexReader implements ForeignReader {
     if (given.length > mostReplacements)
       this.#records.tellCut("items", given.length, mostReplacements, at.id, at.place);
     const read = given.slice(-mostReplacements).map((item) => readItem(item, this.#author));
+    const isEncrypted = given.some(({ type }) => type === "compaction");
+    if (isEncrypted) this.#tellEncrypted(at);
     const isSummaryFirst = summary !== "" && items !== null && textOf(read[0]) === summary;
     const first: RecordBody = isSummaryFirst
       ? { type: "compaction", summary, firstKeptEntryId: at.id, tokensBefore: 0, details: { source: "codex" } }
@@ -145,6 +147,13 @@ class CodexReader implements ForeignReader {
     }
     this.#replyId = null;
     return this.#main(at, bodies, Object.keys(native).length === 0 ? {} : { native });
+  }
+
+  /** The service compacted the conversation itself, and nobody else reads what it made of it. */
+  #tellEncrypted({ id, place: { line, byteOffset } }: LinePlace): void {
+    const message =
+      "The provider compacted the conversation before this line into an encrypted item: its models read it, and for others the context begins without it.";
+    this.#records.log.add("SOURCE_UNREAD", message, { line, byteOffset, recordId: id });
   }
 
   /** The turns of what is replaced stay those that a rollback takes back. */

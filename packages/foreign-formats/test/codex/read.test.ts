@@ -1,3 +1,4 @@
+import { renderOpenAiResponses } from "@throughline/history/openai";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { corpusFiles } from "../corpus-files.ts";
@@ -244,5 +245,28 @@ describe("a session of Codex", () => {
       total_tokens: input + cacheRead + written,
     };
     expect(counted).toEqual(totals.at(-1) ?? Object.fromEntries(Object.keys(counted).map((name) => [name, 0])));
+  });
+});
+
+describe("a conversation that the provider compacted", () => {
+  it("goes back to its models as it is, and a finding says that no other reads it", () => {
+    const item = { type: "compaction", encrypted_content: "gAAAAAB" };
+    const kept = { type: "message", role: "user", content: [{ type: "input_text", text: "Old" }] };
+    const session = readUnits(
+      "codex",
+      jsonLines(
+        { timestamp: "2026-06-30T10:00:00.000Z", type: "turn_context", payload: { model: "gpt-5" } },
+        { timestamp: "2026-06-30T10:00:00.000Z", type: "response_item", payload: kept },
+        {
+          timestamp: "2026-06-30T10:00:00.000Z",
+          type: "compacted",
+          payload: { message: "", replacement_history: [kept, item] },
+        },
+        { timestamp: "2026-06-30T10:00:00.000Z", type: "response_item", payload: kept },
+      ),
+    );
+    const { messages, repairs } = renderOpenAiResponses(session.context);
+    expect([messages[1], repairs]).toEqual([item, []]);
+    expect(session.findings.map(({ code, line }) => [code, line])).toEqual([["SOURCE_UNREAD", 3]]);
   });
 });
