@@ -2,7 +2,7 @@ import { assertKnownOptions, optionKinds, type OptionKind, type OptionTable } fr
 import type { MirrorParams } from "./mirror-message.ts";
 import type { SendPolicyParams } from "./resolve-policy.ts";
 import type { InboundParams, LastRouteParams, UpdateEntryParams } from "./session-entries.ts";
-import type { LoadSessionStoreOptions } from "./session-store-file.ts";
+import type { LoadSessionStoreOptions, UpdateStoreOptions } from "./session-store-file.ts";
 import type { LockOptions } from "./store-lock.ts";
 
 const { callback, either, flag, integer, listOf, number, object, orNull, required, signal, text } = optionKinds;
@@ -16,17 +16,26 @@ const lock: OptionTable<LockOptions> = {
 };
 
 const loading: OptionTable<LoadSessionStoreOptions> = { skipCache: flag, withBlobs: flag };
+const saving: OptionTable<UpdateStoreOptions> = { ...lock, activeSessionKey: text, skipMaintenance: flag };
 const update: OptionTable<UpdateEntryParams> = { ...place, update: required(callback) };
-const inbound: OptionTable<InboundParams> = { ...place, ctx: required(object), createIfMissing: flag };
+const inbound: OptionTable<InboundParams> = {
+  ...place,
+  ctx: required(object),
+  groupResolution: orNull(object),
+  createIfMissing: flag,
+};
 const route: OptionTable<LastRouteParams> = {
   ...place,
   deliveryContext: object,
+  ctx: object,
+  groupResolution: orNull(object),
   channel: text,
   to: text,
   accountId: text,
   threadId: either(text, integer()),
 };
 const mirror: OptionTable<MirrorParams> = {
+  storePath: text,
   agentId: text,
   sessionKey: required(text),
   text,
@@ -39,7 +48,7 @@ const mirror: OptionTable<MirrorParams> = {
 const policy: OptionTable<SendPolicyParams> = {
   cfg: orNull(object),
   entry: orNull(object),
-  sessionKey: required(text),
+  sessionKey: text,
   channel: text,
   chatType: text,
 };
@@ -49,7 +58,7 @@ export const paramTables: Readonly<
   Record<CheckedFunction, readonly ["options" | "params", Readonly<Record<string, OptionKind>>]>
 > = {
   loadSessionStore: ["options", loading],
-  updateSessionStore: ["options", lock],
+  updateSessionStore: ["options", saving],
   withSessionStoreLock: ["options", lock],
   updateSessionStoreEntry: ["params", update],
   recordSessionMetaFromInbound: ["params", inbound],

@@ -9,11 +9,13 @@ import {
   type ThroughlineError,
 } from "@throughline/core";
 import { resolveSessionFile, resolveSessionsDir } from "@throughline/openclaw-format/internal";
-import { refOf, type CompatContext } from "./compat-context.ts";
+import { agentOf, refOf, type CompatContext } from "./compat-context.ts";
 
 /** Parameters of `appendAssistantMessageToSessionTranscript`. */
 export interface MirrorParams {
-  /** The agent whose session it is. @default "main" */
+  /** The path of the agent's `sessions.json`. @default the default directory's */
+  readonly storePath?: string;
+  /** The agent whose session it is. @default the agent of `storePath`, else "main" */
   readonly agentId?: string;
   /** The session's key, such as `agent:main:main`. */
   readonly sessionKey: string;
@@ -65,7 +67,8 @@ export async function appendAssistantMessageToSessionTranscript(
   context: CompatContext,
   params: MirrorParams,
 ): Promise<MirrorResult> {
-  const { agentId = "main", sessionKey, idempotencyKey, expectedSessionId, timeoutMs = 15_000, signal } = params;
+  const { storePath = "", sessionKey, idempotencyKey, expectedSessionId, timeoutMs = 15_000, signal } = params;
+  const { agentId = agentOf(storePath) } = params;
   if (sessionKey.trim() === "") return { ok: false, code: "missing-key", reason: "missing sessionKey" };
   const blocks = blocksOf(params);
   if (blocks.length === 0) return { ok: false, code: "empty", reason: "empty text" };

@@ -31,6 +31,7 @@ import {
   saveSessionStore,
   updateSessionStore,
   type LoadSessionStoreOptions,
+  type UpdateStoreOptions,
 } from "./session-store-file.ts";
 import { createStoreLock, type LockOptions } from "./store-lock.ts";
 
@@ -68,16 +69,13 @@ export interface OpenclawSessions {
   updateSessionStore<Result>(
     storePath: string,
     mutator: (store: EntriesByKey) => Result | Promise<Result>,
-    options?: LockOptions,
+    options?: UpdateStoreOptions,
   ): Promise<Result>;
   /** Changes one entry under the lock; null when there is no such session. */
   updateSessionStoreEntry(params: UpdateEntryParams): Promise<SessionEntry | null>;
   /** Stores where a message came from; null when there is no session and none is created. */
   recordSessionMetaFromInbound(params: InboundParams): Promise<SessionEntry | null>;
-  /**
-   * Stores where the replies of a session go.
-   * @throws {ThroughlineError} SESSION_NOT_FOUND
-   */
+  /** Stores where the replies of a session go; a key without a session gets one. */
   updateLastRoute(params: LastRouteParams): Promise<SessionEntry>;
   /** Stores a message that was delivered outside a run; waits while a turn runs. */
   appendAssistantMessageToSessionTranscript(params: MirrorParams): Promise<MirrorResult>;

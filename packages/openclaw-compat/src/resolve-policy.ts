@@ -14,13 +14,16 @@ export interface SendPolicyParams {
   } | null;
   /** The session's entry, whose own `sendPolicy` wins over the rules; null for a session without one. @default null */
   readonly entry?: SessionEntry | null;
-  /** The session's key, such as `agent:main:main`. */
-  readonly sessionKey: string;
+  /** The session's key, such as `agent:main:main`. @default none: no rule for keys applies */
+  readonly sessionKey?: string;
   /** The channel of the message. @default from the entry, else from the key */
   readonly channel?: string;
   /** The kind of conversation. @default from the entry, else from the key */
   readonly chatType?: string;
 }
+
+/** What OpenClaw calls a session that nothing names. */
+const noKey = "unknown";
 
 /** @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood */
 export function resolvePolicy(
@@ -30,5 +33,5 @@ export function resolvePolicy(
   const written = cfg?.session?.sendPolicy;
   const policy = written === undefined || written === null ? null : readSendPolicy(written, mode);
   const stated = Object.fromEntries(Object.entries({ channel, chatType }).filter(([, value]) => value !== undefined));
-  return resolveSendPolicy({ key: sessionKey, entry: entry ?? null, policy, ...stated }).action;
+  return resolveSendPolicy({ key: sessionKey ?? noKey, entry: entry ?? null, policy, ...stated }).action;
 }

@@ -1,7 +1,6 @@
 import {
   type DeliveryContext,
   type InboundMessage,
-  loadExisting,
   recordInbound,
   type SessionEntry,
   updateEntry,
@@ -82,10 +81,24 @@ export async function updateSessionStoreEntry(
   });
 }
 
+/** The group that OpenClaw found a message to be from. */
+interface GroupResolution {
+  /** The key of the group's session. */
+  readonly key?: string;
+  /** The channel of the group, where the message names none. */
+  readonly channel?: string;
+  /** The id of the group. */
+  readonly id?: string;
+  /** The kind of conversation, where the message names none. */
+  readonly chatType?: string;
+}
+
 /** Parameters of `recordSessionMetaFromInbound`. */
 export interface InboundParams extends EntryPlace {
   /** The message whose origin is stored. */
   readonly ctx: InboundContext;
+  /** The group of the message; null for none. @default null */
+  readonly groupResolution?: GroupResolution | null;
   /** Creates the session when the key has none; otherwise the function returns null. @default true */
   readonly createIfMissing?: boolean;
 }
@@ -93,11 +106,11 @@ export interface InboundParams extends EntryPlace {
 /** Keeps what a message says of where its session is from. The first one creates the session. */
 export async function recordSessionMetaFromInbound(
   context: CompatContext,
-  { storePath, sessionKey, ctx, createIfMissing = true }: InboundParams,
+  { storePath, sessionKey, ctx, groupResolution = null, createIfMissing = true }: InboundParams,
 ): Promise<SessionEntry | null> {
   const agentId = agentOf(storePath);
   const { store, clock, random } = context;
-  const message = readContext(ctx);
+  const message = readContext(ctx, groupResolution);
   try {
     const state = await recordInbound(store, refOf(context, agentId, sessionKey), message, {
       clock,
@@ -114,37 +127,41 @@ export async function recordSessionMetaFromInbound(
 export interface LastRouteParams extends EntryPlace, DeliveryContext {
   /** The route as one object. @default the fields beside it */
   readonly deliveryContext?: DeliveryContext;
+  /** The message whose origin is stored too. @default none */
+  readonly ctx?: InboundContext;
+  /** The group of the message; null for none. @default null */
+  readonly groupResolution?: GroupResolution | null;
 }
 
-/** Sets where replies go. @throws {ThroughlineError} SESSION_NOT_FOUND */
-export async function updateLastRoute(
-  context: CompatContext,
-  { storePath, sessionKey, deliveryContext, channel, to, accountId, threadId }: LastRouteParams,
-): Promise<SessionEntry> {
+/** Sets where replies go. A key without a session gets one, as in OpenClaw. */
+export async function updateLastRoute(context: CompatContext, params: LastRouteParams): Promise<SessionEntry> {
+  const { storePath, sessionKey, deliveryContext, channel, to, accountId, threadId } = params;
+  const { ctx = {}, groupResolution = null } = params;
   const agentId = agentOf(storePath);
+  const { store, clock, random } = context;
   const ref = refOf(context, agentId, sessionKey);
-  await loadExisting(context.store, ref);
   const stated = Object.entries({ channel, to, accountId, threadId }).filter(([, value]) => value !== undefined);
   const route: DeliveryContext = { ...deliveryContext, ...Object.fromEntries(stated) };
   try {
-    return (await updateRoute(context.store, ref, route, { clock: context.clock })).entry;
+    await recordInbound(store, ref, readContext(ctx, groupResolution), { clock, random });
+    return (await updateRoute(store, ref, route, { clock })).entry;
   } finally {
     context.cache.delete(agentId);
   }
 }
 
-function readContext(ctx: InboundContext): InboundMessage {
+function readContext(ctx: InboundContext, group: GroupResolution | null): InboundMessage {
   const pairs: readonly (readonly [keyof InboundMessage, unknown])[] = [
     ["provider", ctx.provider ?? ctx.Provider],
     ["surface", ctx.surface ?? ctx.Surface],
-    ["channel", ctx.channel ?? ctx.OriginatingChannel],
-    ["chatType", ctx.chatType ?? ctx.ChatType],
+    ["channel", ctx.channel ?? ctx.OriginatingChannel ?? group?.channel],
+    ["chatType", ctx.chatType ?? ctx.ChatType ?? group?.chatType],
     ["from", ctx.from ?? ctx.From],
     ["to", ctx.to ?? ctx.OriginatingTo ?? ctx.To],
     ["accountId", ctx.accountId ?? ctx.AccountId],
     ["threadId", ctx.threadId ?? ctx.MessageThreadId],
     ["label", ctx.label ?? ctx.ConversationLabel ?? ctx.SenderName],
-    ["groupId", ctx.groupId],
+    ["groupId", ctx.groupId ?? group?.id],
     ["subject", ctx.subject ?? ctx.GroupSubject],
     ["groupChannel", ctx.groupChannel ?? ctx.GroupChannel],
     ["space", ctx.space ?? ctx.GroupSpace],

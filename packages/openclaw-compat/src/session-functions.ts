@@ -53,11 +53,12 @@ export const updateLastRoute: OpenclawSessions["updateLastRoute"] = async (param
   return inDirectoryOf(params.storePath, (sessions) => sessions.updateLastRoute(params));
 };
 
-/** Stores a message that was delivered outside a run in a transcript of the default state directory. */
+/** Stores a message that was delivered outside a run in a transcript: of the directory of `storePath`, else the default one. */
 export const appendAssistantMessageToSessionTranscript: OpenclawSessions["appendAssistantMessageToSessionTranscript"] =
   async (params) => {
     checkParams("appendAssistantMessageToSessionTranscript", params);
-    return inStateDir(defaultStateDir(), (sessions) => sessions.appendAssistantMessageToSessionTranscript(params));
+    const stateDir = params.storePath === undefined ? defaultStateDir() : stateDirOf(params.storePath);
+    return inStateDir(stateDir, (sessions) => sessions.appendAssistantMessageToSessionTranscript(params));
   };
 
 /** The path of a session's transcript in the state directory. */

@@ -22,6 +22,14 @@ export interface LoadSessionStoreOptions {
   readonly withBlobs?: boolean;
 }
 
+/** Options of `updateSessionStore`. */
+export interface UpdateStoreOptions extends LockOptions {
+  /** OpenClaw keeps this session when it prunes others. Nothing is pruned here, so it has no effect. */
+  readonly activeSessionKey?: string;
+  /** Skips OpenClaw's pruning. Nothing is pruned here, so it has no effect. */
+  readonly skipMaintenance?: boolean;
+}
+
 /** Saves are tried so often when others write the same entry. */
 const maxAttempts = 64;
 
@@ -80,9 +88,10 @@ export async function updateSessionStore<Result>(
   context: CompatContext,
   storePath: string,
   mutator: (store: EntriesByKey) => Result | Promise<Result>,
-  options?: LockOptions,
+  options: UpdateStoreOptions = {},
 ): Promise<Result> {
   const agentId = agentOf(storePath);
+  const { activeSessionKey: _active, skipMaintenance: _skip, ...lockOptions } = options;
   return context.lock.run(
     agentId,
     async () => {
@@ -105,7 +114,7 @@ export async function updateSessionStore<Result>(
       }
       return result;
     },
-    options,
+    lockOptions,
   );
 }
 

@@ -1,7 +1,10 @@
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
+import { dirname } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
+import { shellWord } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
@@ -14,16 +17,33 @@ export function defaultStateDir(): string {
   return stated === "" ? joinPath(homedir(), ".throughline") : stated;
 }
 
-/** The directory that holds `agents`. @throws {ThroughlineError} INPUT_INVALID for an index that lies elsewhere */
+/**
+ * The directory that holds `agents`: the one that an index lies in as OpenClaw places it. The sessions of a configured path that
+ * lies elsewhere are in a directory of their own, beside where OpenClaw would write the file.
+ * @throws {ThroughlineError} INPUT_INVALID for a path without a folder, and for another program's file in such a place
+ */
 export function stateDirOf(storePath: string): string {
   const parts = storePath.split("/");
   const [agents, agentId, sessions, file] = parts.slice(-4);
   const isPlaced = agents === "agents" && agentOfSessionsDir(storePath) === agentId && sessions === "sessions";
   if (parts.length > 4 && isPlaced && file === "sessions.json") return parts.slice(0, -4).join("/") || "/";
+  if (parts.length > 2 && storePath.startsWith("/") && storePath.endsWith(".json")) return ownDirectory(storePath);
   throw new ThroughlineError("INPUT_INVALID", `${quote(storePath)} is not the index of an agent's sessions.`, {
     outcome: "not-applied",
     details: { path: storePath },
-    remedy: "Pass DIRECTORY/agents/AGENT/sessions/sessions.json, or what resolveDefaultSessionStorePath gives.",
+    remedy:
+      "Pass DIRECTORY/agents/AGENT/sessions/sessions.json, an absolute path of another .json file, or what resolveDefaultSessionStorePath gives.",
+  });
+}
+
+/** Entries of OpenClaw in the file itself would be missing here, and a program would take their sessions for new ones. */
+function ownDirectory(storePath: string): string {
+  const directory = storePath.slice(0, -".json".length);
+  if (!existsSync(storePath)) return directory;
+  throw new ThroughlineError("INPUT_INVALID", `${quote(storePath)} is a file of OpenClaw, in a folder of its own.`, {
+    outcome: "not-applied",
+    details: { path: storePath, directory },
+    remedy: `Import it with \`throughline --store ${shellWord(`jsonl:${directory}`)} import ${shellWord(dirname(storePath))}\`, and move the file away.`,
   });
 }
 

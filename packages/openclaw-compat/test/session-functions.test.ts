@@ -92,7 +92,7 @@ describe("the session functions by their names", () => {
   });
 
   it("take no path for a state directory that is none", async () => {
-    const failed: unknown = await loadSessionStore("/x/sessions.json").catch((error: unknown) => error);
+    const failed: unknown = await loadSessionStore("/sessions.json").catch((error: unknown) => error);
     expect(hasErrorCode(failed, "INPUT_INVALID")).toBe(true);
     expect(existsSync("/x")).toBe(false);
   });
