@@ -91,10 +91,13 @@ function* flatLines({ role, content }: AnthropicMessage, origins: BlockOrigins):
   for (const block of content) {
     if (block.type !== "tool_result") continue;
     const { tool_use_id: id, content: body = [], is_error: isError } = block;
+    const said = textOrBlocks(body);
     yield {
       type: "tool_result",
       tool_use_id: id,
-      content: textOrBlocks(body),
+      content: said,
+      // The reader of the tutorial's first version looks for it there.
+      output: said,
       ...(isError === true ? { is_error: true } : {}),
       ...origins.fieldsOf(block),
     };

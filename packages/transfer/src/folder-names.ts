@@ -5,6 +5,7 @@ import { createScratchMap, type ScratchMap } from "./scratch-map.ts";
 export interface FolderNames extends Disposable {
   has(name: string): boolean;
   take(name: string): void;
+  isTaken(name: string): boolean;
   /** The file of that name, or of one that ends with an underscore and it; null when there is none. */
   endingWith(name: string): string | null;
   /** Those nobody has taken, in order. */
@@ -28,6 +29,7 @@ export async function readFolderNames(folder: string): Promise<FolderNames> {
     take(name) {
       if (names.has(name)) names.set(name, "taken");
     },
+    isTaken: (name) => names.get(name) === "taken",
     endingWith(name) {
       if (names.has(name)) return name;
       endings ??= endingsOf(names);

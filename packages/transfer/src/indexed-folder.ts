@@ -1,6 +1,12 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format/internal";
+import {
+  agentOfSessionsDir,
+  joinPath,
+  resolveSessionFile,
+  transcriptFileNameOf,
+} from "@throughline/openclaw-format/internal";
+import { isSessionId } from "@throughline/core/internal";
 import { classifySessionFile, type IndexedSession, type TranscriptFormat } from "@throughline/openclaw-format";
 import { openIndex } from "./open-index.ts";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
@@ -59,9 +65,20 @@ function archivedFrom(name: string): string | null {
 function fileOf(session: IndexedSession, folder: string, files: FolderNames): string | null {
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
   const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
+  const topic = topicFile(session, sessionId);
+  if (topic !== null && files.has(topic)) return topic;
+  // A topic without a transcript has the session id of its conversation, whose transcript is another session's.
+  if (topic !== null && files.isTaken(stated.fileName)) return null;
   if (files.has(stated.fileName)) return stated.fileName;
   // The index of one tutorial names no file, and pi puts the time before the id.
   return files.endingWith(`${sessionId}.jsonl`);
+}
+
+/** The transcript of a topic whose entry names no file; null for any other session. */
+function topicFile({ key, file }: IndexedSession, sessionId: string): string | null {
+  if (key === null || file !== null || !isSessionId(sessionId)) return null;
+  const name = transcriptFileNameOf({ sessionId, key });
+  return name === `${sessionId}.jsonl` ? null : name;
 }
 
 async function* indexed(

@@ -36,6 +36,24 @@ function typesOf(text: string): readonly string[] {
   return lines.map((line) => String((JSON.parse(line) as { readonly type?: unknown }).type));
 }
 
+describe("a result as claw0 reads it", () => {
+  it("is there for its first version's reader too, and is one result when it is imported", async () => {
+    const flat = [
+      { type: "user", content: "Hi" },
+      { type: "tool_use", name: "f", tool_use_id: "t1", input: {} },
+      { type: "tool_result", tool_use_id: "t1", content: "ok" },
+    ];
+    using folder = fixtureFolder({ "x.jsonl": flat.map((line) => `${JSON.stringify(line)}\n`).join("") });
+    const store = createMemoryStore();
+    const [source] = await importAll(store, folder.at("x.jsonl"));
+    const text = await flatText(store, refOf(source!));
+    const result = JSON.parse(text.trimEnd().split("\n").at(-1) ?? "") as { readonly output?: unknown };
+    expect(result).toMatchObject({ type: "tool_result", tool_use_id: "t1", content: "ok", output: "ok" });
+    const [again] = await importAll(createMemoryStore(), folder.write("y.jsonl", text));
+    expect(again?.findings.filter(({ code }) => code !== "RECORD_FLAT")).toEqual([]);
+  });
+});
+
 describe.skipIf(corpus === "" || !existsSync(corpus))(
   "real transcripts as claw0 reads them (THROUGHLINE_CORPUS)",
   () => {

@@ -3,7 +3,7 @@ import { symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
 import { receiptOf } from "@throughline/transfer/internal";
-import { fixtureFolder, header, importAll, jsonLines, message, refOf, sessionId } from "./fixture-folder.ts";
+import { fixtureFolder, header, importAll, jsonLines, message, recordsOf, refOf, sessionId } from "./fixture-folder.ts";
 
 const otherId = "1b83cd1e-54ce-4a39-9089-188d2669ead4";
 const thirdId = "2b83cd1e-54ce-4a39-9089-188d2669ead4";
@@ -73,6 +73,36 @@ describe("importing an OpenClaw state directory", () => {
     expect(await createdAtMs("flat")).toBe(Date.parse(flat.timestamp));
     expect(await createdAtMs("missing")).toBe(1_600_000_000_000);
     expect(await createdAtMs("timeless")).toBeGreaterThanOrEqual(beforeMs);
+  });
+
+  it("gives a topic its own transcript, which its entry need not name, and never that of its conversation", async () => {
+    const parent = "agent:main:telegram:group:1";
+    const index = (...keys: readonly string[]): string =>
+      JSON.stringify(Object.fromEntries(keys.map((key) => [key, { sessionId, updatedAt: 1_736_942_400_000 }])));
+    for (const keys of [
+      [parent, `${parent}:topic:7`, `${parent}:topic:8`],
+      [`${parent}:topic:7`, parent, `${parent}:topic:8`],
+    ]) {
+      using folder = fixtureFolder({
+        "agents/main/sessions/sessions.json": index(...keys),
+        [`agents/main/sessions/${sessionId}.jsonl`]: jsonLines(header, message("a", null, "in the group")),
+        [`agents/main/sessions/${sessionId}-topic-7.jsonl`]: jsonLines(header, message("a", null, "in the topic")),
+      });
+      const store = createMemoryStore();
+      const sources = await importAll(store, folder.at("agents/main/sessions"));
+      const said = await Promise.all(
+        sources.map(async (source) => [
+          source.key,
+          JSON.stringify((await recordsOf(store, refOf(source))).at(-1)?.record["message"] ?? null).slice(26, -2),
+          source.findings.map(({ code }) => code),
+        ]),
+      );
+      expect(said.toSorted()).toEqual([
+        [parent, "in the group", []],
+        [`${parent}:topic:7`, "in the topic", []],
+        [`${parent}:topic:8`, "", ["SESSION_FILE_MISSING"]],
+      ]);
+    }
   });
 
   it("finds what no index names: transcripts, topics, archives; and leaves the rest alone", async () => {
