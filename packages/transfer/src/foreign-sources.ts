@@ -12,7 +12,7 @@ import { decodeLine } from "@throughline/openclaw-format";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import type { CompanionFiles } from "./companion-files.ts";
 import type { FolderSurvey } from "./folder-survey.ts";
-import { guarded, type FoundSource } from "./found-source.ts";
+import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { databaseFile } from "./database-file.ts";
 import { openPart, partsOf } from "./file-parts.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
@@ -147,8 +147,13 @@ function tooLarge(path: string, { program }: ForeignFormat, sizeBytes: number): 
 
 /** The name of a file without its ending; with the number of the session where it holds several. */
 function nameOf(path: string): string {
-  const name = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
-  return name.replace(/\.jsonl?(?=#|$)/, "").replace("#", "-");
+  return nameIn(path)
+    .replace(/\.jsonl?(?=#|$)/, "")
+    .replace("#", "-");
+}
+
+function nameIn(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 
 /** One of the places of a program, and the files in it that are sessions. */
@@ -171,23 +176,64 @@ export async function* foreignFolder(
     const [first, ...others] = placed.files;
     if (first === undefined || (others.length > 0 && !folders.some((name) => fits(first, name)))) continue;
 
-    for await (const file of filesBelow(placed.folder, placed.files))
-      yield* guarded(file, placedFile(file, companions));
+    let siblings: Siblings = { folder: "", ids: new Set() };
+    for await (const file of filesBelow(placed.folder, placed.files)) {
+      const folder = file.slice(0, -nameIn(file).length);
+      if (folder !== siblings.folder) siblings = { folder, ids: new Set() };
+      yield* guarded(file, placedFile(file, companions, siblings));
+    }
   }
 }
 
-async function* placedFile(path: string, companions: CompanionFiles): AsyncGenerator<FoundSource> {
+/** The sessions of a folder so far. */
+interface Siblings {
+  readonly folder: string;
+  readonly ids: Set<string>;
+}
+
+async function* placedFile(path: string, companions: CompanionFiles, siblings: Siblings): AsyncGenerator<FoundSource> {
   if (await isDatabaseFile(path)) return yield* databaseFile(path);
   const beginning = await foreignBeginning(path);
   if (beginning === null && path.endsWith(".zst")) throw compressedFile(path);
+  if (beginning === null && (await isBarelyBegun(path))) return yield skipped(path);
   if (beginning === null) {
     const what = JSON.stringify(path);
     throw new ThroughlineError("FORMAT_UNKNOWN", `${what} lies where sessions do and does not begin like one.`, {
       details: { path },
     });
   }
-  yield* foreignSources(path, beginning, companions);
+  for await (const source of foreignSources(path, beginning, companions)) {
+    // A program that is started and left writes a file of the session that it would have continued.
+    const isTwin = siblings.ids.has(source.sessionId) && isWithoutMessages(path, beginning);
+    siblings.ids.add(source.sessionId);
+    yield isTwin ? skipped(path) : source;
+  }
 }
+
+/** A program makes the file first: it is empty, or holds a part of its first line. */
+async function isBarelyBegun(path: string): Promise<boolean> {
+  const file = await openSource(path);
+  try {
+    const { head, isWhole } = await sampleOf(file, path);
+    return isWhole && head.length < 4096 && !head.includes(0x0a);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Whether a file of lines is a session that nobody said anything in. */
+function isWithoutMessages(path: string, { format, layout, sample }: ForeignBeginning): boolean {
+  if (layout.unit !== "line" || !sample.isWhole) return false;
+  const reader = format.createReader({ path });
+  const splitter = createUnitSplitter(sample.head.length, layout);
+  const units = [...splitter.push(sample.head), ...splitter.end()];
+  return units.every((unit, at) =>
+    reader.push(decodeLine(unit.bytes), placeOf(unit, at + 1)).records.every(({ type }) => !contextTypes.has(type)),
+  );
+}
+
+/** Records that a context shows. */
+const contextTypes: ReadonlySet<string> = new Set(["message", "compaction"]);
 
 function compressedFile(path: string): ThroughlineError {
   return new ThroughlineError("FORMAT_UNKNOWN", `${JSON.stringify(path)} is compressed, and is not read.`, {

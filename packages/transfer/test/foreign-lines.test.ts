@@ -366,3 +366,31 @@ describe("a session from elsewhere in another program's form", () => {
     },
   );
 });
+
+describe("files that a program has begun", () => {
+  it("make no session and no failure before somebody said something", async () => {
+    const begun = { sessionId: "f74ed4b6-0000-4000-8000-000000000012", projectHash: "ab", startTime: "", kind: "main" };
+    const folder = ".gemini/tmp/ab/chats/session-2026-06-22T13-4";
+    using files = fixtureFolder({
+      [`${folder}6-a.jsonl`]: jsonLines(begun, { id: "1", type: "user", content: "Hi" }),
+      [`${folder}7-b.jsonl`]: jsonLines(begun),
+      [`${folder}8-c.jsonl`]: "",
+      [`${folder}9-d.jsonl`]: '{"sessionId":"1111',
+    });
+    await using store = createMemoryStore();
+    const sources = await importAll(store, files.at(".gemini"));
+    expect(sources.map(({ state, error }) => [state, error])).toEqual([
+      ["imported", null],
+      ["skipped", null],
+      ["skipped", null],
+      ["skipped", null],
+    ]);
+    files.write(`${folder}7-b.jsonl`, jsonLines(begun, { id: "9", type: "user", content: "Later" }));
+    expect((await importAll(store, files.at(".gemini"))).map(({ state }) => state)).toEqual([
+      "unchanged",
+      "imported",
+      "skipped",
+      "skipped",
+    ]);
+  });
+});

@@ -185,8 +185,8 @@ describe("the files of opencode before it had a database", () => {
     expect(JSON.stringify(await recordsOf(store, refOf(source)))).not.toContain("sk-secret");
     writeFileSync(folder.at(sessionFile), "");
     expect((await importAll(store, folder.at("opencode")))[0]).toMatchObject({
-      state: "refused",
-      error: { code: "FORMAT_UNKNOWN" },
+      state: "skipped",
+      error: null,
     });
     rmSync(folder.at(`${root}/message`), { recursive: true });
     writeSession(folder);

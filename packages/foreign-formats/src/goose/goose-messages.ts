@@ -42,7 +42,7 @@ function messageBodies(
   content: readonly unknown[],
   value: Fields,
 ): readonly RecordBody[] | null {
-  const blocks = content.filter(isFields).flatMap(blockOf);
+  const blocks = joinedThinking(content.filter(isFields).flatMap(blockOf));
   if (blocks.length === 0) return [];
   // Results of tools that a reply lists stand in messages of the user.
   const isReply = (block: Fields): boolean => role === "assistant" && block["type"] !== "tool_result";
@@ -54,6 +54,24 @@ function messageBodies(
   const native = fieldsWithout(value, knownFields);
   const more = Object.keys(native).length === 0 ? {} : { native };
   return bodies?.map((body, index) => (index === 0 ? { ...body, ...more } : body)) ?? null;
+}
+
+/** The program stores thinking as it was streamed, a word or two in each piece; a signature ends it. */
+function joinedThinking(blocks: readonly Fields[]): readonly Fields[] {
+  const joined: Fields[] = [];
+  let words: string[] = [];
+  for (const [at, block] of blocks.entries()) {
+    if (block["type"] !== "thinking") {
+      joined.push(block);
+      continue;
+    }
+    words.push(String(block["thinking"]));
+    const isOpen = block["signature"] === undefined && blocks[at + 1]?.["type"] === "thinking";
+    if (isOpen) continue;
+    joined.push({ ...block, thinking: words.join("") });
+    words = [];
+  }
+  return joined;
 }
 
 /** A piece of content as a block of Anthropic's; what is for the screen is none. */

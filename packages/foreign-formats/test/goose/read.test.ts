@@ -83,3 +83,25 @@ describe("a session of Goose", () => {
     ]);
   });
 });
+
+describe("thinking that Goose stored as it was streamed", () => {
+  it("is one block up to its signature", () => {
+    const piece = (thinking: string, signature?: string): object => ({
+      type: "thinking",
+      thinking,
+      ...(signature === undefined ? {} : { signature }),
+    });
+    const pieces = [...Array.from({ length: 1260 }, (_, at) => piece(`${at} `)), piece("end", "c2ln"), piece("More.")];
+    const session = readUnits(
+      "goose",
+      jsonLines(
+        { role: "user", created: 1, content: [{ type: "text", text: "Hi" }] },
+        { role: "assistant", created: 1, content: [...pieces, { type: "text", text: "So." }] },
+      ),
+    );
+    const content = session.context.messages[1]?.content ?? [];
+    expect(content.map(({ type }) => type)).toEqual(["thinking", "thinking", "text"]);
+    expect(content[0]).toMatchObject({ signature: "c2ln" });
+    expect((content[0] as { readonly thinking: string }).thinking.endsWith("1259 end")).toBe(true);
+  });
+});
