@@ -16,8 +16,8 @@ export interface RecordWindow {
 
 /**
  * The records a context needs: from the boundary the last writer stated, or, where none did, from what the newest
- * compaction or reset on the branch keeps and what set the model and thinking level before. All of them where the session has neither. Memory grows with the window, not
- * with the session.
+ * compaction or reset on the branch keeps. What set the model and thinking level before is among them. All of them where the
+ * session has neither. Memory grows with the window, not with the session.
  * @throws {ThroughlineError} INPUT_INVALID, SESSION_NOT_FOUND
  */
 export async function readWindow(

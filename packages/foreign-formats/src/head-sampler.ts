@@ -13,7 +13,7 @@ export interface HeadSampler {
 }
 
 const mostBytes = 64 * 1024;
-/** Of a JSON text so much is kept: nothing that tells a format is longer. */
+/** Of a JSON text so much is kept: nothing that identifies a format is longer. */
 const mostOfText = 1024;
 /** A document of at most this size is read, and no line of a session is longer. */
 const mostScanned = 64 * 1024 * 1024;

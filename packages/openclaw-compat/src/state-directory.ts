@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
 import process from "node:process";
@@ -9,6 +8,7 @@ import { quote } from "@throughline/core/store";
 import { agentOfSessionsDir, joinPath } from "@throughline/openclaw-format/internal";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import type { LoadedCache } from "./compat-context.ts";
+import { isThere } from "./node/is-there.ts";
 import { cacheTtlFrom, createOpenclawSessions, type OpenclawSessions } from "./openclaw-sessions.ts";
 
 /** `THROUGHLINE_HOME`, else `~/.throughline`. */
@@ -39,7 +39,7 @@ export function stateDirOf(storePath: string): string {
 /** Entries of OpenClaw in the file itself would be missing here, and a program would take their sessions for new ones. */
 function ownDirectory(storePath: string): string {
   const directory = storePath.slice(0, -".json".length);
-  if (!existsSync(storePath)) return directory;
+  if (!isThere(storePath)) return directory;
   throw new ThroughlineError("INPUT_INVALID", `${quote(storePath)} is a file of OpenClaw, in a folder of its own.`, {
     outcome: "not-applied",
     details: { path: storePath, directory },

@@ -10,8 +10,8 @@ export interface DocumentBeginning {
 }
 
 /**
- * The beginning of a document whose elements are those that were imported, and in which something else stands before its list: a
- * program writes the time of the last message there. Null where the elements differ too.
+ * The beginning of a document with the imported elements and another head: a program writes the time of the last message there.
+ * Null where the elements differ too.
  */
 export async function beginningOfList(
   { open, layout }: TranscriptSource,

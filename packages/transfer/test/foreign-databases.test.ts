@@ -53,9 +53,7 @@ describe("the database of opencode", () => {
     const [first, child] = await importAll(store, path);
     // The reply is still being written.
     expect(first).toMatchObject({ format: "opencode", state: "imported", sessionId: "ses_1", records: 1, error: null });
-    expect(first?.findings.map(({ code, message }) => [code, message.slice(0, 31)])).toEqual([
-      ["SOURCE_UNREAD", "The reply msg_2 has no end: ope"],
-    ]);
+    expect(first?.findings.map(({ code }) => code)).toEqual(["SOURCE_UNREAD"]);
     expect(child).toMatchObject({ sessionId: "ses_2", records: 0, findings: [] });
     expect((await store.load(refOf(child as ImportSource)))?.entry).toMatchObject({
       spawnedBy: first?.key,

@@ -11,8 +11,13 @@ const call = {
 };
 const answer = { role: "toolResult", toolCallId: "toolu_open", toolName: "bash", content: "built", isError: false };
 const compaction = (parentId: string): object => ({
-  ...{ type: "compaction", id: "c", parentId, ...at },
-  ...{ summary: "In short.", firstKeptEntryId: "b", tokensBefore: 9 },
+  type: "compaction",
+  id: "c",
+  parentId,
+  ...at,
+  summary: "In short.",
+  firstKeptEntryId: "b",
+  tokensBefore: 9,
 });
 
 const logs: readonly (readonly [string, readonly unknown[]])[] = [

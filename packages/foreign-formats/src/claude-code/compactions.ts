@@ -38,7 +38,7 @@ export interface KeptPart {
   readonly leftOut: readonly string[];
 }
 
-/** Where a line hangs, and what begins its context anew before it. */
+/** Where a line hangs, and what starts its context again before it. */
 export interface LineEntry {
   readonly parent: number;
   readonly prelude: readonly RecordBody[];
