@@ -118,6 +118,12 @@ export const worldAllowances: readonly WorldAllowance[] = [
     reason: "the functions by OpenClaw's names take no ports: one file reads the environment, as OpenClaw does",
   },
   {
+    path: "packages/openclaw-compat/src/node/**",
+    uses: ["node:fs"],
+    maxFiles: 1,
+    reason: "a configured path may be a file of OpenClaw, which is refused before a store is opened beside it",
+  },
+  {
     path: "packages/workspace-tools/src/**",
     uses: ["node:fs"],
     maxFiles: 3,

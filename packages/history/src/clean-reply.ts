@@ -180,8 +180,8 @@ class ReplyCleaner {
   private unknown(block: Readonly<Record<string, unknown>>): AssistantItemBlock {
     const id = serverToolId(block);
     const isWhole = id === null || this.answered.has(id);
-    const taken =
-      isWhole && isOwnProvider(this.message, this.rules) ? this.rules.carriedBlocks.reply : carriesNothing.reply;
+    const isOwn = isWhole && isOwnProvider(this.message, this.rules) && this.rules.canCarry?.(block) !== false;
+    const taken = isOwn ? this.rules.carriedBlocks.reply : carriesNothing.reply;
     const clean = cleanUnknown(block, taken, this.item, this.rules, this.report);
     if (clean.type === "text" || clean.type === "raw") return clean;
     // No provider takes files from the assistant's side.

@@ -57,12 +57,6 @@ export type OpenAiResponsesItem =
       }[];
       /** The encrypted thinking, as it was received. */
       readonly encrypted_content: string;
-    }
-  /** What the service made of the conversation before, encrypted. */
-  | {
-      readonly type: "compaction";
-      /** The encrypted summary, as it was received. */
-      readonly encrypted_content: string;
     };
 
 /** A part of a message or of a result. */
@@ -116,6 +110,8 @@ export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
     signsParts: false,
     callSignature: () => null,
     carriedBlocks: { ...carriesNothing, reply: new Set(["compaction"]) },
+    // Anthropic's compaction has words and no encrypted content.
+    canCarry: ({ encrypted_content: content }) => typeof content === "string",
   },
   turn: (turn) => itemsOf(turn),
   system: (system) => ({ field: system, first: [] }),

@@ -47,6 +47,8 @@ export interface ProviderRules {
   readonly callSignature: (modelId: string | null) => string | null;
   /** Block types beyond the common ones that are sent as they were stored, in a reply if the same provider wrote it. */
   readonly carriedBlocks: CarriedBlocks;
+  /** Whether a block of such a type in a reply has what its provider asks of it. Absent: every one has. */
+  readonly canCarry?: (block: Readonly<Record<string, unknown>>) => boolean;
 }
 
 /** Block types that go as they are, by where they stand. */
