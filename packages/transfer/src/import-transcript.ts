@@ -172,8 +172,7 @@ class ImportRun {
 
   /** Of a source that no session is made of. */
   leftAlone(why: NonNullable<ImportTarget["leftAlone"]>): ImportSource {
-    const { path, key } = this.place;
-    this.findings.push(createFinding("SESSION_LEFT_ALONE", leftAloneText(path, why), { path, key }));
+    this.findings.push(createFinding("SESSION_LEFT_ALONE", leftAloneText(this.place.path, why), this.place));
     return this.result("skipped");
   }
 
@@ -182,8 +181,7 @@ class ImportRun {
     if (this.sourceBytes > 0) this.receipt = { ...this.receipt, isPartial: true };
     const { store, registry, source, ref, receipt } = this;
     const entryFields = { ...headerFolder(source), ...(await spawnFields(registry, source, ref)), ...this.split.entry };
-    const begun = { entryFields, receipt, file };
-    this.state = await createImportedSession(store, ref, source, begun);
+    this.state = await createImportedSession(store, ref, source, { entryFields, receipt, file });
     this.writer = this.newWriter();
     registry.claim(ref.agentId, this.state.sessionId, source);
     await registry.made(this.state, receipt);
@@ -321,12 +319,8 @@ class ImportRun {
     const read = { sizeBytes: endBytes, sha256, ...counts, endsWithLineFeed, headId };
     const now = advanced(this.receipt, read, this.sourceBytes);
     const receipt = withNotes(now, batch, (this.state?.head.lastSeq ?? 0) + 1);
-    const { headBefore, updatedAtMs } = this;
-    const entry = statedEntry(this.reader, this.titles.title, {
-      source: this.source,
-      state: this.state,
-      isBegunBefore: this.isBegunBefore,
-    });
+    const { headBefore, updatedAtMs, source, state, isBegunBefore } = this;
+    const entry = statedEntry(this.reader, this.titles.title, { source, state, isBegunBefore });
     const lines = { headBefore, headAfter: headId, updatedAtMs, isComplete: this.lost.length === 0, entry };
     if (this.options.dryRun === true && this.records === 0 && batch.drafts.length > 0)
       await this.writer.assertNotGoneOn(headBefore);

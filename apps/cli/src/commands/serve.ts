@@ -3,7 +3,6 @@ import process from "node:process";
 import { parseStoreUrl, sessionSettings } from "@throughline/config";
 import { maskSecrets } from "@throughline/config/internal";
 import type { SettingValue } from "@throughline/core/internal";
-import { shellWord } from "@throughline/core/internal";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
