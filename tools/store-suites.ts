@@ -23,11 +23,10 @@ function bitFlips(store: string): LongSuite {
   );
 }
 
-/** Random histories of each store, and changed bits in its files. */
+/** Random histories of each store, and changed bits in the pages of SQLite. */
 export const storeSuites: readonly LongSuite[] = [
   histories("jsonl", ["--damage", "--foreign"]),
   histories("sqlite", []),
   histories("memory", []),
   bitFlips("sqlite"),
-  bitFlips("jsonl"),
 ];
