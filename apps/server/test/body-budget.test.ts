@@ -1,7 +1,10 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from "node:http";
+import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
-import type { ServerOptions } from "@throughline/server";
+import { defaultLimits, type ServerOptions } from "@throughline/server";
+import { createBodyBudget } from "../src/http/body-budget.ts";
+import { readBody } from "../src/http/read-body.ts";
 import { answerBytes, reply, serveRaw, type RawServing } from "./raw-upstream.ts";
 import { serve, type Serving } from "./serving.ts";
 
@@ -21,29 +24,23 @@ async function serving(): Promise<Serving> {
   return served;
 }
 
-interface Upload {
-  readonly request: ClientRequest;
-  readonly answer: Promise<IncomingMessage>;
-}
-
-/** A request whose body has begun to come. */
-function upload(url: string, path: string, token: string, length: number | null, first: string | Buffer): Upload {
+/** A request whose body the server has begun to wait for. */
+async function upload(url: string, path: string, token: string, length: number): Promise<ClientRequest> {
   const request = httpRequest(`${url}${path}`, {
     method: "POST",
     headers: {
       authorization: `Bearer ${token}`,
       "content-type": "application/json",
-      ...(length === null ? {} : { "content-length": length }),
+      "content-length": length,
+      expect: "100-continue",
     },
   });
-  const answer = new Promise<IncomingMessage>((resolve, reject) => {
-    request.on("response", resolve);
-    request.on("error", reject);
-  });
-  answer.catch(() => {});
+  request.on("error", () => {});
   closing.push(async () => void request.destroy());
-  request.write(first);
-  return { request, answer };
+  request.flushHeaders();
+  await new Promise<void>((resolve) => request.on("continue", resolve));
+  request.write("[");
+  return request;
 }
 
 const records = "/api/v1/sessions/notes/records";
@@ -57,32 +54,45 @@ const ask = async ({ url, token }: Serving, bytes: number, shown = token): Promi
 };
 
 describe("bodies in flight", () => {
-  it.each([
-    ["declared", 5 * mebibyte],
-    ["chunked", null],
-  ])("are refused beyond the budget of a token, %s, until they are answered", async (_how, length) => {
+  it("are refused beyond the budget of a token until they are answered", async () => {
     const served = await serving();
-    const first = length === null ? Buffer.alloc(5 * mebibyte, " ") : " ";
-    const held = upload(served.url, records, served.token, length, first);
-    const over = async (): Promise<number> => (await ask(served, 2 * mebibyte)).status;
-    await expect.poll(over).toBe(503);
+    const held = await upload(served.url, records, served.token, 5 * mebibyte);
     const refused = await ask(served, 2 * mebibyte);
     expect([refused.status, ((await refused.json()) as { code?: string }).code]).toEqual([503, "STORE_OVERLOADED"]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     const other = await served.tokenOf({});
     expect((await ask(served, 2 * mebibyte, other)).status).toBe(201);
     expect((await ask(served, 1000)).status).toBe(201);
-    held.request.destroy();
-    await expect.poll(over).toBe(201);
+    held.destroy();
+    await expect.poll(async () => (await ask(served, 2 * mebibyte)).status).toBe(201);
+  });
+
+  it("count as they come where their length is not declared", async () => {
+    const budget = createBodyBudget(limits);
+    const [one, other] = [budget.share("token"), budget.share("token")];
+    const body = new PassThrough({ highWaterMark: 10 * mebibyte });
+    const request = Object.assign(body, { headers: {} }) as unknown as IncomingMessage;
+    const reading = readBody(request, { ...defaultLimits, bodyMs: 60_000 }, true, one);
+    for (let piece = 0; piece < 5; piece++) body.write(Buffer.alloc(mebibyte, " "));
+    body.end("{}");
+    expect((await reading).length).toBe(5 * mebibyte + 2);
+    expect(() => other.take(2 * mebibyte)).toThrow("as many bodies");
+    const second = Object.assign(new PassThrough(), { headers: {} });
+    const refused = readBody(second as unknown as IncomingMessage, defaultLimits, true, other);
+    second.write(Buffer.alloc(mebibyte, " "));
+    await expect(refused).rejects.toMatchObject({ code: "STORE_OVERLOADED" });
+    one.release();
+    other.take(2 * mebibyte);
   });
 
   it("are refused beyond the budget of the process, and one that is larger than it passes alone", async () => {
     const served = await serving();
     const tokens = [await served.tokenOf({}), await served.tokenOf({}), await served.tokenOf({})];
     const [one, two, third = ""] = tokens;
-    const held = [one, two].map((token) => upload(served.url, records, token ?? "", 5 * mebibyte - 1000, "["));
-    await expect.poll(async () => (await ask(served, mebibyte, third)).status).toBe(503);
-    for (const { request } of held) request.destroy();
+    const uploads = [one, two].map((token) => upload(served.url, records, token ?? "", 5 * mebibyte - 1000));
+    const held = await Promise.all(uploads);
+    expect((await ask(served, mebibyte, third)).status).toBe(503);
+    for (const request of held) request.destroy();
     await expect.poll(async () => (await ask(served, 12 * mebibyte, third)).status).toBe(201);
     // What was answered is given back, also what was refused.
     for (let index = 0; index < 3; index++) {
