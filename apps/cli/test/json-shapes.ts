@@ -257,6 +257,8 @@ const shapes: Readonly<Record<string, Shape>> = {
     rule: or(anything),
     mode: or(one("first-match", "deny-overrides")),
     dependsOnMode: flag,
+    enforcedBy: listOfTexts,
+    notEnforcedBy: listOfTexts,
     channel: or(text),
     chatType: or(text),
     groupActivation: or(one("mention", "always")),

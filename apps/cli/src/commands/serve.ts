@@ -78,7 +78,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
     throw error;
   }
   try {
-    const claimed = onceReachable(context, async () => {
+    await onceReachable(context, async () => {
       // What a killed server left ends now: nobody can revoke a token that nobody knows.
       await revokeOf(server, stale);
       const { info, text } = await server.tokens.create(everything, ownLabel);
@@ -89,7 +89,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
       await tell(context, server, path);
       if (!output.isJson) tellGateway(context, server, gateway);
     });
-    await Promise.race([aborted(signal), claimed.then(() => aborted(signal))]);
+    await aborted(signal);
     if (!output.isJson) output.note("Stopping: requests that run come to their end. A second signal stops at once.");
   } finally {
     await server.close();
@@ -102,7 +102,7 @@ const reachAgainMs = 1000;
 
 /** Does something as soon as the store can be reached, or until the command is interrupted. */
 async function onceReachable({ output, signal }: CommandContext, work: () => Promise<void>): Promise<void> {
-  for (let tries = 1; !signal.aborted; tries++)
+  for (let tries = 1; tries === 1 || !signal.aborted; tries++)
     try {
       return await work();
     } catch (error) {
