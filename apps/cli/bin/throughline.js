@@ -33,7 +33,7 @@ function reinstallRemedy() {
   const fs = process.getBuiltinModule("node:fs");
   // Sources are in a checkout only.
   if (fs.existsSync(new URL("../src/main.ts", import.meta.url)))
-    return "Install its packages again: `npm run reinstall`.";
+    return "Install its packages again: \u0060npm run reinstall\u0060.";
   const name = JSON.parse(fs.readFileSync(new URL("../package.json", import.meta.url), "utf8")).name;
   return "Install it again: npm install --global " + name + ", or npm install where it is a dependency.";
 }

@@ -161,7 +161,7 @@ describe("a transcript that is none of ours", () => {
     writeFileSync(path, text);
     const checked = await runHere(home, ["doctor", path, "--repair", "--json"]);
     expect([checked.code, ...codes(checked)]).toEqual([3, "TRANSCRIPT_FOREIGN", undefined]);
-    expect(objects(checked.stdout)[0]?.["remedy"]).toContain("throughline import FILE");
+    expect(objects(checked.stdout)[0]?.["remedy"]).toContain(`throughline import ${path}`);
     const run = await runHere(home, ["import", path, "--json"]);
     expect([run.code, objects(run.stdout)[0]?.["totals"]]).toEqual([0, expect.objectContaining({ imported: 1 })]);
     expect(readFileSync(path, "utf8")).toBe(text);

@@ -66,7 +66,9 @@ type Span = Pick<PageRange, "afterSeq" | "beforeSeq" | "order">;
 
 /** A page of whatever payload. */
 interface AnyPage {
+  /** The records of the page, in the order of the read. */
   readonly records: readonly { readonly seq: number }[];
+  /** The seq of the session's newest record. */
   readonly lastSeq: number;
 }
 

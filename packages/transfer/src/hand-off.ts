@@ -80,6 +80,7 @@ export interface HandedOffSession extends ExportedFile {
 
 /** `source-missing`: its file is not there. `continued-here`: the session has records that its file has not. */
 export interface CopyReason {
+  /** Why the program's own file does not do. */
   readonly why: "source-missing" | "continued-here";
   /** The file that the session was imported from. */
   readonly path: string;

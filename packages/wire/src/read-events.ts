@@ -1,6 +1,8 @@
 /** An event of a stream: its name and its data. */
 export interface StreamEvent {
+  /** The event's name; empty where the stream names none. */
   readonly name: string;
+  /** Its data, the lines joined. */
   readonly data: string;
 }
 
