@@ -111,7 +111,7 @@ export const openAiResponsesMapping: ProviderMapping<OpenAiResponsesItem> = {
     callSignature: () => null,
     carriedBlocks: { ...carriesNothing, reply: new Set(["compaction"]) },
     // Anthropic's compaction has words and no encrypted content.
-    canCarry: ({ encrypted_content: content }) => typeof content === "string",
+    canCarry: ({ type, encrypted_content: content }) => type !== "compaction" || typeof content === "string",
   },
   turn: (turn) => itemsOf(turn),
   system: (system) => ({ field: system, first: [] }),
