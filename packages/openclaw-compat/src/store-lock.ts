@@ -9,7 +9,7 @@ import {
   type StoreLockOptions,
   ThroughlineError,
 } from "@throughline/core";
-import { KeyedQueues, renewTurn, turnHolder } from "@throughline/core/internal";
+import { KeyedQueues, renewTurn } from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 
 /** How long a function waits for the lock of the sessions. */
@@ -127,7 +127,7 @@ function timedOut(ref: SessionRef, cause: unknown, timeoutMs: number): Throughli
   const details = ThroughlineError.isInstance(cause) ? cause.details : {};
   return new ThroughlineError(
     "STORE_LOCKED",
-    `The session store of agent ${quote(ref.agentId)} was locked for ${timeoutMs} ms by ${turnHolder(String(details["owner"] ?? ""))}.`,
+    `The session store of agent ${quote(ref.agentId)} was locked for ${timeoutMs} ms by ${quote(details["owner"] ?? "another process")}.`,
     { outcome: "not-applied", details: { ...details, timeoutMs }, cause },
   );
 }

@@ -140,7 +140,7 @@ function errorData(error: unknown): Readonly<Record<string, unknown>> {
   const { owner } = details;
   const plain = (text: string): string => {
     const named = typeof owner === "string" && owner !== "" ? text.replaceAll(owner, anotherProcess) : text;
-    return named.replace(processName, anotherProcess);
+    return named.replace(processName, anotherProcess).replace(processNumber, "");
   };
   return { code, message: plain(message), remedy: plain(remedy), retryable, outcome };
 }
@@ -148,6 +148,8 @@ function errorData(error: unknown): Readonly<Record<string, unknown>> {
 const anotherProcess = "another process";
 /** How a process names itself as the owner of a turn, with its number and its machine. */
 const processName = /pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}/g;
+/** What `turnHolder` says of one, for people at the same machine. */
+const processNumber = / \(pid \d{1,10}\)/g;
 const wholeProcessName = /^pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}$/;
 
 /** Number and machine of a process are nothing for a browser. */
