@@ -21,12 +21,17 @@ function indexFiles(schema: string): string {
  */
 export async function noteErasedWords({ schema }: StoreContext, run: RunStatement): Promise<void> {
   const info = `${schema}.store_info`;
+  // In a block: PostgreSQL refuses a statement that writes to a table before it looks at the conditions.
   await run(
-    `INSERT INTO ${info} (name, value) SELECT '${erasedName}', f.files::text FROM (${indexFiles(schema)}) f
-     WHERE f.files IS NOT NULL AND NOT row_security_active('${info}')
-       AND has_table_privilege('${info}', 'INSERT') AND has_table_privilege('${info}', 'UPDATE')
-       AND NOT EXISTS (SELECT FROM ${info} i WHERE i.name = '${erasedName}' AND i.value = f.files::text)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    `DO $note$ BEGIN
+     IF NOT row_security_active('${info}')
+       AND has_table_privilege('${info}', 'INSERT') AND has_table_privilege('${info}', 'UPDATE') THEN
+       INSERT INTO ${info} (name, value) SELECT '${erasedName}', f.files::text FROM (${indexFiles(schema)}) f
+       WHERE f.files IS NOT NULL
+         AND NOT EXISTS (SELECT FROM ${info} i WHERE i.name = '${erasedName}' AND i.value = f.files::text)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+     END IF;
+     END $note$`,
   );
 }
 
@@ -35,13 +40,12 @@ export async function leftoverFindings(
   { schema, pool }: StoreContext,
   signal: AbortSignal | undefined,
 ): Promise<readonly Finding[]> {
-  const found = await pool.run(
-    `SELECT NULL AS table_name, NULL AS name FROM ${schema}.store_info i CROSS JOIN (${indexFiles(schema)}) f
+  // In a transaction, which gives names of the caller's search_path no meaning.
+  const query = `SELECT NULL AS table_name, NULL AS name FROM ${schema}.store_info i CROSS JOIN (${indexFiles(schema)}) f
      WHERE i.name = '${erasedName}' AND i.value::oid[] && f.files
-     UNION ALL SELECT DISTINCT on_table::text, name FROM (${unsampledColumns(schema)}) s`,
-    [],
-    { signal, isRead: true },
-  );
+     UNION ALL SELECT DISTINCT on_table::text, name FROM (${unsampledColumns(schema)}) s`;
+  signal?.throwIfAborted();
+  const found = await pool.transaction((run) => run(query));
   const { place: path } = pool;
   return found.map(({ table_name: table, name }) => {
     const message =

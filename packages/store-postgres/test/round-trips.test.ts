@@ -134,8 +134,8 @@ const rows: readonly Row[] = [
   ["remove", 4, ({ store }) => store.remove(ref)],
   ["remove, for good", 12, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
   // A slice of sessions each, whatever they hold.
-  ["maintenance.verify", 6, ({ store }) => through(store.maintenance.verify())],
-  ["maintenance.repair", 23, ({ store }) => through(store.maintenance.repair())],
+  ["maintenance.verify", 8, ({ store }) => through(store.maintenance.verify())],
+  ["maintenance.repair", 25, ({ store }) => through(store.maintenance.repair())],
   ["maintenance.backup", 38, ({ store, folder }) => store.maintenance.backup(join(folder, "store.sql"))],
   ["search.rebuild", 15, ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
   ["close", 0, ({ store }) => store.close()],
