@@ -81,7 +81,13 @@ function anthropicChat(options: AnthropicModelOptions): ChatModel {
     async windowTokens(modelId, signal): Promise<number | null> {
       const { client: connected } = await connect();
       try {
-        return (await connected.models.retrieve(modelId, {}, signalOf(signal))).max_input_tokens;
+        const found: { readonly max_input_tokens?: unknown } = await connected.models.retrieve(
+          modelId,
+          {},
+          signalOf(signal),
+        );
+        // A gateway may describe a model in the words of another provider.
+        return typeof found.max_input_tokens === "number" ? found.max_input_tokens : null;
       } catch (error) {
         if (isUnknownModel(error)) return null;
         throw error;

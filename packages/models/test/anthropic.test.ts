@@ -101,7 +101,11 @@ describe("Anthropic's figures", () => {
 
   it("state a model's window, or null for a model without one", async () => {
     await start();
-    const answers: Record<string, object> = { "claude-opus-5": { id: "claude-opus-5", max_input_tokens: 1_000_000 } };
+    const answers: Record<string, object> = {
+      "claude-opus-5": { id: "claude-opus-5", max_input_tokens: 1_000_000 },
+      // As a gateway in front of other providers describes a model.
+      "claude-relayed": { id: "claude-relayed", object: "model" },
+    };
     const client = new Anthropic({
       apiKey: "k",
       maxRetries: 0,
@@ -113,6 +117,7 @@ describe("Anthropic's figures", () => {
     const model = anthropic("claude-opus-5", { client }).chat;
     expect(await model.windowTokens?.("claude-opus-5")).toBe(1_000_000);
     expect(await model.windowTokens?.("claude-none")).toBeNull();
+    expect(await model.windowTokens?.("claude-relayed")).toBeNull();
     await expect(model.windowTokens?.("claude-opus-5", AbortSignal.abort())).rejects.toThrow();
   });
 });
