@@ -191,7 +191,12 @@ async function* unknownFolder(path: string, survey: FolderSurvey, search: Search
     if (hasInner) yield* databaseIn(joinPath(path, "goclaw"), "sessions.db", inner);
     return;
   }
-  if (folders.includes("agent")) return yield* agentIn(path, search);
+  if (folders.includes("agent")) {
+    // pi has its sessions in `agent/sessions`; what OpenClaw keeps in `agent` is no folder of sessions.
+    const folder = joinPath(path, "agent");
+    const isOfPi = (await surveyFolder(folder))?.layout === "agent";
+    return yield* isOfPi ? findAt(folder, search) : agentIn(path, search);
+  }
   // An agent's directory may well be empty; a directory somebody named should hold something.
   if (agentOfSessionsDir(path) !== null) return;
   throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} is no directory of sessions.`, { details: { path } });

@@ -202,4 +202,12 @@ describe("importing other layouts", () => {
         .map((line, index) => [index + 1, [`header:${sessionId}`, "a", "c", "d", "e"][index], line]),
     );
   });
+
+  it("pi by any of the folders above its sessions", async () => {
+    using folder = fixtureFolder({ ".pi/agent/sessions/--home-u--/2026-01-01T12-00-00-000Z_one.jsonl": plain("one") });
+    for (const path of [".pi", ".pi/agent", ".pi/agent/sessions", ".pi/agent/sessions/--home-u--"]) {
+      const [source, ...others] = await importAll(createMemoryStore(), folder.at(path));
+      expect([path, source?.format, source?.sessionId, others.length]).toEqual([path, "pi", "one", 0]);
+    }
+  });
 });
