@@ -33,7 +33,7 @@ const importedKey = "agent:main:import:direct:s1";
 const secret = "The harbor master keeps the lamp oil under the stairs";
 
 /** A session in pi's form with a long first message. */
-function piFile(): string {
+function piFile(usage: Readonly<Record<string, number>> = {}): string {
   const path = join(directory.path, "2026-01-01T00-00-00-000Z_s1.jsonl");
   const lines = [
     { type: "session", version: 3, id: "s1", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/home/ada/pier" },
@@ -49,6 +49,7 @@ function piFile(): string {
         provider: "p",
         model: "m",
         stopReason: "stop",
+        ...(Object.keys(usage).length === 0 ? {} : { usage }),
       },
     },
   ];
@@ -127,6 +128,12 @@ describe("an imported session", () => {
     expect(done).toMatchObject({ code: 0, stdout: "Hi.\n" });
     const sent = provider.requests.map(({ bytes }) => Buffer.from(bytes).toString("utf8")).join("\n");
     expect([provider.requests.length, sent.includes("harbor"), sent.includes("hello")]).toEqual([1, false, true]);
+  });
+
+  it("that is named states what is sent, without the system prompt and the tools that its program counted", async () => {
+    await run(["import", piFile({ input: 16_000, output: 5, cacheRead: 0, cacheWrite: 0, totalTokens: 16_005 })]);
+    const { stderr } = await run(["chat", "--key", importedKey, "--once", "hello", "--model", "offline"]);
+    expect(stderr).toMatch(/Continuing in a fork: ~\d{2} tokens of "Fix the pier/);
   });
 
   it("that is named continues in a fork, after a line that says what goes where, and can be imported again", async () => {

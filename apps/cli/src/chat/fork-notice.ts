@@ -21,9 +21,11 @@ export async function forkNotice(
   const { built, learned } = nextContext(state, records);
   const windowTokens = chosen.model.windowTokens ?? chosen.model.assumedWindowTokens ?? null;
   const model = chosen.isOffline ? null : namedModel(chosen.name);
-  const { gauge } = await measureContext(built, { model, windowTokens, learned });
-  const whose = `~${grouped(gauge.tokens)} tokens of ${JSON.stringify(sessionName(state))} (${programOf(state)})`;
+  const { gauge, breakdown } = await measureContext(built, { model, windowTokens, learned });
   const isTooLong = windowTokens !== null && gauge.tokens > windowTokens;
+  // The program's own count includes its system prompt and its tools, which are not sent from here.
+  const tokens = isTooLong ? gauge.tokens : gauge.tokens - breakdown.systemTokens;
+  const whose = `~${grouped(tokens)} tokens of ${JSON.stringify(sessionName(state))} (${programOf(state)})`;
   const summary = `${whose} do not fit ${grouped(windowTokens ?? 0)}; a summary by ${chosen.name} replaces the older part.`;
   const all = chosen.isOffline
     ? `${whose} are given to the offline rules on this machine with your first message. /model chooses a model.`
