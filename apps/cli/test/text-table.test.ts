@@ -26,6 +26,12 @@ describe("layoutTable", () => {
     ]);
   });
 
+  it("counts the vowels of Indian scripts that stand beside their letter", () => {
+    const [, line = ""] = layoutTable([{ title: "NAME" }, { title: "N" }], [["लॉगिन", "5"]], 80);
+    expect(line.text).toBe("लॉगिन  5");
+    expect(shorten("लॉगिन", 4, "end")).toBe("लॉ…");
+  });
+
   it("leaves out columns by rank, then shortens what is widest, keeping head and tail", () => {
     expect(text(42)[0]).toBe("KEY                                    N");
     expect(text(20)).toEqual(["KEY", "agent:main:main", "agent:main:di…456789"]);
