@@ -181,5 +181,8 @@ function withoutControls(text: string): string {
   const controls =
     // oxlint-disable-next-line no-control-regex -- These are what must not reach a terminal.
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
-  return text.replaceAll("\r\n", "\n").replace(controls, "").normalize("NFC");
+  // Output of a terminal that was pasted has colors: without the first character, the rest of each would stay as text.
+  // oxlint-disable-next-line no-control-regex -- The same.
+  const sequences = /\u001b\[[0-?]{0,40}[ -/]{0,10}[@-~]/g;
+  return text.replaceAll("\r\n", "\n").replace(sequences, "").replace(controls, "").normalize("NFC");
 }

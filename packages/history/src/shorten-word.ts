@@ -35,10 +35,12 @@ function shortAddress(address: string): string {
 
 /** Secrets by their known beginnings, also inside a word of a script without spaces. */
 const knownKey =
-  /(?<![A-Za-z0-9])(?:sk-|sk_|pk_|rk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|SG\.|eyJ)[\w.+/=-]{8,}/g;
+  /(?<![A-Za-z0-9])(?:sk-|sk_|pk_|rk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|dop_v1_|gsk_|xai-|SG\.|eyJ|\d{8,10}:(?=[\w-]{30}))[\w.+/=-]{8,}/g;
 
 /** Text that looks like a secret: a long run of letters and digits that is no word. */
 function isKey(word: string): boolean {
+  // A key of 40 characters of base64 may hold slashes, and looks like a path then.
+  if (/^(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/]{40}$/.test(word)) return true;
   if (word.length < 24 || !/^[\w+/=.-]+$/.test(word)) return false;
   const digits = word.replace(/[^0-9]/g, "").length;
   const isHex = /^[0-9a-f]+$/i.test(word);
