@@ -162,6 +162,21 @@ describe("an imported session", () => {
     expect(readFileSync(path, "utf8").split("\n")).toHaveLength(5);
   });
 
+  it("stays a new one when another conversation of the folder has taken its key meanwhile", async () => {
+    const app = join(directory.path, "app");
+    const environment = { ...noKeys, HOME: directory.path, THROUGHLINE_HOME: directory.path };
+    await using terminal = runInTerminal(app, ["chat", "--model", "offline"], { environment, columns: 200 });
+    await terminal.waitFor("New session");
+    await terminal.waitFor("> ");
+    expect(await say(app, "hello")).toBe("agent:main:cli:direct:app");
+    terminal.write("hello\r");
+    await terminal.waitFor("I answer by rules");
+    terminal.write("/quit\r");
+    await terminal.waitFor("Saved. Resume");
+    expect(await session("agent:main:cli:direct:app")).toMatchObject({ messageCount: 2 });
+    expect(await session("agent:main:cli:direct:app-2")).toMatchObject({ messageCount: 2, cwd: app });
+  });
+
   it("continues in a fork on a terminal with the first word, also after /switch by its title", async () => {
     await run(["import", piFile()]);
     const app = join(directory.path, "app");

@@ -99,6 +99,8 @@ class OpenConversation implements Conversation {
   };
   ref: SessionRef;
   origin: SessionState | null;
+  /** Whether the first word may go to another free key than `ref`. */
+  #isAnyKey = false;
   session: AgentSession | null = null;
   chosen: ChosenModel;
 
@@ -112,11 +114,12 @@ class OpenConversation implements Conversation {
     this.chosen = chooseModel({ ...options.choice, session: null });
   }
 
-  async switchTo({ ref, origin }: StartingSession): Promise<AgentSession | null> {
+  async switchTo({ ref, origin, isAnyKey = false }: StartingSession): Promise<AgentSession | null> {
     await this.session?.close();
     this.session = null;
     this.ref = ref;
     this.origin = origin;
+    this.#isAnyKey = isAnyKey;
     const state = origin ?? (await this.store.load(ref));
     await this.#choose(state);
     return state === null || origin !== null ? null : this.open();
@@ -163,7 +166,13 @@ class OpenConversation implements Conversation {
     const { store, origin } = this;
     const { folder } = this.#options;
     if (origin === null) {
-      await openSession(store, this.ref, { random: systemRandom, entry: { cwd: folder } });
+      for (;;) {
+        const { isNew } = await openSession(store, this.ref, { random: systemRandom, entry: { cwd: folder } });
+        if (isNew || !this.#isAnyKey) break;
+        // A conversation that began beside this one took the key: what is said here is no part of it.
+        this.ref = await freeRef(store, this.ref);
+      }
+      this.#isAnyKey = false;
       return;
     }
     const fork = await this.#fork(origin);

@@ -12,6 +12,8 @@ export interface StartingSession {
   readonly ref: SessionRef;
   /** The imported session that the first message forks to `ref`; null for any other. */
   readonly origin: SessionState | null;
+  /** The key was free, and nobody named it: where another process takes it, the next free one will do. @default false */
+  readonly isAnyKey?: boolean;
 }
 
 /** The newest sessions among which that of a folder is looked for. */
@@ -33,7 +35,12 @@ export async function startingSession(
   store: SessionStore,
   key: string | null,
 ): Promise<StartingSession> {
-  if (key === null) return { ref: (await newestRef(context, store)) ?? (await newRef(context, store)), origin: null };
+  if (key === null) {
+    const newest = await newestRef(context, store);
+    return newest === null
+      ? { ref: await newRef(context, store), origin: null, isAnyKey: true }
+      : { ref: newest, origin: null };
+  }
   const named = await namedSession(context, store, key);
   return "state" in named ? continued(context, store, named.state) : { ref: named.ref, origin: null };
 }
