@@ -242,6 +242,20 @@ describe("handoff", () => {
     },
   );
 
+  it("of a sub-agent of Claude Code writes a session, since the program resumes none", async () => {
+    const home = join(directory.path, "sub-agent");
+    const source = join(home, ".claude/projects/-home-u-app/agent-1a2b3c4d.jsonl");
+    mkdirSync(dirname(source), { recursive: true });
+    const common = { sessionId: "7f2abd2d-7cfc-4447-9ddd-3ca8d14e02e9", agentId: "1a2b3c4d", isSidechain: true };
+    const message = { role: "user", content: "hello" };
+    const line = { type: "user", ...common, uuid: "u1", parentUuid: null, timestamp: "2026-01-01T00:00:00.000Z" };
+    writeFileSync(source, `${JSON.stringify({ ...line, cwd: "/home/u/app", message })}\n`);
+    const key = sourcesOf(await runHere(home, ["import", source, "--json"]))[0]?.key ?? "";
+    const [written] = objects((await runHere(home, ["handoff", key, "--to", "claude-code", "--json"])).stdout);
+    expect(written?.["isCopy"]).toBe(true);
+    expect(written?.["command"]).toMatch(/claude --resume [0-9a-f-]{36}$/);
+  });
+
   it("to a program that is not known, or to none, is refused", async () => {
     const home = join(directory.path, "to-nobody");
     expect((await runHere(home, ["handoff", "x", "--to", "nobody"])).code).toBe(2);

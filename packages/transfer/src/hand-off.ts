@@ -118,6 +118,8 @@ export async function handOff(
 async function ownFile(state: SessionState, cwd: string, to: HandOffTarget): Promise<Written | CopyReason | null> {
   const receipt = receiptOf(state.entry);
   if (receipt === null || receipt.format !== to) return null;
+  // Claude Code knows a sub-agent as a part of the session that spawned it, and resumes none.
+  if (to === "claude-code" && state.entry.spawnedBy !== undefined) return null;
   const { path, sessionId, sizeBytes } = receipt;
   const command =
     to === "pi" ? ["pi", "--session", path] : foreignFormats.get(to as HandOffFormat)?.writer?.resume?.(sessionId);
