@@ -209,6 +209,7 @@ export const longSuites: readonly LongSuite[] = [
       "failed-flushes",
       "kill-steps",
       "large-answers",
+      "long-session-work",
       "model-failures",
       "processes",
       "thousand-turns",
@@ -345,12 +346,12 @@ export const longSuites: readonly LongSuite[] = [
   ),
   tests("tests-foreign-formats", "every hostile value in every field of every format, every cut", {
     project: "packages/foreign-formats",
-    full: files(["hostile-values"]),
+    full: [...files(["hostile-values"]), "test/claude-code/random-trees.test.ts"],
     quick: files(["hostile-values"]),
   }),
   tests("tests-transfer", "40 conversations from every format to every other, larger lines and contents", {
     project: "packages/transfer",
-    full: files(["format-pairs", "hostile-sizes"]),
+    full: files(["cut-and-continued", "format-pairs", "hostile-sizes"]),
     quick: files(["format-pairs"]),
   }),
   tests("tests-tools", "larger imports, more power cuts, all cases of both stores", {

@@ -15,6 +15,9 @@ const data: Readonly<Record<string, string>> = {
   ExchangeData: "a record keeps further fields",
   LivePlace: "is made by a log",
   ReplyFacts: "facts of a reply, which its record keeps",
+  ForeignFormat: "is made by its module",
+  FileLayout: "is made by a format",
+  CallFacts: "facts of a call, which its record keeps",
   Calibration: "is read from an entry; readCalibration checks it",
 };
 
@@ -28,6 +31,7 @@ const unchecked: Readonly<Record<string, string>> = {
   "checkFlushSettings 0": "reports what is wrong with the settings, and throws nothing",
   "createProviderSimulator 0": "loads no other package: the check of the documents runs it from its source alone",
   "adapterOptions 0": "options of an adapter, which has checked them with further ones of its own",
+  "beforeRun 1": "options of an adapter, which has checked them with further ones of its own",
   "createHttpClient 0": "depends on no other package; store-http checks the same options",
 };
 
