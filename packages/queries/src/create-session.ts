@@ -23,7 +23,7 @@ export interface CreateSessionOptions {
   readonly key: string | null;
   /** The id of the new session, unique in the store. */
   readonly sessionId: string;
-  /** More fields of the entry, such as the folder: `{ cwd: "/home/u/app" }`. */
+  /** More fields of the entry, such as the folder: `{ cwd: "/srv/app" }`. */
   readonly entry?: Readonly<Record<string, unknown>>;
   /** Ends the search for a free key. */
   readonly signal?: AbortSignal;

@@ -144,11 +144,11 @@ describe.skipIf(url === "")(
       await expect(store.save(refOf("b"), { sessionId: "other" }, { ifRevision: null })).rejects.toMatchObject({
         code: "REVISION_CONFLICT",
       });
-      for (const taken of [
-        store.move(refOf("a"), { kind: "rename", key: refOf("b").key }),
-        store.fork?.fork(refOf("b"), refOf("a"), { sessionId: "f" }),
+      for (const take of [
+        () => store.move(refOf("a"), { kind: "rename", key: refOf("b").key }),
+        () => store.fork?.fork(refOf("b"), refOf("a"), { sessionId: "f" }),
       ])
-        await expect(taken).rejects.toMatchObject({ code: "SESSION_EXISTS" });
+        await expect(take()).rejects.toMatchObject({ code: "SESSION_EXISTS" });
     });
 
     it("waits for a session that is between the places, and says what helps when it stays there", async () => {

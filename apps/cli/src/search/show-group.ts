@@ -73,6 +73,8 @@ function fitted(name: string, facts: SessionFacts | null, cells: number): readon
   const flat = name.replaceAll(/\s+/g, " ").trim();
   if (facts === null) return [shorten(flat, cells), ""];
   const { program, folder, age } = facts;
+  const whole = [program, ...(folder === null ? [] : [folder]), age].map((fact) => gap + fact).join("");
+  if (cellWidth(flat + whole) <= cells) return [flat, whole];
   const nameCells = cellWidth(flat);
   const left = cells - cellWidth(`${gap}${program}${gap}${age}`);
   const roomOfFolder = Math.max(shortestFolder, left - nameCells - gap.length);
