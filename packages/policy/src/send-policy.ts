@@ -10,7 +10,7 @@ export type SendPolicyMode = "first-match" | "deny-overrides";
 export interface SendPolicyMatch {
   /** The channel of the message, such as `telegram`. */
   readonly channel?: string;
-  /** `dm` and `direct` are the same. */
+  /** `direct`, `dm` (the same), `group` or `channel`. */
   readonly chatType?: string;
   /** Of the key, or of the key without its `agent:<id>:`. */
   readonly keyPrefix?: string;
@@ -38,6 +38,7 @@ export interface SendPolicy {
 
 export const openSendPolicy: SendPolicy = { mode: "first-match", default: "allow", rules: [] };
 
+const chatTypes: readonly string[] = ["direct", "dm", "group", "channel"];
 const matchFields = ["channel", "chatType", "keyPrefix", "rawKeyPrefix"] as const;
 
 /**
@@ -79,6 +80,9 @@ function readMatch(reader: PolicyReader, value: unknown, path: string): SendPoli
   const fields: Fields = reader.fields(value, path, matchFields);
   const found = matchFields.flatMap((name) => {
     const text = reader.text(fields, path, name);
+    // A rule for another type would match no session, so what it denies would be sent.
+    if (name === "chatType" && text !== null && !chatTypes.includes(text.toLowerCase()))
+      reader.say(join(path, name), text, `one of ${chatTypes.join(", ")}`);
     return text === null ? [] : [[name, text] as const];
   });
   return Object.fromEntries(found);

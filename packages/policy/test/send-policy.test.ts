@@ -126,6 +126,18 @@ describe("resolving a send policy", () => {
 });
 
 describe("reading a send policy", () => {
+  it("refuses a chat type that no session has, and names those there are [POL-06]", () => {
+    const read = (chatType: string) => () => readSendPolicy({ rules: [{ match: { chatType }, action: "deny" }] });
+    for (const chatType of ["grupo", "thread", "groups"])
+      expect(read(chatType)).toThrow(
+        expect.objectContaining({
+          code: "CONFIG_INVALID",
+          message: `sendPolicy.rules[0].match.chatType is "${chatType}": one of direct, dm, group, channel.`,
+        }),
+      );
+    for (const chatType of ["direct", "DM", "Group", "channel"]) expect(read(chatType)).not.toThrow();
+  });
+
   it("names every field that is wrong, with its value and what may stand there [POL-08]", () => {
     const rules = [{ match: { chanel: "x", chatType: "" }, action: "maybe" }, 7];
     const failure = catchError(() => readSendPolicy({ default: "no", rules, extra: 1 }));
