@@ -42,6 +42,8 @@ const checks: readonly Check[] = [
   flushTools,
   inheritedKeys,
   resets,
+  resetRules,
+  cacheTime,
 ];
 
 /** A written time implies that sessions reset then. */
@@ -56,6 +58,34 @@ function resets(settings: SettingSet): void {
     const message = `${key} is ${settings.number(key)} and session.reset.mode is "${mode}": it would have no effect; it must be ${allowed}.`;
     throw settings.refusal(key, message, allowed);
   }
+}
+
+/** The same of the rules by type and by channel; and no type has two. */
+function resetRules(settings: SettingSet): void {
+  for (const key of ["session.resetByType", "session.resetByChannel"]) {
+    const rules = (settings.value(key) ?? {}) as Readonly<Record<string, Readonly<Record<string, SettingValue>>>>;
+    for (const [name, { mode, ...times }] of Object.entries(rules)) {
+      const useless = Object.keys(times).find((time) => mode === "never" || (mode === "idle" && time === "atHour"));
+      if (useless === undefined) continue;
+      const at = `${key}.${name}`;
+      const allowed = `left out, or ${at}.mode ${useless === "atHour" ? '"daily"' : '"idle" or "daily"'}`;
+      const message = `${at}.${useless} is ${shown(times[useless])} and ${at}.mode is ${shown(mode)}: it would have no effect; it must be ${allowed}.`;
+      throw settings.refusal(key, message, allowed);
+    }
+    if (key !== "session.resetByType" || !("dm" in rules && "direct" in rules)) continue;
+    const allowed = "one of the two";
+    throw settings.refusal(key, `${key} has direct and dm, which are the same; keep ${allowed}.`, allowed);
+  }
+}
+
+/** OpenClaw's functions read no file of ours. */
+function cacheTime(settings: SettingSet, _say: Say, notes: ConfigNote[]): void {
+  const key = "session.cacheTtlMs";
+  if (settings.get(key).source !== "file") return;
+  const reason = "commands keep no cache, and the functions of openclaw-compat read THROUGHLINE_SESSION_CACHE_TTL_MS";
+  const place = settings.place(key);
+  const message = `${key} has no effect in a file: ${reason}.`;
+  notes.push({ kind: "ignored", key, message, path: place?.path ?? null, line: place?.line ?? null });
 }
 
 function checkpointOrder(settings: SettingSet, say: Say): void {

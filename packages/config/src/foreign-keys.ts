@@ -2,4 +2,6 @@
 export const foreignKeys: Readonly<Record<string, string>> = {
   "agents.defaults.memorySearch":
     "memory_search finds words in the memory folder and in sessions, without a provider, a model or an index of its own",
+  "session.mainKey": "`chat` opens the session of session.defaultKey, a whole key such as agent:main:main",
+  "session.scope": "each key has a session of its own, and session.defaultKey names the one that `chat` opens",
 };

@@ -5,7 +5,7 @@ import type { ConfigNote } from "./config-note.ts";
 import { configProblem, shown, unknownField } from "./config-problem.ts";
 import { foreignKeys } from "./foreign-keys.ts";
 import { parseConfigText, valueOfNode, type ConfigMember, type ConfigNode } from "./parse-config-text.ts";
-import { settingAliases } from "./setting-aliases.ts";
+import { impliedByAlias, settingAliases } from "./setting-aliases.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
 
 // Loaded with this module, so that the start of a program has one module less to find.
@@ -41,6 +41,7 @@ export function readConfigFile(file: ConfigFile, definitions: readonly SettingDe
   }
   const reader = new FileReader(file, definitions);
   reader.readMembers("", root.members);
+  reader.addImplied();
   return { values: reader.values, notes: reader.notes };
 }
 
@@ -64,6 +65,15 @@ class FileReader {
       // A dot in a key would reach a setting past the object it belongs to.
       if (member.key.includes(".")) throw this.#unknown(key, member);
       this.#readMember(key, member);
+    }
+  }
+
+  /** After all members: what the file sets itself holds. */
+  addImplied(): void {
+    for (const { key: alias, kind, line } of this.notes) {
+      const implied = kind === "alias" ? impliedByAlias[alias] : undefined;
+      if (implied === undefined || this.values.has(implied.key)) continue;
+      this.values.set(implied.key, { value: implied.value, line: line ?? 1 });
     }
   }
 

@@ -167,7 +167,11 @@ export function sessionSettings({ settings }: Config): SessionSettings {
     },
     maxOutputTokens: maxOutputTokens === 0 ? null : maxOutputTokens,
     sendPolicy: sendPolicy(values),
-    reset: readResetPolicy({ reset: values.block("session.reset", ["mode", "idleMinutes", "atHour"]) }),
+    reset: readResetPolicy({
+      reset: values.block("session.reset", ["mode", "idleMinutes", "atHour"]),
+      resetByType: resetRules(values, "session.resetByType"),
+      resetByChannel: resetRules(values, "session.resetByChannel"),
+    }),
     cacheTtlMs: values.number("session.cacheTtlMs"),
     defaultKey: defaultKey(values),
     inherit: {
@@ -177,6 +181,12 @@ export function sessionSettings({ settings }: Config): SessionSettings {
       writeKey: values.of("session.inherit.writeKey") as string | null,
     },
   };
+}
+
+interface WrittenResetRule {
+  readonly mode?: string;
+  readonly idleMinutes?: number;
+  readonly atHour?: number;
 }
 
 class Values {
@@ -205,6 +215,18 @@ class Values {
     const set = names.filter((name) => this.isSet(`${area}.${name}`) && this.of(`${area}.${name}`) !== null);
     return Object.fromEntries(set.map((name) => [name, this.of(`${area}.${name}`)])) as Block;
   }
+}
+
+/** Rules take what they leave out from the general one. A written time implies that sessions reset then. */
+function resetRules(values: Values, key: string): Readonly<Record<string, WrittenResetRule>> {
+  const general = values.block<WrittenResetRule>("session.reset", ["mode", "idleMinutes", "atHour"]);
+  const written = (values.of(key) ?? {}) as Readonly<Record<string, WrittenResetRule>>;
+  const whole = (rule: WrittenResetRule): WrittenResetRule => {
+    const implied = rule.atHour !== undefined ? "daily" : rule.idleMinutes !== undefined ? "idle" : general.mode;
+    const mode = rule.mode ?? (general.mode === "daily" ? "daily" : implied) ?? "never";
+    return { ...general, ...rule, mode };
+  };
+  return Object.fromEntries(Object.entries(written).map(([name, rule]) => [name, whole(rule)]));
 }
 
 function sendPolicy(values: Values): SendPolicy | null {

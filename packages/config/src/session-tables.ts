@@ -26,7 +26,7 @@ export const storeSettings: SettingFragment = {
     {
       key: "cacheTtlMs",
       description:
-        "How long OpenClaw's functions may use loaded entries again that nobody has changed since; 0 switches the cache off. Commands keep no cache.",
+        "How long the functions of openclaw-compat may reuse loaded, unchanged entries; 0: never. They read the variable only; in a file and for commands it has no effect.",
       kind: { type: "integer", min: 0, max: 2_147_483_647 },
       default: 45_000,
       foreignVariables: ["OPENCLAW_SESSION_CACHE_TTL_MS"],

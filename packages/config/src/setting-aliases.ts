@@ -7,6 +7,12 @@ export const settingAliases: Readonly<Record<string, string>> = {
   "session.inherit": "session.inherit.enabled",
   "session.inheritPath": "session.inherit.source",
   "session.inheritFrom": "session.inherit.readKey",
+  "session.idleMinutes": "session.reset.idleMinutes",
   "session.checkpoint.tokenThresholds": "session.checkpoint.tokenThresholdPercents",
   "session.checkpoint.thresholds": "session.checkpoint.tokenThresholdPercents",
+};
+
+/** What an alias says beside its value, where the file does not set it: OpenClaw's `session.idleMinutes` has no mode. */
+export const impliedByAlias: Readonly<Record<string, { readonly key: string; readonly value: string }>> = {
+  "session.idleMinutes": { key: "session.reset.mode", value: "idle" },
 };

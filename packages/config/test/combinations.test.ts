@@ -52,6 +52,21 @@ describe("combinations that could have no effect", () => {
       { compaction: { keepPercent: 30, emergencyKeepPercent: 20 } },
       /:5: session\.compaction\.emergencyKeepPercent is 20: .* it must be at least 30/,
     ],
+    [
+      { resetByType: { group: { mode: "never", idleMinutes: 5 } } },
+      /:3: session\.resetByType\.group\.idleMinutes is 5 and session\.resetByType\.group\.mode is "never"/,
+    ],
+    [
+      { resetByChannel: { slack: { mode: "idle", atHour: 5 } } },
+      /session\.resetByChannel\.slack\.atHour is 5 .* session\.resetByChannel\.slack\.mode "daily"/,
+    ],
+    [{ resetByType: { dm: {}, direct: {} } }, /session\.resetByType has direct and dm, which are the same/],
+    [{ resetByType: { room: {} } }, /session\.resetByType.*room/],
+    [{ resetByType: { group: { mode: "idle", idleMinutes: 0 } } }, /:6: session\.resetByType\.group\.idleMinutes is 0/],
+    [
+      { idleMinutes: 30, reset: { mode: "never" } },
+      /:3: session\.reset\.idleMinutes is 30 .*session\.reset\.mode is "never"/,
+    ],
   ])("refuses %j [CFG-08]", async (session, message) => {
     await expect(resolve({ file: { session } })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
     await expect(resolve({ file: { session } })).rejects.toThrow(message);

@@ -60,6 +60,16 @@ const cases: readonly Case[] = [
     ["idleMinutes", [10, 30], { mode: "idle" }, slow, resets],
     ["atHour", [0, 12], { mode: "daily" }, slow, resets],
   ).map(([key, values, beside, talk, see]) => ({ area: "reset", key, values, beside: { reset: beside }, talk, see })),
+  // The session of these conversations is a direct one of the channel cli.
+  ...rows<ShortRow>(
+    [
+      "resetByType",
+      [{ group: { mode: "idle", idleMinutes: 10 } }, { dm: { mode: "idle", idleMinutes: 10 } }],
+      slow,
+      resets,
+    ],
+    ["resetByChannel", [{ slack: { idleMinutes: 10 } }, { cli: { idleMinutes: 10 } }], slow, resets],
+  ).map(([key, values, talk, see]) => ({ area: "", key, values, talk, see })),
   ...rows<Row>(
     ["reserveTokens", [500, 4500], { ...small }, {}, firstCompactionSeq],
     ["reserveFloorTokens", [500, 4500], { ...small }, {}, firstCompactionSeq],
@@ -293,7 +303,7 @@ describe("settings of sessions", () => {
   });
 
   it("are all shown at work, or are where sessions are and whose", () => {
-    const shown = new Set(cases.map(({ area, key }) => `session.${area}.${key}`));
+    const shown = new Set(cases.map(({ area, key }) => `session.${area}.${key}`.replace("..", ".")));
     // The guard's and the style of a summary show in requests: the command line's tests of the preset claw0 have them.
     const elsewhere =
       /^session\.(store|storePath|defaultKey|inherit\.\w+|guard\.\w+|compaction\.(summaryStyle|summaryToolResults|summaryMessageChars|toolResultChars)|sendPolicy|sendPolicyMode|cacheTtlMs)$/;
@@ -305,6 +315,7 @@ describe("settings of sessions", () => {
 });
 
 function withValue(beside: Readonly<Record<string, object>>, area: string, key: string, value: unknown): object {
+  if (area === "") return { ...beside, [key]: value };
   const [first = "", second] = area.split(".");
   const block = { ...beside[first] } as Record<string, unknown>;
   if (second === undefined) block[key] = value;

@@ -1,4 +1,20 @@
-import type { SettingFragment } from "@throughline/core/internal";
+import type { SettingFragment, SettingKind } from "@throughline/core/internal";
+
+const minutes: SettingKind = { type: "integer", min: 1, max: 525_600 };
+const hour: SettingKind = { type: "integer", min: 0, max: 23 };
+const mode: SettingKind = { type: "choice", choices: ["never", "idle", "daily"] };
+
+/** A reset rule of one type of conversation, or of one channel. */
+const rule: SettingKind = {
+  type: "object",
+  fields: [
+    { key: "mode", description: "When such a session resets.", kind: mode, default: null },
+    { key: "idleMinutes", description: "Minutes without a message.", kind: minutes, default: null },
+    { key: "atHour", description: "The hour of a daily reset.", kind: hour, default: null },
+  ],
+};
+
+const types = ["direct", "dm", "group", "channel", "thread"];
 
 /** What configuration says about sending and resets. */
 export const policySettings: SettingFragment = {
@@ -20,20 +36,36 @@ export const policySettings: SettingFragment = {
       key: "reset.mode",
       description:
         "When a session resets by itself, before the next message: never, after idle minutes, or daily at an hour. The earlier one is archived.",
-      kind: { type: "choice", choices: ["never", "idle", "daily"] },
+      kind: mode,
       default: "never",
     },
     {
       key: "reset.idleMinutes",
       description: "Minutes without a message; null: 60 where the mode is idle. With daily, whichever comes first.",
-      kind: { type: "integer", min: 1, max: 525_600 },
+      kind: minutes,
       default: null,
     },
     {
       key: "reset.atHour",
       description: "The hour of a daily reset, on this computer's clock.",
-      kind: { type: "integer", min: 0, max: 23 },
+      kind: hour,
       default: 4,
+    },
+    {
+      key: "resetByType",
+      description:
+        "Reset rules {mode, idleMinutes, atHour} by type of conversation; null: session.reset holds, as for what a rule leaves out. dm is direct.",
+      kind: {
+        type: "object",
+        fields: types.map((key) => ({ key, description: "The rule of this type.", kind: rule, default: null })),
+      },
+      default: null,
+    },
+    {
+      key: "resetByChannel",
+      description: "The same by channel, such as telegram; null: none. A channel's rule comes before one of the type.",
+      kind: { type: "map", of: rule, maxEntries: 1000 },
+      default: null,
     },
   ],
 };
