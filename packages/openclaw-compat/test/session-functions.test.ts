@@ -1,6 +1,6 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -44,6 +44,27 @@ const indexOf = (storePath: string): Record<string, Record<string, unknown>> =>
   JSON.parse(readFileSync(storePath, "utf8")) as Record<string, Record<string, unknown>>;
 
 describe("the session functions by their names", () => {
+  it("wait for another program's lock of sessions.json for timeoutMs, and change nothing then [LCK-09]", async () => {
+    const path = resolveDefaultSessionStorePath();
+    await updateSessionStore(path, (store) => void (store[sessionKey] = { sessionId: "s1", updatedAt: 1 }));
+    const lock = `${path}.lock`;
+    writeFileSync(lock, JSON.stringify({ pid: process.ppid, createdAt: new Date().toISOString() }));
+    const change = (model: string) =>
+      updateSessionStore(path, (store) => void (store[sessionKey] = { sessionId: "s1", updatedAt: 1, model }), {
+        timeoutMs: 60,
+      });
+    await expect(change("lost")).rejects.toMatchObject({ code: "STORE_LOCKED", details: { path: lock } });
+    await expect(withSessionStoreLock(path, () => Promise.resolve(1), { timeoutMs: 0 })).rejects.toMatchObject({
+      code: "STORE_LOCKED",
+    });
+    expect(existsSync(lock)).toBe(true);
+    expect(await loadSessionStore(path)).toMatchObject({ [sessionKey]: { sessionId: "s1" } });
+    expect((await loadSessionStore(path))[sessionKey]).not.toHaveProperty("model");
+    rmSync(lock);
+    await change("kept");
+    expect(indexOf(path)[sessionKey]?.["model"]).toBe("kept");
+  });
+
   it("do what the document prints, on the files of a state directory [STO-19] [STO-01] [TRN-02]", async () => {
     const storePath = resolveDefaultSessionStorePath();
     expect(await loadSessionStore(storePath)).toEqual({});

@@ -143,7 +143,7 @@ describe("the lock of a session store", () => {
       .withSessionStoreLock(storePath, () => Promise.resolve(1))
       .catch((error: unknown) => error);
     expect(hasErrorCode(early, "STORE_LOCKED")).toBe(true);
-    expect(String(early)).toContain("openclaw-compat");
+    expect(early).toMatchObject({ details: { owner: expect.stringContaining("openclaw-compat") as unknown } });
     // The holder's timer stands still, as in a stopped process; its lease does not.
     clock.advance(30_000);
     expect(await other.withSessionStoreLock(storePath, () => Promise.resolve("after"))).toBe("after");

@@ -2,13 +2,17 @@ import type { StoreLockOptions } from "@throughline/core";
 import { holdLock, type ReleaseLock } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { LockFile } from "./lock-file.ts";
+import { isHeldByOthers } from "./openclaw-lock.ts";
 import { lockedError } from "./session-lock.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** Beside the locks of sessions, which are taken by whoever holds this one. */
 const lockName = "callers";
 
-/** Runs work of a caller while no other holder does, in this process or another. The lock ends with its process. */
+/**
+ * Runs work of a caller while no other holder does, in this process or another. The lock ends with its process. It begins
+ * only while no other program holds the lock of sessions.json: what the work changes could not be written there.
+ */
 export async function holdAgentLock<Result>(
   { context, agent }: { readonly context: StoreContext; readonly agent: AgentSessionFiles },
   work: () => Promise<Result>,
@@ -17,10 +21,12 @@ export async function holdAgentLock<Result>(
   const { files, clock, lockPort } = context;
   agent.prepareWriting();
   const path = `${agent.folder.own}/locks/${lockName}`;
+  const sessionsLock = agent.place.sessionsLock;
+  let busyPath = path;
   let file: LockFile | null = null;
   try {
     return await holdLock(
-      { clock, tryLock, timedOut: (waitedMs) => lockedError(path, waitedMs, files) },
+      { clock, tryLock, timedOut: (waitedMs) => lockedError(busyPath, waitedMs, files) },
       work,
       options,
     );
@@ -35,7 +41,12 @@ export async function holdAgentLock<Result>(
     }
     file ??= lockPort.open(files, path);
     const taken = file;
-    return isTaken(taken) ? () => taken.unlock() : null;
+    busyPath = path;
+    if (!isTaken(taken)) return null;
+    if (!isHeldByOthers(files, sessionsLock)) return () => taken.unlock();
+    taken.unlock();
+    busyPath = sessionsLock;
+    return null;
   }
 
   function isTaken(one: LockFile): boolean {

@@ -56,7 +56,12 @@ export class AgentPlace {
 
   /** The locks for writing sessions.json: OpenClaw may begin to use any folder, and its lock is how it says so. */
   viewLocks(): readonly string[] {
-    return [this.#folder.entriesLock, `${this.#folder.sessionsJson}.lock`];
+    return [this.#folder.entriesLock, this.sessionsLock];
+  }
+
+  /** OpenClaw's lock of sessions.json. */
+  get sessionsLock(): string {
+    return `${this.#folder.sessionsJson}.lock`;
   }
 
   /** From now on OpenClaw's lock files are taken too, by every process. Who marks it writes to the entries log then. */

@@ -95,6 +95,11 @@ function isLeftOver(files: Files, path: string): boolean {
   return !isItself && ageMs > Math.max(unknownOwnerGraceMs, owner.maxHoldMs ?? 0);
 }
 
+/** Whether another program holds the lock now. Takes nothing; one of ours does not count. */
+export function isHeldByOthers(files: Files, path: string): boolean {
+  return files.facts(path) !== null && !isLeftOver(files, path);
+}
+
 /** Whose the lock is; null when nothing in it says so. */
 export function ownerOf(
   files: Files,
