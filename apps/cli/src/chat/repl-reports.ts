@@ -1,6 +1,8 @@
-import type { StoredRecord } from "@throughline/core";
+import { loadExisting } from "@throughline/core";
+import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { contextReport } from "@throughline/tokens";
 import { counted } from "../counted.ts";
+import { currentHeading, earlierHeading, earlierSessions } from "../earlier-sessions.ts";
 import { blocksText, isBoundary, withinMemory } from "@throughline/queries/internal";
 import { readTail } from "@throughline/queries";
 import type { Piece } from "../output.ts";
@@ -37,7 +39,38 @@ export async function showHistory({ context, conversation }: ReplContext, argume
   const shown = found.slice(Math.max(0, found.length - count));
   const earlier = isAll ? [] : found.slice(0, found.length - shown.length).filter(({ type }) => type === "message");
   if (earlier.length > 0) await output.line({ text: `… ${counted(earlier.length, "earlier message")}`, style: "dim" });
+  const hasEarlier =
+    isAll && (await showEarlierSessions(context, store, await loadExisting(store, session.ref), count - shown.length));
+  if (hasEarlier) await output.line({ text: currentHeading(session.sessionId), style: "dim" });
   for (const stored of shown) await output.line(...historyLine(stored));
+}
+
+/** The last `count` messages of the sessions that resets archived under the key. False where there are none to show. */
+async function showEarlierSessions(
+  { output, signal }: ReplContext["context"],
+  store: SessionStore,
+  current: SessionState,
+  count: number,
+): Promise<boolean> {
+  const newestFirst: { readonly heading: string; readonly records: readonly StoredRecord[] }[] = [];
+  let left = count;
+  if (left > 0)
+    for await (const one of earlierSessions(store, current, signal)) {
+      const { state } = one;
+      const selection = { isAll: true, isAllBranches: false, afterSeq: 0, role: shownRole, tail: left };
+      const records =
+        state === null
+          ? []
+          : await readTail(withinMemory(store), state.ref, { head: state.head, selection, roleOf }, signal);
+      newestFirst.push({ heading: earlierHeading(one), records });
+      left -= records.length;
+      if (left <= 0) break;
+    }
+  for (const { heading, records } of newestFirst.toReversed()) {
+    await output.line({ text: terminalSafeLine(heading), style: "dim" });
+    for (const stored of records) await output.line(...historyLine(stored));
+  }
+  return newestFirst.length > 0;
 }
 
 const shownRole = "shown";

@@ -1,5 +1,5 @@
 import { loadExisting, readWindow } from "@throughline/core";
-import type { SessionHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
+import type { SessionHead, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import { BranchWalk } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import {
@@ -13,9 +13,11 @@ import {
 } from "@throughline/queries";
 import { isBoundary, isChosen, withinMemory } from "@throughline/queries/internal";
 import { grouped } from "../counted.ts";
+import { currentHeading, earlierHeading, earlierSessions } from "../earlier-sessions.ts";
 import { usageError } from "../error-report.ts";
 import { showPlace } from "../show-place.ts";
 import { showRecord } from "../show-record.ts";
+import { terminalSafeLine } from "../terminal-safe.ts";
 
 interface ShowOptions {
   readonly tail?: number;
@@ -55,7 +57,10 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     role: options.role ?? null,
     tail: options.tail ?? null,
   };
-  const { head } = await loadExisting(store, ref);
+  const state = await loadExisting(store, ref);
+  const { head } = state;
+  if (isWhole(selection) && !output.isJson && options.raw !== true)
+    await showEarlierSessions(context, store, state, selection);
   let count = 0;
   let firstSeq: number | null = null;
   for await (const stored of chosenRecords(store, ref, head, selection, signal)) {
@@ -78,6 +83,32 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     );
   } else if (output.isJson) await output.end(count);
   return 0;
+}
+
+/** Whether everything of the session is asked for: only then what a reset left in earlier sessions is meant too. */
+function isWhole({ isAll, afterSeq, tail }: RecordSelection): boolean {
+  return isAll && afterSeq === 0 && tail === null;
+}
+
+/** Shows the sessions that resets archived under the key, oldest first, each under a line that names it. */
+async function showEarlierSessions(
+  context: CommandContext,
+  store: SessionStore,
+  current: SessionState,
+  selection: RecordSelection,
+): Promise<void> {
+  const { output, signal } = context;
+  const earlier = await Array.fromAsync(earlierSessions(store, current, signal));
+  for (const one of earlier.toReversed()) {
+    await output.line({ text: terminalSafeLine(earlierHeading(one)), style: "bold" });
+    await output.line("");
+    if (one.state === null) continue;
+    for await (const stored of chosenRecords(store, one.state.ref, one.state.head, selection, signal))
+      await showRecord(context, stored, false);
+  }
+  if (earlier.length === 0) return;
+  await output.line({ text: currentHeading(current.sessionId), style: "bold" });
+  await output.line("");
 }
 
 /** Whether only the records of the context's window are shown, as without options. */
