@@ -221,13 +221,20 @@ class OpenConversation implements Conversation {
 
   async runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn> {
     const session = await this.open();
-    const { whenBusy, onDelta, ...rest } = options;
+    const { whenBusy: asked, onDelta, ...rest } = options;
+    const whenBusy = asked ?? (await this.#whenBusyOfEntry(session));
     const turnOptions = { ...rest, onDelta, ...(whenBusy === null ? {} : { whenBusy }) };
     const turn = await (text === null ? session.resume(turnOptions) : session.runTurn(text, turnOptions));
     if (turn.outcome === "done" && text !== null) await this.#title(turn.ref, text);
     // A branch is a session of its own: what is said next belongs there.
     if (turn.ref.key !== this.ref.key) await this.switchTo({ ref: turn.ref, origin: null });
     return turn;
+  }
+
+  /** An entry with a `queueMode` wants words to wait. Words of one process cannot join a turn of another. */
+  async #whenBusyOfEntry({ ref }: AgentSession): Promise<"queue" | null> {
+    const queueMode: unknown = (await this.store.load(ref))?.entry.queueMode;
+    return typeof queueMode === "string" && queueMode !== "" ? "queue" : null;
   }
 
   /** The turn is stored: a title that cannot be written is a note, and the next turn makes one. */

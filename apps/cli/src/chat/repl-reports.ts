@@ -45,7 +45,7 @@ export async function showHistory({ context, conversation }: ReplContext, argume
   for (const stored of shown) await output.line(...historyLine(stored));
 }
 
-/** The last `count` messages of the sessions that resets archived under the key. False where there are none to show. */
+/** The last `count` messages of the sessions that resets archived under the key. False if the key has no earlier session, or `count` is 0. */
 async function showEarlierSessions(
   { output, signal }: ReplContext["context"],
   store: SessionStore,

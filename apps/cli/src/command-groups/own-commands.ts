@@ -19,7 +19,8 @@ export const conversationCommands: readonly CommandDefinition[] = [
       { flags: "--once <text>", description: "one turn, without a terminal; stdin does it too" },
       {
         flags: "--when-busy <what>",
-        description: "while another process has a turn open: queue, reject or branch (default: reject)",
+        description:
+          "while another process has a turn open: queue, reject or branch (default: queue if the session has a queueMode, else reject)",
         choices: ["queue", "reject", "branch"],
       },
       { flags: "--window <tokens>", description: "the model's window", parse: parseCount },
