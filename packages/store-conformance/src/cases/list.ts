@@ -30,6 +30,11 @@ function idsOf(sessions: readonly SessionState[]): string {
   return sessions.map(({ sessionId }) => sessionId.replace("session-", "")).join("");
 }
 
+/** Namespace and agent of each session, sorted. */
+function placesOf(sessions: readonly SessionState[]): string[] {
+  return sessions.map(({ ref }) => `${ref.namespace}/${ref.agentId}`).toSorted();
+}
+
 export const listCases: readonly ConformanceCase[] = [
   {
     id: "list/every-session-once",
@@ -83,6 +88,32 @@ export const listCases: readonly ConformanceCase[] = [
       assert.equal(await count({ agentId: "main", sinceMs: baseMs + 5000 }), since(5));
       assert.equal(await count({ agentId: "main", untilMs: baseMs + 1000 }), "a");
       assert.equal(await count({ agentId: "nobody" }), "");
+    },
+  },
+  {
+    id: "list/later-pages",
+    demand: "every page of a list, the later ones too, holds sessions of the asked namespace and agent alone",
+    async run({ store }) {
+      const places = ["", "tenant"].flatMap((namespace) =>
+        ["main", "other"].map((agentId) => ({ namespace, agentId })),
+      );
+      // In both orders the sessions of the four places take turns.
+      for (const [round, name] of ["a", "b", "c"].entries())
+        for (const [index, place] of places.entries()) {
+          const sessionId = `session-${index}${name}`;
+          const updatedAt = baseMs + (round * places.length + index) * 1000;
+          await createSession(store, name, { ...place, sessionId, entry: { updatedAt } });
+        }
+      for (const sort of ["updated", "key"] as const)
+        for (const { namespace, agentId } of places) {
+          const ofAgent = await listAll(store, { namespace, agentId, sort, limit: 1 });
+          assert.deepEqual(
+            placesOf(ofAgent),
+            Array.from({ length: 3 }, () => `${namespace}/${agentId}`),
+          );
+          const ofBoth = ["main", "other"].flatMap((each) => Array.from({ length: 3 }, () => `${namespace}/${each}`));
+          assert.deepEqual(placesOf(await listAll(store, { namespace, sort, limit: 2 })), ofBoth);
+        }
     },
   },
   {

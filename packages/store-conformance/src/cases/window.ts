@@ -92,6 +92,31 @@ export const windowCases: readonly ConformanceCase[] = [
     },
   },
   {
+    id: "window/settings",
+    demand: "without a stated boundary a window has what set the model and thinking level before its compaction",
+    async run({ store }) {
+      const { pageRecords, batchRecords } = store.capabilities.limits;
+      const set = [
+        { type: "thinking_level_change", id: "level", thinkingLevel: "high" },
+        { type: "model_change", id: "model", provider: "p", modelId: "m1" },
+      ];
+      const compaction = { type: "compaction", id: "short", summary: "s", firstKeptEntryId: "kept", tokensBefore: 9 };
+      // Within the page of the compaction, and on a page before it.
+      for (const [name, between] of [["near", 3] as const, ["far", pageRecords] as const]) {
+        const ref = await createSession(store, name);
+        await store.append(ref, set);
+        for (let count = 0; count < between; count += batchRecords)
+          await store.append(
+            ref,
+            numbersTo(Math.min(batchRecords, between - count)).map((each) => userDraft(`n${count + each}`)),
+          );
+        await store.append(ref, [userDraft("kept", { id: "kept" }), compaction, userDraft("last", { id: "last" })]);
+        const ids = new Set((await readWindow(store, ref)).records.map(({ id }) => id));
+        for (const id of ["level", "model", "kept", "short", "last"]) assert.ok(ids.has(id), `${name}: ${id} is there`);
+      }
+    },
+  },
+  {
     id: "window/over-pages",
     demand: "a window of several pages is whole",
     async run({ store }) {

@@ -1,7 +1,26 @@
 import type { SessionRef } from "@throughline/core";
 import { addressed, noted, type Mutant } from "./mutant.ts";
 
+/** A list whose later pages show a session that another value of the filter asks for. */
+function forgettingLater(name: "namespace" | "agentId"): NonNullable<Mutant["handle"]> {
+  return (inner) => ({
+    list: async (query = {}) => {
+      const page = await inner.list(query);
+      const { cursor, [name]: asked, ...rest } = query;
+      if (cursor === undefined || asked === undefined) return page;
+      const { sessions } = await inner.list({ ...rest, limit: 50 });
+      const others = sessions.filter(({ ref }) => ref[name] !== asked);
+      return { ...page, sessions: [...page.sessions.slice(1), ...others.slice(0, 1)] };
+    },
+  });
+}
+
 export const listMutants: readonly Mutant[] = [
+  ...(["namespace", "agentId"] as const).map((name) => ({
+    name: `later pages of a list ignore ${name}`,
+    foundBy: "list/later-pages",
+    handle: forgettingLater(name),
+  })),
   {
     name: "list skips at a page edge",
     foundBy: "list/every-session-once",

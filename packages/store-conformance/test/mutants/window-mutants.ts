@@ -62,6 +62,23 @@ export const windowMutants: readonly Mutant[] = [
     }),
   },
   {
+    name: "a window begins with what its compaction keeps, whatever was set before",
+    foundBy: "window/settings",
+    handle: windowing(async (inner, ref, options) => {
+      const { state, records } = await readWindow(inner, ref, options);
+      const kept = records.find(({ type }) => type === "compaction")?.record["firstKeptEntryId"];
+      return {
+        state,
+        records: records.slice(
+          Math.max(
+            0,
+            records.findIndex(({ id }) => id === kept),
+          ),
+        ),
+      };
+    }),
+  },
+  {
     name: "a window ends with its first page",
     foundBy: "window/over-pages",
     handle: windowing(async (inner, ref, options) => {
