@@ -1,7 +1,7 @@
 import { type Finding, hasErrorCode, sessionRef } from "@throughline/core";
 import { isSessionId, ownEntry } from "@throughline/core/internal";
 import { classifySessionFile, createTranscriptReader, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
-import { type TranscriptHeader } from "@throughline/openclaw-format/internal";
+import { transcriptFileNameOf, type TranscriptHeader } from "@throughline/openclaw-format/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { EntriesLog } from "./entries-log.ts";
 import { archivedFrom } from "./recover-entries.ts";
@@ -93,7 +93,10 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
   };
   const found: FoundSession[] = [];
   let hasStrays = false;
-  for (const name of names.toSorted()) {
+  // A topic has the session id of its conversation, which keeps it.
+  const isTopic = (name: string): boolean => classifySessionFile(name).topicId !== null;
+  const [topics, others] = [names.filter(isTopic), names.filter((name) => !isTopic(name))];
+  for (const name of [...others.toSorted(), ...topics.toSorted()]) {
     const facts = files.facts(folder.session(name));
     if (facts?.kind !== "file") continue;
     // Another name of it may be anywhere. It is looked at again: that name may go, and nothing changes here.
@@ -123,7 +126,8 @@ function awaitedSessions(search: ForeignSearch, present: ReadonlySet<string>, ta
     const isTaken = taken.keys.has(key) || log.idOf(key) !== null || taken.ids.has(sessionId.toLowerCase());
     if (isTaken || log.twinOf(sessionId) !== null || log.removed.has(sessionId) || !isWhole(key, agentId)) return [];
     const stated = fieldText(entry, "sessionFile")?.split(/[/\\]/).at(-1) ?? "";
-    const fileName = classifySessionFile(stated).sessionId === sessionId ? stated : `${sessionId}.jsonl`;
+    const isStated = classifySessionFile(stated).sessionId === sessionId;
+    const fileName = isStated ? stated : transcriptFileNameOf({ sessionId, key });
     if (present.has(fileName) || !fileName.endsWith(".jsonl")) return [];
     taken.ids.add(sessionId.toLowerCase());
     taken.keys.add(key);
@@ -150,20 +154,25 @@ interface Places {
 
 /**
  * `sessionFile` may be a path of another machine: its last part counts. If it is that of another session and this
- * session's file exists, OpenClaw has reset a session and kept the field.
+ * session's file exists, OpenClaw has reset a session and kept the field. Without the field the key of a topic names its file.
  */
 function byFileName(entries: ReadonlyMap<string, unknown>, present: ReadonlySet<string>): ReadonlyMap<string, Named> {
   const found = new Map<string, Named>();
+  const plain = new Map<string, Named>();
   for (const [key, entry] of entries) {
     const sessionFile = fieldText(entry, "sessionFile");
     const sessionId = fieldText(entry, "sessionId");
     const own = sessionId === null ? undefined : `${sessionId}.jsonl`;
+    const topic = sessionId !== null && isSessionId(sessionId) ? transcriptFileNameOf({ sessionId, key }) : own;
     const stated = sessionFile?.split(/[/\\]/).at(-1);
     const isOthers = stated !== undefined && classifySessionFile(stated).sessionId !== sessionId;
-    const name = stated === undefined || (isOthers && own !== undefined && present.has(own)) ? own : stated;
-    if (name !== undefined && !found.has(name)) found.set(name, [key, entry]);
+    const made = topic !== undefined && present.has(topic) ? topic : own;
+    const name = stated === undefined || (isOthers && made !== undefined && present.has(made)) ? made : stated;
+    // A topic without a transcript of its own has the session id of its conversation, whose entry goes before it.
+    const names = name === own && topic !== own ? plain : found;
+    if (name !== undefined && !names.has(name)) names.set(name, [key, entry]);
   }
-  return found;
+  return new Map([...plain, ...found]);
 }
 
 /** One file that nobody may read must not hide the others. */
