@@ -29,6 +29,8 @@ export interface ForeignFormat {
   readonly tree?: FormatTree;
   /** A file that the program keeps beside its sessions. Absent: it keeps none that says something of them. */
   readonly companion?: FormatCompanion;
+  /** Titles that the program writes into the file of another session than they are of. Absent: it writes none. */
+  readonly strayTitles?: StrayTitles;
   /** Absent where sessions can only be read. */
   readonly writer?: FormatWriter;
 }
@@ -64,6 +66,14 @@ export interface FormatCompanion {
   noteOf?(text: string, sessionId: string): string | null;
 }
 
+/** Titles at the beginning of a session's file, of other sessions of the same folder. */
+export interface StrayTitles {
+  /** Whether a file of that name is one of the sessions that may have or hold such titles. */
+  isSession(name: string): boolean;
+  /** The titles in the beginning of a file, each with the id of a line of the session it is of. */
+  titlesIn(head: string): readonly (readonly [lineId: string, title: string])[];
+}
+
 /** A folder of a program, and which files in it are sessions. No other file there is opened or listed. */
 export interface FormatPlace {
   /** Environment variables that name the folder, the first one that is set counts; then a path below the user's home. */
@@ -92,6 +102,8 @@ export interface ForeignReaderOptions {
   readonly key?: string | null;
   /** Longer units are kept and not read. @default 16 MiB */
   readonly maxUnitBytes?: number;
+  /** Titles from other files, by the id of a line of the session that they are of. @default none */
+  readonly strayTitles?: ReadonlyMap<string, string>;
 }
 
 /** Where a unit stands in its file. */

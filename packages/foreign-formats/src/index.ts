@@ -8,6 +8,7 @@ export type {
   ForeignUnit,
   FileLayout,
   FormatCompanion,
+  StrayTitles,
   FormatMatch,
   FormatPlace,
   FormatSample,

@@ -1,12 +1,14 @@
 import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
-import type { ForeignFormat } from "@throughline/foreign-formats";
-import { readSourceText } from "./node/source-files.ts";
+import type { ForeignFormat, StrayTitles } from "@throughline/foreign-formats";
+import { joinPath } from "@throughline/openclaw-format/internal";
+import { eachSourceName, openSource, readSourceText } from "./node/source-files.ts";
 
 type EntryFields = Readonly<Record<string, unknown>>;
 
 /** Reads the files that other programs keep beside their sessions, each once: an index may name very many sessions. */
 export class CompanionFiles {
   readonly #texts = new Map<string, Promise<string | null>>();
+  readonly #titles = new Map<string, Promise<ReadonlyMap<string, string>>>();
 
   /** What the file beside a session's own holds about the session; empty without a readable file. */
   async entryOf(format: ForeignFormat, path: string, sessionId: string): Promise<EntryFields | null> {
@@ -21,6 +23,16 @@ export class CompanionFiles {
     return note === null ? [] : [createFinding("SOURCE_UNREAD", note, { path })];
   }
 
+  /** Titles that other files of the folder give, by the id of a line of the session; each folder is looked through once. */
+  async strayTitlesFor({ strayTitles }: ForeignFormat, path: string): Promise<ReadonlyMap<string, string>> {
+    const at = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1;
+    if (strayTitles === undefined || !strayTitles.isSession(path.slice(at))) return noTitles;
+    const folder = path.slice(0, Math.max(at - 1, 1));
+    const titles = this.#titles.get(folder) ?? titlesBelow(folder, strayTitles);
+    this.#titles.set(folder, titles);
+    return titles;
+  }
+
   async #textOf({ companion }: ForeignFormat, path: string): Promise<string | null> {
     const place = companion?.path(path) ?? null;
     if (place === null) return null;
@@ -30,10 +42,45 @@ export class CompanionFiles {
   }
 }
 
+const noTitles: ReadonlyMap<string, string> = new Map();
+
+async function titlesBelow(folder: string, strayTitles: StrayTitles): Promise<ReadonlyMap<string, string>> {
+  const names: string[] = [];
+  await eachSourceName(folder, ({ name, isDirectory }) => {
+    if (!isDirectory && strayTitles.isSession(name)) names.push(name);
+  });
+  const titles = new Map<string, string>();
+  for (const name of names.toSorted())
+    for (const [lineId, title] of (await ifReadable(titlesAt(joinPath(folder, name), strayTitles))) ?? [])
+      titles.set(lineId, title);
+  return titles;
+}
+
+/** Most files hold no such title: their first bytes show it. */
+const firstBytes = 4 * 1024;
+const headBytes = 64 * 1024;
+
+async function titlesAt(path: string, { titlesIn }: StrayTitles): Promise<ReturnType<StrayTitles["titlesIn"]>> {
+  const file = await openSource(path);
+  const headOf = async (bytes: number): Promise<string> => {
+    const chunks = file.chunks({ toBytes: Math.min(bytes, file.sizeBytes) });
+    return Buffer.concat(await Array.fromAsync(chunks, (chunk) => Buffer.from(chunk))).toString();
+  };
+  try {
+    return titlesIn(await headOf(firstBytes)).length === 0 ? [] : titlesIn(await headOf(headBytes));
+  } finally {
+    await file.close();
+  }
+}
+
 /** The session matters more than this file: one that is too large, or closed to this user, counts as empty. */
 export async function readIfThere(path: string): Promise<string | null> {
+  return ifReadable(readSourceText(path));
+}
+
+async function ifReadable<Value>(reading: Promise<Value>): Promise<Value | null> {
   try {
-    return await readSourceText(path);
+    return await reading;
   } catch (error) {
     if (hasErrorCode(error, "FILE_NOT_FOUND", "FILE_UNREADABLE", "PATH_UNSAFE")) return null;
     throw error;

@@ -102,8 +102,10 @@ async function foreignSource(
   const { sessionId, spawnedBy } = reader;
   const entry = await companions.entryOf(format, path, sessionId ?? "");
   const findings = await companions.findingsOf(format, path, sessionId ?? "");
+  const strayTitles = await companions.strayTitlesFor(format, path);
   return foreignTranscript({
     foreign: format,
+    strayTitles,
     findings,
     path,
     layout,

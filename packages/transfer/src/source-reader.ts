@@ -36,6 +36,8 @@ interface ReadSource {
   readonly nameSessionId: string | null;
   /** The format of another program's lines. Absent: lines that openclaw-format reads. */
   readonly foreign?: ForeignFormat;
+  /** Titles from other files of its folder, by the id of a line of the session that they are of. @default none */
+  readonly strayTitles?: ReadonlyMap<string, string>;
 }
 
 /** Creates the reader of a source. The same lines give the same records in every process. */
@@ -76,13 +78,14 @@ function ownReader(source: ReadSource, options: SourceReaderOptions): SourceRead
 
 function foreignReader(
   format: ForeignFormat,
-  { path }: ReadSource,
+  { path, strayTitles }: ReadSource,
   { key, maxLineBytes }: SourceReaderOptions,
 ): SourceReader {
   const reader = format.createReader({
     path,
     ...(key === undefined ? {} : { key }),
     ...(maxLineBytes === undefined ? {} : { maxUnitBytes: maxLineBytes }),
+    ...(strayTitles === undefined ? {} : { strayTitles }),
   });
   return {
     push: (source, place) => {

@@ -40,6 +40,8 @@ export interface TranscriptSource {
   readonly own: OwnEntry | null;
   /** The format of another program's lines. Absent: lines of ours, of OpenClaw, pi or the tutorials. */
   readonly foreign?: ForeignFormat;
+  /** Titles from other files of its folder, by the id of a line of the session that they are of. Absent: none. */
+  readonly strayTitles?: ReadonlyMap<string, string>;
   /** What the file of another program is cut into. Absent: lines. */
   readonly layout?: FileLayout;
   /** The session that spawned this one, by its id in the source. Absent: none did. */
@@ -57,7 +59,7 @@ export function foreignTranscript({
   spawnedBy,
   findings = [],
   ...facts
-}: Pick<TranscriptSource, "path" | "sessionId" | "sizeBytes" | "entry" | "open" | "layout"> & {
+}: Pick<TranscriptSource, "path" | "sessionId" | "sizeBytes" | "entry" | "open" | "layout" | "strayTitles"> & {
   readonly foreign: ForeignFormat;
   readonly spawnedBy: string | null;
   readonly findings?: readonly Finding[];

@@ -36,6 +36,19 @@ export const claudeCodeFormat: ForeignFormat = {
       return { ...title, ...(typeof agentType === "string" ? { displayName: agentType } : {}) };
     },
   },
+  strayTitles: {
+    isSession: (name) => sessionFile.test(name),
+    titlesIn: (head) =>
+      head
+        .split("\n")
+        .filter((line) => line.includes('"leafUuid"'))
+        .map(objectIn)
+        .flatMap(({ type, summary, leafUuid }) =>
+          type === "summary" && typeof leafUuid === "string" && typeof summary === "string"
+            ? [[leafUuid, summary] as const]
+            : [],
+        ),
+  },
   writer: claudeCodeWriter,
 };
 

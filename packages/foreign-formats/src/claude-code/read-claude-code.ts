@@ -33,7 +33,7 @@ class ClaudeCodeReader implements ForeignReader {
   constructor(options: ForeignReaderOptions) {
     this.#records = new UnitRecords("claude-code", options);
     this.#chain = new LineChain(this.#records);
-    this.#facts = new SessionFacts(options.path ?? null);
+    this.#facts = new SessionFacts(options.path ?? null, options.strayTitles);
   }
 
   get findings(): readonly Finding[] {

@@ -9,8 +9,12 @@ export class SessionFacts {
   #agentId: string | null = null;
   readonly #entry = new Map<string, unknown>();
   readonly #names = { custom: "", agent: "" };
+  readonly #strayTitles: ReadonlyMap<string, string>;
+  #strayTitle = "";
 
-  constructor(path: string | null) {
+  /** @param strayTitles titles from the files of other sessions, by the id of a line of the session that they are of */
+  constructor(path: string | null, strayTitles: ReadonlyMap<string, string> = new Map()) {
+    this.#strayTitles = strayTitles;
     const parts = (path ?? "").split(/[/\\]/);
     const name = parts.at(-1) ?? "";
     // A session that continues another one begins with lines of that one: the name of its file counts.
@@ -26,7 +30,8 @@ export class SessionFacts {
   }
 
   get entry(): Readonly<Record<string, unknown>> {
-    return Object.fromEntries(this.#entry);
+    const title = this.#strayTitle === "" ? {} : { title: this.#strayTitle, titleBy: "import" };
+    return { ...title, ...Object.fromEntries(this.#entry) };
   }
 
   /** Takes a line of the conversation. The first one says whether the file is a sub-agent's own. */
@@ -40,7 +45,8 @@ export class SessionFacts {
 
   /** @param isThere whether a line of that id came before */
   take(line: Fields, isThere: (uuid: unknown) => boolean): void {
-    const { type, sessionId = line["session_id"], cwd } = line;
+    const { type, sessionId = line["session_id"], cwd, uuid } = line;
+    if (typeof uuid === "string") this.#strayTitle = textOf(this.#strayTitles.get(uuid)) || this.#strayTitle;
     if (typeof sessionId === "string" && sessionId !== "") this.#sessionId ??= sessionId;
     if (typeof cwd === "string" && cwd !== "" && !this.#entry.has("cwd")) this.#entry.set("cwd", cwd);
     switch (type) {
