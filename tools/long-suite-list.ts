@@ -300,6 +300,12 @@ export const longSuites: readonly LongSuite[] = [
     { full: [], quick: [] },
   ),
   program(
+    "openapi-client",
+    "a client that openapi-typescript generates from openapi.json compiles, and calls every route with a body",
+    "tools/openapi-client.ts",
+    { full: [], quick: [] },
+  ),
+  program(
     "mcp-clients",
     "the clients of both lines of the MCP SDK, oldest and newest, over both transports, get the same answers",
     "tools/mcp-clients.ts",
