@@ -119,7 +119,10 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
  */
 function awaitedSessions(search: ForeignSearch, present: ReadonlySet<string>, taken: Taken): readonly FoundSession[] {
   const { agentId, entries, folder, log, nowMs, written } = search;
-  return [...entries].flatMap(([key, entry]): FoundSession[] => {
+  // A topic has the session id of its conversation, which keeps it.
+  const isTopic = ([key]: Named): boolean => transcriptFileNameOf({ sessionId: "x", key }) !== "x.jsonl";
+  const [topics, others] = [[...entries].filter(isTopic), [...entries].filter((named) => !isTopic(named))];
+  return [...others, ...topics].flatMap(([key, entry]): FoundSession[] => {
     const sessionId = fieldText(entry, "sessionId");
     if (sessionId === null || !isSessionId(sessionId) || fieldText(written.get(key), "sessionId") === sessionId)
       return [];

@@ -111,6 +111,13 @@ describe("a topic's transcript of OpenClaw", () => {
     expect(await store.load(sessionRef({ key }))).toBeNull();
   });
 
+  it("does not hide its conversation where neither has a transcript yet", async () => {
+    const key = `${parent}:topic:7`;
+    const entries = { [key]: { sessionId: "abc", updatedAt: 6 }, [parent]: { sessionId: "abc", updatedAt: 5 } };
+    await using store = createJsonlStore({ root: openClawFolder(entries, {}) });
+    expect((await store.load(sessionRef({ key: parent })))?.sessionId).toBe("abc");
+  });
+
   it("gets its name where the entry is there and no transcript yet", async () => {
     const key = `${parent}:topic:7`;
     const root = openClawFolder({ [key]: { sessionId: "abc", updatedAt: 5, label: "topic" } }, {});
