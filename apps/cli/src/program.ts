@@ -49,7 +49,7 @@ export function createProgram(options: ProgramOptions): Command {
     .version(options.version, "--version", "print the version")
     .helpOption("-h, --help", "print this help")
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true, helpWidth: options.columns, formatHelp })
+    .configureHelp({ showGlobalOptions: true, helpWidth: options.columns, minWidthToWrap: 16, formatHelp })
     .configureOutput({ writeOut: options.writeOut, writeErr: () => {} });
   for (const option of globalOptions) program.addOption(createOption(option));
   for (const definition of options.commands) addCommand(program, definition, options);

@@ -96,6 +96,22 @@ describe("help", () => {
     for (const name of ["inspect", "__complete"]) expect(help).not.toContain(name);
   });
 
+  it("has no line over the width of a narrow terminal", () => {
+    const narrow = createProgram({
+      version: "1",
+      commands: commandTable,
+      onCommand: () => {},
+      writeOut: () => {},
+      columns: 40,
+    });
+    expect(
+      narrow
+        .helpInformation()
+        .split("\n")
+        .filter((line) => line.length > 40),
+    ).toEqual([]);
+  });
+
   it("begins with five commands, in the first rows of a screen, and puts the others into the groups of the page", async () => {
     const { stdout } = await runHere(".", ["--help"], { isTerminal: true });
     const rows = stdout.split("\n");
