@@ -186,6 +186,12 @@ describe("an imported session", () => {
     expect(terminal.text()).toContain("New session");
     terminal.write("/switch fix the pier\r");
     await terminal.waitFor("Continuing in a fork");
+    terminal.write("/history\r");
+    await terminal.waitFor("lamp oil");
+    terminal.write("/context\r");
+    await terminal.waitFor("/context");
+    await terminal.waitFor("> ");
+    expect(terminal.text()).not.toContain("no messages yet");
     expect(await session("agent:main:cli:direct:app")).toBeUndefined();
     terminal.write("hello\r");
     await terminal.waitFor("I answer by rules");

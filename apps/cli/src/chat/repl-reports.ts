@@ -7,6 +7,7 @@ import { blocksText, isBoundary, withinMemory } from "@throughline/queries/inter
 import { readTail } from "@throughline/queries";
 import type { Piece } from "../output.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
+import { forkNotice } from "./fork-notice.ts";
 import type { ReplContext } from "./repl-context.ts";
 
 const shownTextCharacters = 200;
@@ -20,22 +21,23 @@ const usualMessages = 20;
 export async function showHistory({ context, conversation }: ReplContext, argument: string): Promise<void> {
   const { output, signal } = context;
   const { session, store } = conversation;
+  // A fork that waits for its first message begins with the messages of the import.
+  const source = session ?? conversation.origin;
   const wanted = historyArguments(argument);
   if (wanted === null) {
     await output.line({ text: `/history [N] [--all] takes no ${JSON.stringify(argument)}.`, style: "red" });
     return;
   }
-  if (session === null) {
+  if (source === null) {
     await output.line("There are no messages yet.");
     return;
   }
-  await session.refresh();
+  await session?.refresh();
   const { isAll, count } = wanted;
   // The window is read whole, to say how much of it is not shown.
   const selection = { isAll, isAllBranches: false, afterSeq: 0, role: shownRole, tail: isAll ? count : Infinity };
-  const { head } = session;
-  const found =
-    count === 0 ? [] : await readTail(withinMemory(store), session.ref, { head, selection, roleOf }, signal);
+  const { head, ref } = source;
+  const found = count === 0 ? [] : await readTail(withinMemory(store), ref, { head, selection, roleOf }, signal);
   const shown = found.slice(Math.max(0, found.length - count));
   const earlier = isAll ? [] : found.slice(0, found.length - shown.length).filter(({ type }) => type === "message");
   if (earlier.length > 0) await output.line({ text: `… ${counted(earlier.length, "earlier message")}`, style: "dim" });
@@ -105,7 +107,10 @@ function shortened(given: string, most: number): string {
 }
 
 /** `/context`: the line, the bar, and where the number comes from. */
-export async function showContext({ context: { output }, conversation }: ReplContext): Promise<void> {
+export async function showContext({ context, conversation }: ReplContext): Promise<void> {
+  const { output } = context;
+  for (const line of await forkNotice(context, conversation)) await output.line(line);
+  if (conversation.origin !== null) return;
   if (conversation.session === null) {
     await output.line("Context usage: ~0 tokens (no messages yet)");
     return;
