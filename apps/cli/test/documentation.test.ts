@@ -108,7 +108,7 @@ describe("help", () => {
       narrow
         .helpInformation()
         .split("\n")
-        .filter((line) => line.length > 40),
+        .filter((line) => line.length > 40 && line.trim().includes(" ")),
     ).toEqual([]);
   });
 
