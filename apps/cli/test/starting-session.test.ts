@@ -206,6 +206,16 @@ describe("an imported session", () => {
 });
 
 describe("sessions", () => {
+  it("shows a person's words only where there is no title, and no key in them", async () => {
+    const texts = ["<system-reminder>secret</system-reminder>\nhi", "ok sk-abcdefghijklmnop"];
+    await seed(
+      directory.path,
+      texts.map((text, index) => ({ key: `agent:main:cli:direct:w${index}`, drafts: [user(text)] })),
+    );
+    const names = (await run(["sessions"])).stdout.split("\n").map((line) => line.split("\t")[0]);
+    expect(names.slice(0, 2)).toEqual(['"ok [key]"', '"hi"']);
+  });
+
   it("names program and folder for people, filters by both, and ends with the key", async () => {
     await run(["import", piFile()]);
     const app = join(directory.path, "app");
@@ -230,6 +240,9 @@ describe("sessions", () => {
     expect(await keys(["--program", "own", "--folder", "/home/ada/pier"])).toEqual([]);
     expect((await run(["sessions", "--program", "vi"])).code).toBe(2);
     expect((await run(["show", "Fix the pier", "--json"])).code).toBe(0);
+    // A fork that a command makes keeps the title, and belongs to the folder it was made in.
+    expect((await run(["fork", importedKey], app)).code).toBe(0);
+    expect(await session(`${importedKey}-fork`)).toMatchObject({ title: "Fix the pier in main.ts", cwd: app });
     expect((await run(["delete", "Fix the pier", "--yes"])).code).toBe(1);
   });
 });

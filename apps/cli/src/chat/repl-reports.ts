@@ -36,14 +36,14 @@ export async function showHistory({ context, conversation }: ReplContext, argume
   const { isAll, count } = wanted;
   // The window is read whole, to say how much of it is not shown.
   const selection = { isAll, isAllBranches: false, afterSeq: 0, role: shownRole, tail: isAll ? count : Infinity };
-  const { head, ref } = source;
+  const { head, ref, sessionId } = source;
   const found = count === 0 ? [] : await readTail(withinMemory(store), ref, { head, selection, roleOf }, signal);
   const shown = found.slice(Math.max(0, found.length - count));
   const earlier = isAll ? [] : found.slice(0, found.length - shown.length).filter(({ type }) => type === "message");
   if (earlier.length > 0) await output.line({ text: `… ${counted(earlier.length, "earlier message")}`, style: "dim" });
   const hasEarlier =
-    isAll && (await showEarlierSessions(context, store, await loadExisting(store, session.ref), count - shown.length));
-  if (hasEarlier) await output.line({ text: currentHeading(session.sessionId), style: "dim" });
+    isAll && (await showEarlierSessions(context, store, await loadExisting(store, ref), count - shown.length));
+  if (hasEarlier) await output.line({ text: currentHeading(sessionId), style: "dim" });
   for (const stored of shown) await output.line(...historyLine(stored));
 }
 

@@ -1,7 +1,10 @@
-import { sessionRef } from "@throughline/core";
+import { sessionRef, updateEntry } from "@throughline/core";
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { forkToNewSession, resolveSession } from "@throughline/queries";
+import { sessionProgram } from "@throughline/queries/internal";
+import { forkFields } from "../chat/made-session.ts";
+import { conversationFolder } from "../chat/starting-session.ts";
 import { showSession } from "../show-session.ts";
 
 interface ForkOptions {
@@ -24,7 +27,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
     ...(key === undefined ? {} : { target: sessionRef({ key, namespace, agentId }) }),
     ...(label === undefined ? {} : { label }),
   });
+  // A fork of an import is an own session, which the conversation of this folder resumes.
+  const own = sessionProgram(origin.entry) === null ? origin.entry.cwd : undefined;
+  const fields = forkFields(origin, own ?? conversationFolder(context));
+  const forked = await updateEntry(store, state.ref, (entry) => ({ ...fields, ...entry }));
   if (store.fork === undefined) output.note("This store shares no records between sessions; they were copied.");
-  await showSession(context, state, `fork of ${origin.ref.key}`);
+  await showSession(context, forked, `fork of ${origin.ref.key}`);
   return 0;
 }
