@@ -43,7 +43,7 @@ export class TitleFinder {
 
 /**
  * The first words of a person in a message, in one line, for a list that has no title: without what programs put around them,
- * and with keys masked. Empty where there are none.
+ * and with keys masked. Empty for a message without any.
  */
 export function firstWords(text: string): string {
   const line = promptText(text)
