@@ -62,7 +62,7 @@ export interface FormatCompanion {
   path(file: string): string | null;
   /** What it says of a session: fields of the entry. */
   entryOf(text: string, sessionId: string): Readonly<Record<string, unknown>>;
-  /** What it says of a session that an import does not follow, as a sentence; null for nothing. Absent: never anything. */
+  /** A sentence on data of a session that an import does not follow; null for none. Absent: there is never one. */
   noteOf?(text: string, sessionId: string): string | null;
 }
 

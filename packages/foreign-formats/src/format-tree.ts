@@ -30,7 +30,7 @@ export interface TreeSession {
   readonly entry: Readonly<Record<string, unknown>>;
   /** The session that spawned it, by its id in the program. */
   readonly spawnedBy: string | null;
-  /** What of it is not among the lines, as sentences. @default nothing */
+  /** Sentences on the parts of the session that are not among the lines. @default nothing */
   readonly unread?: readonly string[];
   /** A JSON object for each unit, without line feeds. The same files give the same texts. */
   lines(): AsyncIterable<string>;

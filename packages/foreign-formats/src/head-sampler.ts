@@ -13,7 +13,7 @@ export interface HeadSampler {
 }
 
 const mostBytes = 64 * 1024;
-/** Of a JSON text so much is kept: nothing that identifies a format is longer. */
+/** The bytes of a JSON text that are kept: nothing that identifies a format is longer. */
 const mostOfText = 1024;
 /** A document of at most this size is read, and no line of a session is longer. */
 const mostScanned = 64 * 1024 * 1024;
@@ -95,7 +95,7 @@ class ShorteningSampler implements HeadSampler {
     while (this.#length > 0 && this.#bytes[this.#length - 1] === backslash) this.#length -= 1;
   }
 
-  /** Where the text ends that is open: the place of its quotation mark, or the end of the chunk. */
+  /** The end of the open text: the place of its quotation mark, or the end of the chunk. */
   #endOfText(chunk: Uint8Array, from: number): number {
     for (let search = from; ;) {
       const end = placeOf(chunk, quote, search);

@@ -117,7 +117,7 @@ export class WrittenConversation {
   /** The turns that the context of a compaction begins with, behind its summary. */
   keptTurns(compactionId: string): readonly ReplayTurn[] {
     const turns = this.#rendered(compactionId);
-    // What answers the last calls follows the compaction.
+    // The answers to the last calls follow the compaction.
     const last = turns.at(-1);
     const isOpen = last?.role === "user" && last.blocks.length === 0;
     const answered = isOpen ? withResults(last, ({ recordId }) => recordId !== null) : (last ?? null);
@@ -171,7 +171,7 @@ export class WrittenConversation {
     }
   }
 
-  /** What of a turn was not written yet; null when all of it was. A call is answered once, by a result or by one that is made up. */
+  /** The part of a turn that was not written yet; null when all of it was. A call gets one answer, a result or a made-up one. */
   #unwritten(turn: ReplayTurn, openIds: ReadonlySet<string>): ReplayTurn | null {
     const ids = idsOf(turn);
     if (turn.role !== "user" || turn.results.length === 0)

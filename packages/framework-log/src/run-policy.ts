@@ -20,8 +20,8 @@ import { planReset, resolveSendPolicy, type ResetPlan, type ResetPolicy, type Se
 /** Options of every adapter that asks a model: what is checked before it does. */
 export interface RunPolicyOptions {
   /**
-   * Where the agent may answer, as `readSendPolicy` of the package `policy` gives it. A session's own `sendPolicy` decides
-   * before it. @default null: everywhere the entry does not say `deny`
+   * The policy for where the agent may answer, from `readSendPolicy` of the package `policy`. A session's own `sendPolicy`
+   * decides before it. @default null: everywhere the entry does not say `deny`
    */
   readonly sendPolicy?: SendPolicy | null;
   /**
@@ -35,7 +35,7 @@ export interface RunPolicyOptions {
 
 const { object, orNull, text } = optionKinds;
 
-/** What the values of these options are. */
+/** The kind of value that each of these options takes. */
 export const runPolicyTable: OptionTable<RunPolicyOptions> = {
   sendPolicy: orNull(object),
   reset: orNull(object),
@@ -46,7 +46,7 @@ export const runPolicyTable: OptionTable<RunPolicyOptions> = {
 export interface RunPlace {
   /** The store of the session. */
   readonly store: SessionStore;
-  /** Where the store has the session, or will have it. */
+  /** The address of the session in the store; the session may not exist yet. */
   readonly ref: SessionRef;
   /** The time against which the rules are checked. */
   readonly clock: Clock;
@@ -113,7 +113,7 @@ async function resetIfDue(
       });
       return;
     }
-    // Somebody else wrote to the entry, or reset the session by now.
+    // Another writer changed the entry or reset the session by now.
     state = await store.load(ref);
   }
   if (state !== null)

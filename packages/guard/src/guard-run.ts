@@ -44,7 +44,7 @@ export class GuardRun<Reply> {
   /** An estimate over its upper bound, as long as no refusal has told the size. */
   readonly #sureShare: number;
   readonly #leastOutput: number;
-  /** As the caller gave it. */
+  /** The request as the caller gave it. */
   readonly #wanted: GuardedRequest;
   #request: GuardedRequest;
   #recordIds: RecordIdsOfMessages;

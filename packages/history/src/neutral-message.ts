@@ -55,7 +55,7 @@ export interface NeutralToolCall {
   readonly name: string;
   /** The arguments that the model wrote. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** What the model wrote as arguments, where that is no JSON object; absent where it is one. `arguments` is `{}` then. */
+  /** The arguments as the model wrote them, when they are no JSON object and `arguments` is `{}`; absent otherwise. */
   readonly partialJson?: string;
   /** What the provider signed it with; absent when nothing was stored. */
   readonly signature?: string;

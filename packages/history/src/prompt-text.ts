@@ -1,9 +1,9 @@
-/** What a program puts before the words of a person may be long. */
+/** The text that a program puts before the words of a person may be long. */
 const mostCharacters = 200_000;
 /** No title needs more of the words. */
 const mostOwnCharacters = 10_000;
 
-/** What programs put around or beside the words of a person. The text between the tags is not the person's. */
+/** Tags that programs put around or beside the words of a person. The text between the tags is not the person's. */
 const programTags: readonly string[] = [
   "system-reminder",
   "environment_context",
@@ -173,7 +173,7 @@ function withoutTags(text: string): string {
     kept += text.slice(from, at) + (isMentioned ? text.slice(nameStart, nameEnd) : " ");
     from = nameEnd + end + 1;
   }
-  // What is left of a tag that never ends is no tag any more.
+  // A tag that never ends loses its bracket, so that the rest is no tag.
   return (kept + text.slice(from)).replace(/<(?=[A-Za-z/!?])/g, "");
 }
 

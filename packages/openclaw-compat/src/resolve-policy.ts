@@ -22,7 +22,7 @@ export interface SendPolicyParams {
   readonly chatType?: string;
 }
 
-/** What OpenClaw calls a session that nothing names. */
+/** The name that OpenClaw gives a session that nothing names. */
 const noKey = "unknown";
 
 /** @throws {ThroughlineError} CONFIG_INVALID for a policy that cannot be understood */

@@ -30,7 +30,7 @@ export interface SessionCandidate {
   readonly isArchived: boolean;
 }
 
-/** What a text is compared with to find this session by it. */
+/** The names that a text is compared with to find this session. */
 export function sessionCandidate(state: SessionState): SessionCandidate {
   const { ref, sessionId, entry, archived } = state;
   const title = typeof entry.title === "string" && entry.title !== "" ? entry.title : null;

@@ -9,13 +9,13 @@ export interface SessionRow {
   readonly key: string;
   /** The id of the session, which an archive keeps. */
   readonly sessionId: string;
-  /** What a person or another program's lists call the session; null when nobody named it. */
+  /** The name that a person or another program's lists gave the session; null when it was never named. */
   readonly label: string | null;
   /** The name made from the conversation; null when there is none. */
   readonly title: string | null;
-  /** Who made the title: `rules`, `model`, or `import` for one that the source states. Null without a title. */
+  /** The maker of the title: `rules`, `model`, or `import` for one that the source states. Null without a title. */
   readonly titleBy: string | null;
-  /** What lists show: the label, else the title, else the last part of the key. */
+  /** The name that lists show: the label, else the title, else the last part of the key. */
   readonly name: string;
   /** The format of the program that the session was imported from, such as `claude-code`; null for an own session. */
   readonly program: string | null;
@@ -89,7 +89,7 @@ function incompleteBy(entry: SessionEntry): SessionRow["incomplete"] {
   return receipt?.isPartial === true ? "import" : null;
 }
 
-/** What a list shows for a session: its label, else its title, else the last part of its key. */
+/** The name that a list shows for a session: its label, else its title, else the last part of its key. */
 export function sessionName({ entry, ref }: Pick<SessionState, "entry" | "ref">): string {
   return givenName(entry) ?? (ref.key.slice(ref.key.lastIndexOf(":") + 1) || ref.key);
 }
@@ -104,7 +104,7 @@ export function sessionProgram(entry: SessionEntry): string | null {
   return memberText(entry["importedFrom"], "format");
 }
 
-/** What a person or another program's lists call the session; null when nobody named it. */
+/** The name that a person or another program's lists gave the session; null when it was never named. */
 export function sessionLabel(entry: SessionEntry): string | null {
   return textOrNull(entry.label) ?? textOrNull(entry.displayName);
 }

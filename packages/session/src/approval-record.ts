@@ -16,7 +16,7 @@ const deciders: ReadonlySet<unknown> = new Set(["person", "session", "setting", 
 /** Longer texts of a hook are cut: the record has to fit whatever the call says. */
 const maxTextChars = 4096;
 
-/** What is known of a call that a turn left without a result when its process ended. */
+/** The known state of a call that a turn left without a result when its process ended. */
 export type InterruptedCall = "may-have-run" | "undecided" | "refused";
 
 /** The call that a record decides on, and whether it may run; null for every other record. */

@@ -148,7 +148,7 @@ function errorData(error: unknown): Readonly<Record<string, unknown>> {
 const anotherProcess = "another process";
 /** How a process names itself as the owner of a turn, with its number and its machine. */
 const processName = /pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}/g;
-/** What `turnHolder` says of one, for people at the same machine. */
+/** The number of a process as `turnHolder` prints it, for people at the same machine. */
 const processNumber = / \(pid \d{1,10}\)/g;
 const wholeProcessName = /^pid \d{1,10} on [^\s"\\]{1,200} started \d{1,20}$/;
 

@@ -227,7 +227,7 @@ function openResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
   return [...facts.openCalls].map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
 }
 
-/** Of calls that provably did not run: a history made of the log would say that they may have. */
+/** Results for calls that provably did not run: a history made of the log would say that they may have. */
 function notRunResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
   const notRun = [...facts.openCalls].filter(([id]) => facts.interruptedCall(id) !== "may-have-run");
   return notRun.map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));

@@ -51,7 +51,7 @@ export class WindowFacts {
   userMessages = 0;
   /** Calls of the newest reply that have no result yet: names by id. */
   openCalls: ReadonlyMap<string, string> = new Map();
-  /** What was decided on calls of the newest reply: whether they may run, by id. */
+  /** Decisions on calls of the newest reply, by id: whether they may run. */
   readonly #decisions = new Map<string, boolean>();
   /** Whether each call of the newest reply needs a decision. */
   #asksApproval = false;
@@ -84,7 +84,7 @@ export class WindowFacts {
     this.lastCall = null;
   }
 
-  /** What is known of a call of the newest reply that has no result and that no process runs. */
+  /** The known state of a call of the newest reply that has no result and that no process runs. */
   interruptedCall(callId: string): InterruptedCall {
     const isAllowed = this.#decisions.get(callId);
     if (isAllowed === undefined) return this.#asksApproval ? "undecided" : "may-have-run";

@@ -8,7 +8,7 @@ import type { Transcript } from "./transcript.ts";
 /** What another program's line stands for depends on the lines before it, and those were not read. */
 export class NeedsWholeTranscript extends Error {}
 
-/** What every envelope of ours begins and ends with. In the text of a record the quotes would be escaped. */
+/** The beginning and the end of every envelope of ours. In the text of a record the quotes would be escaped. */
 const envelopeStart = Buffer.from('"_tl":{"seq":');
 const envelopeEnd = /,"crc":\d{1,10}\}\}$/;
 
@@ -18,7 +18,7 @@ function isDamagedOwn(bytes: Uint8Array): boolean {
   return line.includes(envelopeStart) || envelopeEnd.test(line.subarray(-20).toString("latin1"));
 }
 
-/** Of a line that is none of ours. @throws {ThroughlineError} STORE_CORRUPT for what is left of one */
+/** Accepts a line that is none of ours. @throws {ThroughlineError} STORE_CORRUPT for a damaged line of ours */
 export function assertNotOurs(seq: number, line: Pick<FramedLine, "bytes">): void {
   if (isDamagedOwn(line.bytes())) throw damagedLine(seq, {});
 }

@@ -264,7 +264,7 @@ function isEdited(line: ReadLine): boolean {
 
 /**
  * The record of a line. A line of ours that was changed is read as it is, and a finding reports it: people edit transcripts.
- * Where its exact source is asked for, as by a copy or an export, it is refused.
+ * A request for its exact source, as from a copy or an export, is refused.
  * @throws {ThroughlineError} STORE_CORRUPT
  */
 function lineRecord<Payload extends ReadPayload>(

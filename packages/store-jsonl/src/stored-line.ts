@@ -35,7 +35,7 @@ export interface ReadLine extends LineHead {
   payload(): LinePayload;
   /** What of a message an outline shows. */
   outline(): PromotedColumns;
-  /** Of what the checksum was made of; absent for a line of another program. */
+  /** The checksum of the stored content as it is now; absent for a line of another program. */
   actualCrc?(): number;
 }
 

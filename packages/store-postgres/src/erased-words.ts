@@ -35,7 +35,7 @@ export async function noteErasedWords({ schema }: StoreContext, run: RunStatemen
   );
 }
 
-/** What the server still holds of erased content, outside of the tables. */
+/** Findings on erased content that the server still holds outside of the tables. */
 export async function leftoverFindings(
   { schema, pool }: StoreContext,
   signal: AbortSignal | undefined,

@@ -86,7 +86,7 @@ export async function backupStore(
   }
 }
 
-/** What is wrong with the rows of a copy; others get their turn in between. */
+/** The damage in the rows of a copy; null for none. Other work runs in between. */
 async function damagedRow(path: string, driver: SqliteDriver, signal?: AbortSignal): Promise<string | null> {
   const database = driver(path, { readonly: true, fileMustExist: true, timeout: 50 });
   try {

@@ -92,7 +92,7 @@ export function assertNoRestore(path: string, driver: SqliteDriver): void {
   if (!isThere(mark)) return;
   const release = claim(mark, driver);
   if (release === null) throw refused("STORE_LOCKED", `${path} is being restored from a backup.`, { path });
-  // Whoever restored it may have come to an end since: then it has taken its mark along, and this one is new.
+  // The process that restored it may have ended since and removed its mark: this mark is then a new one.
   if (isThere(path)) return release();
   // The mark goes with the one who restores it, and not before.
   release({ keepFile: true });

@@ -39,8 +39,8 @@ export function entryChecksum(session: Session, entry: KeptPayload): number {
 }
 
 /**
- * Of the columns of a record beside its content, and of its session, whose number may be exchanged by itself: purging a session
- * hands its records to its forks.
+ * The checksum of a record's columns beside its content, and of its session. The session's number can be exchanged by itself:
+ * purging a session hands its records to its forks.
  */
 export function headChecksum(
   session: Session,
@@ -50,10 +50,10 @@ export function headChecksum(
   return (own ^ ownerChecksum(session)) >>> 0;
 }
 
-/** What a record's columns say, as the store or core has them. */
+/** The columns of a record, as the store or core has them. */
 export type CheckedHead = Omit<RecordHead, "side"> & { readonly side: number | boolean };
 
-/** What is exchanged in the checksum of a record that another session gets. */
+/** The bits to exchange in the checksum of a record that another session gets. */
 export function exchangedOwner(from: Session, to: Session): number {
   return (ownerChecksum(from) ^ ownerChecksum(to)) >>> 0;
 }
@@ -87,7 +87,7 @@ export function assertContent(
   if (crc !== null && crc !== contentChecksum(text, source)) throw damagedRecord(seq, id);
 }
 
-/** As core makes it: of the text with the source behind it. */
+/** The checksum as core makes it: of the text with the source behind it. */
 export function contentChecksum(text: KeptPayload, source: KeptPayload | null): number {
   return source === null ? crc32(text) : crc32(source, crc32(text));
 }
@@ -109,7 +109,7 @@ function checksumOf(values: readonly (string | number | null)[]): number {
 /** The row, when it is what was written. @throws {ThroughlineError} STORE_CORRUPT */
 export function checkedSession<Row extends SessionRow>(row: Row, unchecked: UncheckedRows): Row {
   const isOld = row.crc === null && row.session <= unchecked.sessions;
-  // What is left of a purged one is no session.
+  // The rest of a purged session is no session: its checksum is not compared.
   if (isOld || row.namespace === purgedNamespace || row.crc === sessionChecksum(row)) return row;
   const { key, session_id: sessionId } = row;
   throw refused("STORE_CORRUPT", `The row of session ${quote(key)} is damaged.`, { key, sessionId });

@@ -2,8 +2,8 @@ import type { RecordHead, SessionRef } from "@throughline/core";
 import type { KeptPayload, PayloadPlace } from "@throughline/core/store";
 
 /**
- * Where what is left of a purged session stands until it is deleted: no namespace can be called so. Whoever is asked for it
- * says that there is nothing.
+ * The namespace that holds the rest of a purged session until it is deleted: no namespace can have this name. A request for it
+ * finds nothing.
  */
 export const purgedNamespace = "(purged)";
 
@@ -43,7 +43,7 @@ export interface SessionRow {
   readonly crc: number | null;
 }
 
-/** Of `store_records`, under the names core gives them; `side` is 0 or 1. */
+/** The columns of `store_records`, under the names that core gives them; `side` is 0 or 1. */
 export interface RecordHeadRow extends Omit<RecordHead, "side"> {
   readonly side: number;
   readonly record: number;

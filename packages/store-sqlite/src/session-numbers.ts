@@ -8,7 +8,7 @@ const sliceRows = 200;
 
 export interface SessionSlice {
   readonly sessions: readonly Session[];
-  /** What ended the list here, or null. */
+  /** The error that ended the list here, or null. */
   readonly damage: unknown;
 }
 

@@ -7,7 +7,7 @@ const requestChars = 240;
 const newestRequestChars = 800;
 const lastWordsChars = 600;
 
-/** What rules can extract from a conversation without a model, newest last. Works in slices. */
+/** The sections that rules can extract from a conversation without a model, newest last. Works in slices. */
 export async function extractSections(segments: readonly Segment[]): Promise<SummarySections> {
   const sections = emptySections();
   const work = new Work();

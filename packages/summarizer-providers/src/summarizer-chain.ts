@@ -65,7 +65,7 @@ export function createSummarizerChain(options: SummarizerChainOptions): Summariz
   const { summarizers, breakers, onFailed, countText } = options;
   const members = summarizers.map(({ name, summarizer, hasBreaker = true }, index) => {
     const audited = audit(name, summarizer, countText);
-    // Nobody follows the last one: leaving it out would only put off the summary.
+    // The last one has no successor: leaving it out would only put off the summary.
     const isGuarded = hasBreaker && index < summarizers.length - 1;
     return { name, summarizer: breakers === undefined || !isGuarded ? audited : breakers.guard(name, audited) };
   });

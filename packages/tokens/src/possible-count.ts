@@ -4,8 +4,8 @@ import { modelProfile } from "./model-profile.ts";
 import type { ModelName } from "./model-name.ts";
 
 /**
- * What a prompt may have beside its messages, in tokens: the system prompt and the tools of whatever program made the
- * call, and reasoning that is not stored.
+ * The most that a prompt may have beside its messages, in tokens. It covers the system prompt and the tools of whatever program
+ * made the call, and reasoning that is not stored.
  */
 const mostBeside = 200_000;
 /** Roles, delimiters and ids of one message. */

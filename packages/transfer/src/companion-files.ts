@@ -16,7 +16,7 @@ export class CompanionFiles {
     return text === null ? null : (format.companion?.entryOf(text, sessionId) ?? null);
   }
 
-  /** What the file says of the session that an import does not follow. */
+  /** Findings on data of the session in the file that an import does not follow. */
   async findingsOf(format: ForeignFormat, path: string, sessionId: string): Promise<readonly Finding[]> {
     const text = format.companion?.noteOf === undefined ? null : await this.#textOf(format, path);
     const note = text === null ? null : (format.companion?.noteOf?.(text, sessionId) ?? null);

@@ -136,7 +136,7 @@ class SourceFileParts {
   readonly #continued: ReadonlyMap<string, { readonly rest?: string }>;
   readonly #notes: ReadonlySet<number>;
   readonly #endsOpen: boolean;
-  /** Of a document: the record of what stands before its list, when that was written after its elements. */
+  /** The record of the text before a document's list, when that was written after its elements; null otherwise. */
   readonly laterHeadId: string | null;
   readonly #isText: boolean;
   /** Of a text: its last unit. */

@@ -84,7 +84,7 @@ class ImportRun {
   private sourceBytes = 0;
   private lines = 0;
   private records = 0;
-  /** What of the batch stands around the list of a document that has grown. */
+  /** Units of the batch that stand around the list of a document that has grown. */
   private frames = 0;
   private derived = 0;
   private repaired = 0;
@@ -170,7 +170,7 @@ class ImportRun {
     this.findings.push(held.finding);
   }
 
-  /** Of a source that no session is made of. */
+  /** The result for a source that no session is made of. */
   leftAlone(why: NonNullable<ImportTarget["leftAlone"]>): ImportSource {
     this.findings.push(createFinding("SESSION_LEFT_ALONE", leftAloneText(this.place.path, why), this.place));
     return this.result("skipped");
@@ -244,7 +244,7 @@ class ImportRun {
       this.receipt = { ...this.receipt, hasOwnHeader: true };
       return;
     }
-    // What stands around the list of a document is there again when the list has grown.
+    // The text around the list of a document is there again when the list has grown.
     const isFrame = split.part !== undefined && split.part !== "element" && this.knownLines > 0;
     if (!isFrame) this.lines++;
     if (Math.max(sizeBytes, split.part === undefined ? 0 : sourceBytes(line.source)) > recordBytes) {

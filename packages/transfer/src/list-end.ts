@@ -4,13 +4,13 @@ import type { SourceUnit } from "./source-units.ts";
 
 /** Notes where the list of a document begins and ends, while the document is read. */
 export class ListEnd {
-  /** Of all of it. */
+  /** The hash of the whole document. */
   readonly #whole: Hash;
   #list: Pick<ListReceipt, "sizeBytes" | "sha256"> | null = null;
   #tailId: string | null = null;
   #headId: string | null = null;
   #headBytes = 0;
-  /** Of what stands behind the head; null before that. */
+  /** The hash of the bytes behind the head; null until the head was read. */
   #hash: Hash | null = null;
   #listSha256 = "";
 

@@ -50,7 +50,7 @@ export interface ListReceipt {
   readonly sha256: string;
   /** The record made of what stands behind the list. */
   readonly tailId: string;
-  /** What stands before the list, which programs rewrite with the time. Absent in receipts of before it was kept. */
+  /** The text before the list, which programs rewrite with the time. Absent in receipts from before it was kept. */
   readonly head?: {
     /** The record made of it. */
     readonly id: string;

@@ -54,7 +54,7 @@ function ownReader(source: ReadSource, options: SourceReaderOptions): SourceRead
   return {
     push: (unit, place) => {
       const line = reader.push(unit, place);
-      // What pi's `/name` writes.
+      // The record that pi's `/name` writes.
       const name = isRecordOfType(line.record, "session_info") ? line.record.name : undefined;
       if (typeof name === "string" && name.trim() !== "") names.push(name.trim());
       return line;

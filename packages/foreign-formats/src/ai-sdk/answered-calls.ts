@@ -1,7 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { madeUpTexts } from "@throughline/history/internal";
 
-/** What the model reads of a call that nobody approved or refused before the conversation went on. */
+/** The text that the model reads for a call that was neither approved nor refused before the conversation continued. */
 const undecidedText = "The user answered instead of deciding: the tool has not run.";
 
 /**

@@ -49,7 +49,7 @@ interface OpenMessage {
   readonly parts: Fields[];
 }
 
-/** What a program called the message that begins with a record; null for a record of somebody else. */
+/** The id and metadata that a program gave the message that begins with a record; null for any other record. */
 export type MessageNames = (recordId: string) => { readonly id?: string; readonly metadata?: Fields } | null;
 
 /** Puts turns together to messages of a user interface. */

@@ -1,7 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { RecordBody } from "../unit-records.ts";
 
-/** What a boundary says of its compaction. */
+/** The facts that a boundary states about its compaction. */
 export interface CompactionMetadata {
   /** The boundary's own id as the program states it. */
   readonly uuid: unknown;
@@ -38,13 +38,13 @@ export interface KeptPart {
   readonly leftOut: readonly string[];
 }
 
-/** Where a line hangs, and what starts its context again before it. */
+/** The parent of a line, and the records that start its context again before it. */
 export interface LineEntry {
   readonly parent: number;
   readonly prelude: readonly RecordBody[];
 }
 
-/** What compactions have to know of the lines. */
+/** The facts about lines that compactions need. */
 export interface CompactedLines {
   parentOf(index: number): number;
   isMessage(index: number): boolean;
@@ -99,7 +99,7 @@ export class Compactions {
     return this.#list.find((one) => one.summary === summary && summary >= 0)?.kept?.lines.has(line) === true;
   }
 
-  /** What begins the context of a message that hangs on a boundary, in place of the summary. */
+  /** The records that begin the context of a message on a boundary, in place of the summary. */
   emptied(line: number): readonly RecordBody[] {
     let boundary = line;
     while (boundary >= 0 && this.at(boundary) === null) boundary = this.#lines.parentOf(boundary);
@@ -108,11 +108,11 @@ export class Compactions {
     return [resetBody(compaction), ...editsOf(compaction)];
   }
 
-  /** Where a line hangs that names a line as its parent which stands before a compaction; null: there. */
+  /** The entry of a line whose stated parent stands before a compaction; null when the line hangs on that parent. */
   entryAt(parent: number): LineEntry | null {
     for (const compaction of this.#list.toReversed()) {
       const { kept, summary, body, isSummaryLast } = compaction;
-      // What is behind the summary is behind the results that have come since for the last call that was kept.
+      // A line behind the summary follows the results that have come since for the last call that was kept.
       if (parent === summary && kept !== null && !isSummaryLast) {
         const tip = this.#lines.tipOf(kept.tip);
         return { parent: tip > summary ? tip : summary, prelude: [] };
@@ -199,7 +199,7 @@ export class Compactions {
   }
 }
 
-/** What a compaction took out between the messages that it kept. */
+/** Edits that leave out the records that a compaction removed between the messages that it kept. */
 export function editsOf({ kept }: Pick<Compaction, "kept">): readonly RecordBody[] {
   return (kept?.leftOut ?? []).map(editOf);
 }

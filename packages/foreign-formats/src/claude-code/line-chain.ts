@@ -34,7 +34,7 @@ export interface ChainPlace {
   readonly isFurtherPart: boolean;
   /** Whether the parent it names is not in the file. */
   readonly isOrphan: boolean;
-  /** What goes before the line: a context that begins here again. Empty: the context of its parent continues. */
+  /** The records before the line, for a context that begins again here. Empty: the context of its parent continues. */
   readonly prelude: readonly RecordBody[];
 }
 
@@ -177,8 +177,8 @@ export class LineChain {
   }
 
   /**
-   * Where a line really hangs. What a compaction kept stands before its boundary, and what hangs there afterwards belongs to
-   * the compacted context. What hangs on a boundary without its summary begins an empty one.
+   * The parent that a line really hangs on. The messages that a compaction kept stand before its boundary, and a line that hangs
+   * there afterwards belongs to the compacted context. A line that hangs on a boundary without its summary begins an empty one.
    */
   #entered(parent: number, { kind }: ChainLink): LineEntry {
     if (kind === "summary") return { parent, prelude: [] };
@@ -186,7 +186,7 @@ export class LineChain {
     return this.#compactions.entryAt(parent) ?? { parent, prelude: [] };
   }
 
-  /** What stands between a reply and its results that came behind a compaction: what continues from the reply did not see it. */
+  /** Edits for lines between a reply and its results behind a compaction: a line that continues the reply did not see them. */
   #editsInRow(above: Reply | null, stated: number | null): readonly RecordBody[] {
     if (above === null || stated === null || !this.#split.has(above.number)) return [];
     const between: number[] = [];
@@ -228,7 +228,7 @@ export class LineChain {
     }
   }
 
-  /** What the program prints as it runs has ids and names no parents: each line hangs on the one before. */
+  /** The output of a running program has ids and names no parents: each line hangs on the one before. */
   #statedParent({ uuid, parentUuid }: ChainLink): number | null {
     if (parentUuid === undefined && typeof uuid === "string" && this.#head >= 0) return this.#head;
     return this.#indexOf(parentUuid);

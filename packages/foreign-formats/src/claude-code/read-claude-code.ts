@@ -249,7 +249,7 @@ interface PlacedLine {
   readonly timestamp: string;
 }
 
-/** What a compaction kept may stand on another branch than its boundary. */
+/** The messages that a compaction kept may stand on another branch than its boundary. */
 function withParent(placed: PlacedLine, parentId: string | null): PlacedLine {
   return parentId === null ? placed : { ...placed, chainPlace: { ...placed.chainPlace, parentId } };
 }

@@ -7,7 +7,7 @@ export interface OpenCall {
   readonly name: string;
 }
 
-/** What stands between the name of a tool with its arguments, and its result. */
+/** The mark between the name of a tool with its arguments, and its result. */
 const resultMark = "] Result:";
 /** A command or a search stands before the mark. */
 const longestTitle = 20_000;

@@ -104,8 +104,8 @@ export interface LiveMapping {
   /** Whether an item holds the results of its own calls. */
   readonly holdsResults: boolean;
   /**
-   * Where items hold the results of their calls: gives an item with an answer in each call that has none, and says nothing
-   * else of it. Without it such an item is rendered for a model.
+   * Adds an answer to each call of an item that has none, where items hold the results of their calls. The rest of the item
+   * stays. Without this function such an item is rendered for a model.
    */
   readonly answered?: (item: Fields, isLast: boolean) => Fields;
 }

@@ -128,7 +128,7 @@ class LiveBranch {
     const own = new Set(this.units.flatMap((unit) => unit.records.map(({ id }) => id)));
     // A record that an edit leaves out is in nobody's context.
     for (const id of this.removed) own.add(id);
-    // Of several edits of a record the last one counts.
+    // The last of several edits of a record counts.
     for (const { id, record } of path) if ((edits.get(editTarget(record)) ?? null) !== null) own.add(id);
     const isPlain = boundary === undefined || (boundary.type === "reset" && !keepsRecords(boundary));
     this.isAllNative = isPlain && path.slice(start).every(({ id, type }) => own.has(id) || !contextTypes.has(type));
@@ -247,7 +247,7 @@ class NativeUnits {
     const mixed = mixedUnits(branch, turns, this.#byRecord, rules);
     this.#left = branch.units.filter((unit) => !mixed.has(unit));
     for (const unit of mixed) for (const { id } of unit.records) this.#byRecord.delete(id);
-    // As the turns have them: of two calls of one id the later one has another id there.
+    // The ids are those of the turns: of two calls of one id, the later one has another id there.
     for (const turn of turns)
       if (turn.role === "assistant" && this.unitsOf(idsOf(turn, branch)).length > 0)
         for (const block of turn.blocks) if (block.type === "toolCall") this.#callIds.add(block.id);

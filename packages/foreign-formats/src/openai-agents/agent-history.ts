@@ -24,7 +24,7 @@ function boundaryOf({ records, headId }: LiveSession): SourcedRecord | undefined
   if (notes.length === 0) return undefined;
   const { path } = walkBranch(records, headId);
   const onPath = new Set(path.map(({ id }) => id));
-  // What was cleared or summarized since then begins with something else.
+  // A context that was cleared or summarized since then begins with something else.
   const sinceSeq = path.findLast(({ type }) => type === "reset" || type === "compaction")?.seq ?? 0;
   return notes.findLast(({ parentId, seq }) => seq > sinceSeq && (parentId === null || onPath.has(parentId)));
 }
