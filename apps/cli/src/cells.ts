@@ -13,7 +13,7 @@ export function cellWidth(text: string): number {
   return plain.test(text) ? text.length : stringWidth(text) + (text.match(spacingMark)?.length ?? 0);
 }
 
-/** Where a text that is too long loses its characters. */
+/** The place where a text that is too long loses its characters. */
 export type Cut = "start" | "middle" | "end";
 
 /** A text in at most `width` cells. A long key keeps both ends, a sentence its beginning, a path its end. */
@@ -27,7 +27,7 @@ export function shorten(text: string, width: number, cut: Cut = "middle"): strin
   return `${fitting(clusters(start), headCells)}…${fitting(clusters(end).toReversed(), tailCells, "reversed")}`;
 }
 
-/** Of a long text only the ends are looked at; a longer cluster is no character that a person reads. */
+/** `shorten` reads only the ends of a long text; a longer cluster is no character that a person reads. */
 const longestGrapheme = 32;
 
 function clusters(text: string): readonly string[] {

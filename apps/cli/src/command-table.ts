@@ -7,7 +7,7 @@ import { serverCommands } from "./command-groups/server-commands.ts";
 import { storeCommands } from "./command-groups/store-commands.ts";
 import { transferCommands } from "./command-groups/transfer-commands.ts";
 
-/** What most people start with, in this order. */
+/** The commands that most people start with, in this order. */
 const firstCommands = ["chat", "sessions", "search", "import", "show"];
 
 const groups: readonly (readonly [title: string, commands: readonly CommandDefinition[]])[] = [

@@ -7,7 +7,7 @@ import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { programName } from "./program-names.ts";
 
-/** What an import has brought, for people: sessions by program, and one of them as an example. */
+/** The result of an import, for people: sessions by program, and one of them as an example. */
 export class ImportSummary {
   readonly #imported = new Map<string, number>();
   #grown = 0;

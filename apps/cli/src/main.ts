@@ -41,7 +41,7 @@ function watchStreams(): void {
       // Requests are served on when nobody reads the log any more.
       if (isService) return;
       if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED") process.exit(0);
-      // What cannot be written cannot be taken back either: the output is cut, and whoever reads it must hear of it.
+      // A failed write cannot be undone: the output is cut, and its reader must get an error.
       const failure = new ThroughlineError(
         error.code === "ENOSPC" ? "STORE_FULL" : "STORE_IO",
         `The output cannot be written: ${error.message}`,

@@ -71,7 +71,7 @@ export interface Output {
   event(event: { readonly kind: "event"; readonly message: string }): void;
   /** A finding beside the actual result, on stderr. */
   finding(finding: Finding): void;
-  /** What is being done, on a terminal only: one line, cut to the width, overwritten by the next. */
+  /** Prints the current step, on a terminal only: one line, cut to the width, overwritten by the next. */
   progress(message: string): void;
   /** Takes the progress away, before something else is written there. */
   clearProgress(): void;

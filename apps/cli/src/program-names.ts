@@ -2,8 +2,8 @@ import { quote } from "@throughline/core/store";
 import { usageError } from "./error-report.ts";
 
 /**
- * What people call the program of a format, as `importedFrom.format` names it. The table of the formats says the same, but
- * a list of sessions does not load it.
+ * The name that people use for the program of a format, by `importedFrom.format`. The table of the formats has the same names,
+ * but a list of sessions does not load it.
  */
 const programNames: Readonly<Record<string, string>> = {
   "claude-code": "Claude Code",

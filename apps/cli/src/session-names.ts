@@ -12,8 +12,8 @@ const mostRecordsRead = 20;
 const mostWordCells = 60;
 
 /**
- * What a list for people shows for a session: its label or title, else its first words in quotation marks, else the last part
- * of its key. The words are read from the store: for rows that are shown only.
+ * The name that a list for people shows for a session. It is the label or title, else the first words in quotation marks, else
+ * the last part of the key. The words are read from the store: use it for rows that are shown only.
  */
 export async function shownName(store: SessionStore, state: SessionState, signal?: AbortSignal): Promise<string> {
   const given = givenName(state.entry);

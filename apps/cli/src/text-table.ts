@@ -9,7 +9,7 @@ export interface TableColumn {
   readonly rank?: number;
   /** Cells that the column keeps when it is shortened; others of a higher rank are left out first. @default the widest cell */
   readonly least?: number;
-  /** Where a long cell loses its text. @default "middle" */
+  /** The place where a long cell loses its text. @default "middle" */
   readonly cut?: Cut;
 }
 

@@ -68,7 +68,7 @@ export async function serveMemoryOverHttp(options: HttpOptions): Promise<MemoryH
   const admitting = setInterval(() => {
     for (const [response, request] of admitted)
       options.admit(request).catch((error: unknown) => {
-        // Nobody knows better while the store cannot be read.
+        // The last answer stands while the store cannot be read.
         if (ThroughlineError.isInstance(error) && statuses[error.code] !== undefined) response.destroy();
         else onError(error);
       });

@@ -24,7 +24,7 @@ export interface ServerLimits {
   /** Calls of one token through the gateway. */
   readonly gatewayCallsPerMinute: number;
   readonly gatewayBurst: number;
-  /** What the bodies of all requests that are being answered may have together. */
+  /** The most bytes that the bodies of all requests that are being answered may have together. */
   readonly inFlightBytes: number;
   readonly inFlightBytesPerToken: number;
 }

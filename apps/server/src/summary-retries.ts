@@ -9,7 +9,7 @@ export interface SummaryRetriesOptions {
   readonly clock: Clock;
   readonly summarizers: readonly Summarizer[];
   readonly estimator: TokenEstimator;
-  /** Of this process. */
+  /** The name of this process in the leases of summaries. */
   readonly owner: string;
   /** When a failed summary is tried again; null: never. */
   readonly limits: RetryLimits | null;
@@ -20,7 +20,7 @@ export interface SummaryRetriesOptions {
 
 /** Makes the summaries again that no model wrote, beside the requests of their sessions. */
 export interface SummaryRetries {
-  /** Somebody works in the session: what is due there is tried in the background. */
+  /** Tries the due summaries of a session in the background. It is called when somebody works in the session. */
   soon(ref: SessionRef): void;
   close(): Promise<void>;
 }

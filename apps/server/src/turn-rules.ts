@@ -7,9 +7,9 @@ import { neverReset } from "@throughline/policy/internal";
 import { planSessionReset } from "@throughline/session";
 import { processOwners, readTurnMark, resetEntry } from "@throughline/session/internal";
 
-/** What holds for every turn that begins at a server. */
+/** The policies for every turn that begins at a server. */
 export interface SessionPolicyOptions {
-  /** Who may answer, beside what the entry of a session says itself. @default null */
+  /** The rules for who may answer, beside those in the entry of a session. @default null */
   readonly sendPolicy?: SendPolicy | null;
   /** When sessions reset before a turn. @default never */
   readonly reset?: ResetPolicy;
@@ -61,7 +61,7 @@ export function createTurnRules(
         if (isNever || ref.archiveId !== undefined) return;
         const nowMs = clock.nowMs();
         const { turn } = state.head;
-        // Somebody is talking in it, whatever the time of the newest message.
+        // The session is in use, whatever the time of the newest message.
         if (turn !== null && turn.leaseUntilMs > nowMs && processOwners().stateOf(turn.owner) !== "gone") return;
         const plan = await planSessionReset(store, state, { policy: reset, timeZone, nowMs });
         if (!plan.isDue || plan.reason === null) return;

@@ -6,7 +6,7 @@ import type { LogPlace, LogView } from "@throughline/framework-log";
 /** The SDK's name in keys and records. */
 export const framework = "ai-sdk";
 
-/** What a log held when it was read. */
+/** The content of a log when it was read. */
 export interface StoredChat {
   readonly records: LogView["records"];
   readonly headId: string | null;
@@ -25,7 +25,7 @@ interface ChatChange {
   readonly added: readonly Fields[];
 }
 
-/** What to store so that a chat has these messages, and those of others. */
+/** The change that gives a chat these messages, and keeps those that other processes stored. */
 export function changeOf(
   stored: readonly StoredText[],
   messages: readonly string[],

@@ -25,7 +25,7 @@ export async function* chunksOf({ read, changes, clock, stop }: Growing): AsyncG
   try {
     let change = iterator.next();
     while (aliveForMs !== null) {
-      // Nobody says that a process died: its stream is looked at again when it should have been renewed.
+      // No change reports that a process died: its stream is read again when it should have been renewed.
       const woken = await firstOf(change, clock, aliveForMs);
       if (woken?.done === true) break;
       if (woken !== null) change = iterator.next();
@@ -39,7 +39,7 @@ export async function* chunksOf({ read, changes, clock, stop }: Growing): AsyncG
   yield* given.end();
 }
 
-/** What a change gives; null when the time is up before. */
+/** The value of a change; null when the time is up before. */
 async function firstOf<Value>(change: Promise<Value>, clock: Clock, delayMs: number): Promise<Value | null> {
   const stop = new AbortController();
   const late = clock.sleep(delayMs, stop.signal).then(() => null);

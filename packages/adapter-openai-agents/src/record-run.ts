@@ -33,7 +33,7 @@ const current = new AsyncLocalStorage<RunRecorder>();
 /**
  * Makes the runs of a runner durable step by step. The input is stored before a model is asked, each reply before a tool runs,
  * and each result when the tool has ended. A run is a turn of the session: another process gets `SESSION_BUSY` meanwhile.
- * Where `sendPolicy` denies an answer, a run is refused with `SEND_DENIED` before anything is stored.
+ * A run is refused with `SEND_DENIED`, before anything is stored, if `sendPolicy` denies an answer.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function recordRun(runner: Runner, session: AgentsSession, options: RecordRunOptions = {}): RecordedRunner {

@@ -111,7 +111,7 @@ async function readSession(work: CompactionWork): Promise<{ readonly input: Read
   const { store, ref, signal } = work;
   const { state, records: read } = await readWindow(store, ref, signal === null ? {} : { signal });
   const { headId, lastSeq } = state.head;
-  // What was appended between the two reads is behind the head that is planned on: it arrived meanwhile.
+  // Records that were appended between the two reads come after the head of the plan: they are left out.
   const records = read.filter(({ seq }) => seq <= lastSeq);
   const input: ReadInput = {
     records,
@@ -152,7 +152,7 @@ function planFor(input: ReadInput, way: CompactionWay): CompactionPlan | Nothing
   return way === "due" ? planCompaction(input) : planAsked(input);
 }
 
-/** As the settings say. A session too short for what they keep keeps its last exchange, because somebody asked for it. */
+/** The plan by the settings. A session too short for them keeps only its last exchange, because somebody asked for it. */
 function planAsked(input: CompactionInput): CompactionPlan | NothingToCompact {
   const plan = planCompaction(input);
   if (plan.kind === "compact" && plan.replacedTokens >= smallGainTokens) return plan;

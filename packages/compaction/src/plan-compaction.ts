@@ -218,7 +218,7 @@ function findCut(
   const { settings } = input;
   const places = cutPlaces(messages);
   const target = input.targetTokens ?? settings.triggerTokens ?? Infinity;
-  // As the messages are counted here.
+  // The division by `share` converts tokens of the request to the scale in which `tokens` counts the messages.
   const room = (target - prefixTokens - settings.maxSummaryTokens - settings.maxDetailTokens) / share;
   const percent = input.mode === "emergency" ? settings.emergencyKeepPercent : settings.keepPercent;
   const latest = input.coversToId === undefined ? messages.length - 1 : coveredUntil(input, messages, first);

@@ -12,7 +12,7 @@ export const settingAliases: Readonly<Record<string, string>> = {
   "session.checkpoint.thresholds": "session.checkpoint.tokenThresholdPercents",
 };
 
-/** What an alias says beside its value, where the file does not set it: OpenClaw's `session.idleMinutes` has no mode. */
+/** The settings that an alias implies, where the file does not set them: OpenClaw's `session.idleMinutes` has no mode. */
 export const impliedByAlias: Readonly<Record<string, { readonly key: string; readonly value: string }>> = {
   "session.idleMinutes": { key: "session.reset.mode", value: "idle" },
 };

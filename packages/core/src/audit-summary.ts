@@ -36,10 +36,10 @@ const leastMost = 250;
 /** A summary of at least this number of tokens needs more than a word or two. */
 const longEnough = 500;
 const fewestLetters = 8;
-/** What models say to an instruction, in place of following it. */
+/** Words with which models answer an instruction, in place of following it. */
 const acknowledgement = /^(?:ok(?:ay)?|sure|understood|got it|done|noted|yes|thanks?|all ?right|great|will do)\b/i;
 const longestAcknowledgement = 40;
-/** Of Chinese, Japanese and Korean a letter says as much as several of an alphabet. */
+/** A Chinese, Japanese or Korean letter says as much as several letters of an alphabet. */
 const lettersOfOne = 3;
 const sentenceEnd = /[.!?:;)\]}>"'`*_|…。！？]$/;
 

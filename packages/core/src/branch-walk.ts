@@ -29,7 +29,7 @@ export class BranchWalk {
   }
 }
 
-/** What of a context its messages do not say: the model that was set or heard last, and the thinking level. */
+/** Finds the settings that the messages of a context may lack: the last model that was set or heard, and the thinking level. */
 export class SettingsSearch {
   #hasModel = false;
   #hasLevel = false;
@@ -111,8 +111,8 @@ export async function readContextRecords(
 }
 
 /**
- * Where the branch set its model or thinking level, when nothing in the window does: programs do not repeat them behind a
- * compaction. Null where they were never set. Only one page at a time is held.
+ * The seq from which the branch sets its model and thinking level, when nothing in the window does. Programs do not repeat them
+ * behind a compaction. Null where they were never set. Only one page at a time is held.
  */
 async function settingsSeq(
   store: SessionStore,

@@ -48,7 +48,7 @@ interface EntryExcess {
   readonly most: number;
 }
 
-/** What an entry has too much of; null when it may be written. */
+/** The limit that an entry exceeds; null when it may be written. */
 export function entryExcess(fields: unknown): EntryExcess | null {
   const names = new Set<string>();
   countNames(fields, names);

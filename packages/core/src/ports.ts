@@ -176,8 +176,8 @@ export interface SummaryRequest {
   /** The most tokens of the summary. */
   readonly maxOutputTokens: number;
   /**
-   * What keeps a text from taking the place of the conversation; null when it may. A chain of summarizers asks its next
-   * one then. @default an audit without the size of what is replaced
+   * Returns the reason why a text may not take the place of the conversation; null when it may. A chain of summarizers asks
+   * its next one if there is a reason. @default an audit without the size of what is replaced
    */
   readonly audit?: (summary: string) => string | null;
   /** Ends the call of the model. */

@@ -3,7 +3,7 @@ import type { SessionRecord } from "./record.ts";
 import { withheldSummary } from "./summary-parts.ts";
 import { throughlineDraft, throughlineKind } from "./throughline-record.ts";
 
-/** What a tombstone states. */
+/** The facts that a tombstone states. */
 interface TombstoneInfo {
   readonly side: boolean;
   readonly bytes: number;
@@ -12,8 +12,8 @@ interface TombstoneInfo {
 }
 
 /**
- * What takes a redacted record's place: it says that something was here, when it went and why, and nothing of what it said. A
- * compaction stays one, with the sentence that its summary is withheld: what a context begins with hangs on its place.
+ * The record that takes a redacted record's place. It states that something was here, when it went and why, and nothing of its
+ * content. A compaction stays one, with the sentence that its summary is withheld: the start of a context depends on its place.
  */
 export function redactionTombstone(record: SessionRecord, info: TombstoneInfo): SessionRecord {
   const data = {

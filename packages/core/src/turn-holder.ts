@@ -1,8 +1,8 @@
 import { ThroughlineError } from "./throughline-error.ts";
 
 /**
- * Who holds a turn, for people: `another process (pid 19258)`. Other owners are names that a program gave itself; they are
- * in the details.
+ * The holder of a turn, for people: `another process (pid 19258)`. Other owners are names that a program gave itself; they
+ * are in the details.
  */
 export function turnHolder(owner: string): string {
   const pid = /^pid (\d{1,10}) /.exec(owner)?.[1];

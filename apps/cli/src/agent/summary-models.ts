@@ -97,7 +97,7 @@ function checkpointWriters(
   const main = chosen.isOffline || !asksMainModel ? [] : [chatCheckpointWriter(chosen.model)];
   const writers = [...named, ...main]
     .filter(({ name }, index, all) => all.findIndex((other) => other.name === name) === index)
-    // Nobody follows the last one, and the model that answers is not left out: the turns need it anyway.
+    // No writer follows the last one, and the turns need the model that answers anyway: both go without a breaker.
     .map((writer, index, { length }) =>
       index === length - 1 || writer.name === chosen.name ? writer : guarded(writer, breakers),
     );

@@ -130,7 +130,7 @@ class OpenConversation implements Conversation {
     const { choice } = this.#options;
     const isOwnAsked = state !== null && wanted === null;
     const session = isOwnAsked ? await readSessionModels(this.store, state) : null;
-    // Of an import, the model that another program used comes last: nobody here has chosen it.
+    // The model of an import comes last: another program used it, and nobody here has chosen it.
     const usual = this.origin === null ? null : chooseModel({ ...choice, wanted, session: null });
     this.chosen = usual === null || usual.isOffline ? chooseModel({ ...choice, wanted, session }) : usual;
     const { problem, name } = this.chosen;

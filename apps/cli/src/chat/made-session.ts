@@ -2,7 +2,7 @@ import { updateEntry } from "@throughline/core";
 import type { SessionEntry, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { titleOf } from "@throughline/history/internal";
 
-/** What a fork takes over from the session it continues, beside its records, and the folder it belongs to. */
+/** The entry fields of a fork: the label and title of the session it continues, and the folder it belongs to. */
 export function forkFields({ entry }: SessionState, folder: string): Partial<SessionEntry> {
   const { label, title, titleBy } = entry;
   return {

@@ -7,7 +7,7 @@ import type { CommandContext } from "../command.ts";
 import { isInherited } from "../inherit/inherited-session.ts";
 import { realFolder } from "../session-names.ts";
 
-/** Where a conversation begins. */
+/** The session that a conversation opens. */
 export interface StartingSession {
   readonly ref: SessionRef;
   /** The imported session that the first message forks to `ref`; null for any other. */
@@ -45,7 +45,7 @@ export async function startingSession(
   return "state" in named ? continued(context, store, named.state) : { ref: named.ref, origin: null };
 }
 
-/** Where a conversation continues a session: in it, or of an import in a fork of this folder. */
+/** Continues a session in a conversation: in the session itself, or for an import in a fork of this folder. */
 export async function continued(
   context: CommandContext,
   store: SessionStore,

@@ -76,7 +76,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   return 0;
 }
 
-/** Who asks the policy before a model is asked. */
+/** The callers that ask the policy before a model is asked. */
 const enforcedBy: readonly string[] = [
   "chat",
   "createSessions",

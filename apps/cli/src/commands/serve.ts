@@ -79,7 +79,7 @@ export async function run(context: CommandContext, _input: CommandInput): Promis
   }
   try {
     await onceReachable(context, async () => {
-      // What a killed server left ends now: nobody can revoke a token that nobody knows.
+      // The token of a killed server is revoked now: nobody else knows it, so nobody else can revoke it.
       await revokeOf(server, stale);
       const { info, text } = await server.tokens.create(everything, ownLabel);
       server.exempt(info.id);

@@ -2,7 +2,7 @@ import type { SearchHit } from "@throughline/core";
 
 /** The hits of one session, as many of them as are shown. */
 export interface HitGroup {
-  /** Of the best hit; it leads to the session. */
+  /** The first hit that was found; it leads to the session. */
   readonly first: SearchHit;
   /** The best hits: words of people before tool output and code, then by score. Equal texts are there once. */
   readonly best: readonly SearchHit[];
@@ -77,7 +77,7 @@ function byWorth(one: SearchHit, other: SearchHit): number {
   return Number(isProse(other)) - Number(isProse(one)) || other.score - one.score;
 }
 
-/** What code and data are full of, and sentences are not: signs, `camelCase`, and dots within words. */
+/** Marks that are common in code and data, and rare in sentences: signs, `camelCase`, and dots within words. */
 const marksOfCode = /[{}[\]()<>=;|\\"#$*_/`]|[a-z][A-Z]|\w\.\w/g;
 const mostMarksOfProse = 0.08;
 

@@ -16,7 +16,7 @@ export interface FoundSession {
   readonly number: number;
   readonly hit: Pick<SearchHit, "ref" | "sessionId">;
   readonly state: SessionState | null;
-  /** What people call it; null when it is gone. */
+  /** The name that people use for it; null when it is gone. */
   readonly name: string | null;
 }
 
@@ -41,7 +41,7 @@ export async function showHeading({ host, output }: ShowContext, found: FoundSes
   await output.line(indent, { text: nameOf(hit), style: "dim" });
 }
 
-/** What leads to the session of a hit: its key, or the id of an archived one. */
+/** The name that leads to the session of a hit: its key, or the id of an archived one. */
 export function nameOf({ ref, sessionId }: Pick<SearchHit, "ref" | "sessionId">): string {
   return ref.archiveId === undefined ? ref.key : sessionId;
 }
@@ -93,7 +93,7 @@ export async function showHit(context: ShowContext, { seq, role, snippet, highli
   await context.output.line(indent, { text: place, style: "cyan" }, ...snippetPieces(snippet, highlights, cells));
 }
 
-/** As much of a snippet around its first match as fits, with the matches in bold. */
+/** The part of a snippet around its first match that fits into `cells`, with the matches in bold. */
 export function snippetPieces(snippet: string, highlights: SearchHit["highlights"], cells: number): readonly Piece[] {
   const [from, to] = cellWidth(snippet) <= cells ? [0, snippet.length] : windowOf(snippet, highlights, cells);
   const pieces: Piece[] = from === 0 ? [] : ["…"];

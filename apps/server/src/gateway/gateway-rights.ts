@@ -98,7 +98,7 @@ export async function assertOwnIds(
   if (!naming.test(body.toString("latin1"))) return;
   const text = (await isWithinBounds(body, "document")) ? bodyText(body) : null;
   const found = text === null ? null : await storedIdsIn(text);
-  // What is not read here, the provider may read all the same.
+  // The provider may still read a body that the gateway could not read.
   if (found === null)
     throw refused(
       "INPUT_INVALID",
@@ -137,7 +137,7 @@ interface GivenAnswer {
   readonly api: WireApi;
   readonly reply: AnswerText;
   readonly scope: GatewayScope;
-  /** Of the session of the call; empty where it is not known yet. */
+  /** The key of the session of the call; empty where it is not known yet. */
   readonly key: string;
 }
 

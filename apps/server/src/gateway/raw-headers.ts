@@ -100,7 +100,7 @@ export function headersOfMade(raw: readonly string[], isRepeat: boolean): string
   return without(raw, (name) => ofTheBody.has(name) || (isRepeat && name === "idempotency-key"));
 }
 
-/** What a provider sets in the client for an account that is ours: its cookies, and which pages may read its answers. */
+/** Whether a provider sets this header in the client for an account of ours: cookies, or which pages may read its answers. */
 function isForOneClient(name: string): boolean {
   return name.startsWith("set-cookie") || name.startsWith("access-control-") || name === "clear-site-data";
 }

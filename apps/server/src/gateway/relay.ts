@@ -119,7 +119,7 @@ function gone(cause: unknown): Error {
 export type RelayEnd = "whole" | "cut" | "aborted";
 
 export interface RelayOptions {
-  /** What is masked in the body: a provider may quote the key that it refuses. Empty: nothing. */
+  /** The text that is masked in the body: a provider may quote the key that it refuses. An empty text masks nothing. */
   readonly secret: string;
   /** Called with each chunk behind its write, so that the client never waits for it. */
   readonly onChunk: (chunk: Buffer) => void;

@@ -7,7 +7,7 @@ import type { BegunRequest } from "./relay.ts";
 export const bodyBytes: number = 32 * 1024 * 1024;
 /** How long the body of a request may take to arrive: images go over slow lines. */
 export const uploadMs: number = 300_000;
-/** What a request has of the budget of bodies, and until when. */
+/** The share of the budget of bodies that a request holds, and the promise that ends it. */
 export interface HeldBody {
   share: BodyShare | null;
   until: Promise<unknown>;

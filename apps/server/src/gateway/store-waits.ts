@@ -52,7 +52,7 @@ export async function denialOf(
     if (state !== null) turnRules.assertMaySend(state);
     return null;
   } catch (error) {
-    // Whoever stores the call reports any other.
+    // The code that stores the call reports any other error.
     return hasErrorCode(error, "SEND_DENIED") ? error : null;
   }
 }

@@ -11,7 +11,7 @@ export interface StoredId {
   readonly top: string;
 }
 
-/** What a member may be called that names something stored. `id` is judged by the object that it stands in. */
+/** The names of members that name something stored. `id` is judged by the object that it stands in. */
 const idForm = /(?:^|_)ids?$/;
 const idNames: ReadonlySet<string> = new Set(["container", "conversation", "thread"]);
 
@@ -47,7 +47,7 @@ const toolUses: ReadonlySet<string> = new Set(["tool_use", "server_tool_use", "m
 /** Objects without a type whose ids tie two parts of one request together. */
 const tiedNames: ReadonlySet<string> = new Set(["tool_calls", "pending_safety_checks", "acknowledged_safety_checks"]);
 
-/** What an object holds if it is whole. One with an id and without it may stand for what the provider has stored. */
+/** The member that makes an object of each type whole. An object with an id and without it may name something stored. */
 const contentOf: ReadonlyMap<string, string> = new Map([
   ["message", "content"],
   ["function", "function"],
@@ -86,11 +86,11 @@ interface Frame {
   /** Members with a value that says something. */
   readonly filled: Set<string>;
   readonly own: { readonly name: string; readonly id: string | null }[];
-  /** What was found in its members. */
+  /** The stored ids that were found in its members. */
   readonly inner: { readonly via: string; readonly found: StoredId }[];
 }
 
-/** So much of a text is read before others get their turn. */
+/** The characters of a text that are read before other work gets its turn. */
 const stepChars = 256 * 1024;
 
 /**
@@ -254,7 +254,7 @@ class Walk {
     for (const { name, id } of frame.own)
       if (!isHarmless(frame, name)) found.push({ name, id, top: this.#frames.length === 0 ? name : frame.top });
     const parent = this.#frames.at(-1);
-    // What is empty says nothing.
+    // An empty object says nothing.
     if (frame.keys.size > 0) parent?.filled.add(frame.name);
     if (parent === undefined) this.found = found;
     else for (const one of found) parent.inner.push({ via: parent.key.toLowerCase(), found: one });

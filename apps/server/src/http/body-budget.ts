@@ -1,7 +1,7 @@
 import { refused } from "@throughline/core/store";
 
 export interface BodyBudgetLimits {
-  /** What the bodies of all requests that are being answered may have together. */
+  /** The most bytes that the bodies of all requests that are being answered may have together. */
   readonly inFlightBytes: number;
   readonly inFlightBytesPerToken: number;
 }

@@ -127,7 +127,7 @@ function isList(schema: JsonObject | null): boolean {
   return kind?.const === "list";
 }
 
-/** What a parameter of the path or a header must look like. */
+/** The form that a parameter of the path or a header must have. */
 const parameterForms: Readonly<Record<string, JsonObject>> = {
   session: { minLength: 1 },
   fence: { pattern: "^[0-9]{1,15}$" },
@@ -156,7 +156,7 @@ function pathParameters(path: string): readonly JsonObject[] {
 
 function queryParameters({ query }: RouteDefinition, components: Record<string, unknown>): readonly JsonObject[] {
   if (query === undefined) return [];
-  // What a parameter is read as: numbers and flags are texts in a URL only.
+  // The output schema has the type that a parameter is read as: numbers and flags are texts in a URL only.
   const { properties = {}, required = [] } = schemaOf(query, "output", components) as {
     readonly properties?: Readonly<Record<string, JsonObject>>;
     readonly required?: readonly string[];

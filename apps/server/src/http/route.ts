@@ -13,7 +13,7 @@ interface BodyRule<Schema extends z.ZodType = z.ZodType> {
   /** Media types that are taken. @default application/json */
   readonly types?: readonly string[];
   readonly isOptional?: boolean;
-  /** What the JSON may hold, where that is less than the server's limits. */
+  /** The limits of the JSON, where they are lower than the server's. */
   readonly most?: { readonly bytes: number; readonly values: number };
   /** Reads the bytes, for types that are not JSON. @default JSON */
   readonly read?: (bytes: Buffer, type: string, limits: ServerLimits) => unknown;

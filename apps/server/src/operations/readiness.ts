@@ -4,7 +4,7 @@ import { tokensRef } from "../security/token-store.ts";
 
 type Readiness = "ready" | "draining" | "store-unreachable" | "store-not-writable";
 
-/** What is written to see whether a store that took no write takes one again. */
+/** The session that is written to see whether a store that took no write takes one again. */
 const probeRef = { ...tokensRef, key: "readiness" };
 
 /** An answer of the store is believed for so long. */
