@@ -1,7 +1,6 @@
 import { realpathSync } from "node:fs";
 import { sep } from "node:path";
 import { isRecordOfType, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
-import { firstWords } from "@throughline/history/internal";
 import { blocksText, givenName, sessionName } from "@throughline/queries/internal";
 import { shorten } from "./cells.ts";
 import { programName } from "./program-names.ts";
@@ -18,21 +17,17 @@ const mostWordCells = 60;
 export async function shownName(store: SessionStore, state: SessionState, signal?: AbortSignal): Promise<string> {
   const given = givenName(state.entry);
   if (given !== null) return given;
-  const words = await readFirstWords(store, state, signal);
+  const words = await firstWords(store, state, signal);
   return words === null ? sessionName(state) : `"${words}"`;
 }
 
-async function readFirstWords(
-  store: SessionStore,
-  { ref }: SessionState,
-  signal?: AbortSignal,
-): Promise<string | null> {
+async function firstWords(store: SessionStore, { ref }: SessionState, signal?: AbortSignal): Promise<string | null> {
   const page = { limit: mostRecordsRead, ...(signal === undefined ? {} : { signal }) };
   try {
     for await (const { records } of store.read(ref, page)) {
       for (const { record } of records) {
         if (!isRecordOfType(record, "message") || record.message.role !== "user") continue;
-        const line = terminalSafeLine(firstWords(blocksText(record.message.content))).trim();
+        const line = terminalSafeLine(blocksText(record.message.content)).trim();
         if (line !== "") return shorten(line, mostWordCells, "end");
       }
     }

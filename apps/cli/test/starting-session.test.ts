@@ -206,16 +206,6 @@ describe("an imported session", () => {
 });
 
 describe("sessions", () => {
-  it("shows a person's words only where there is no title, and no key in them", async () => {
-    const texts = ["<system-reminder>secret</system-reminder>\nhi", "ok sk-abcdefghijklmnop"];
-    await seed(
-      directory.path,
-      texts.map((text, index) => ({ key: `agent:main:cli:direct:w${index}`, drafts: [user(text)] })),
-    );
-    const names = (await run(["sessions"])).stdout.split("\n").map((line) => line.split("\t")[0]);
-    expect(names.slice(0, 2)).toEqual(['"ok [key]"', '"hi"']);
-  });
-
   it("names program and folder for people, filters by both, and ends with the key", async () => {
     await run(["import", piFile()]);
     const app = join(directory.path, "app");

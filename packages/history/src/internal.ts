@@ -2,7 +2,7 @@
 export type { HistoryWork } from "./create-history.ts";
 export type { HistoryWindow } from "./growing-window.ts";
 export { summaryPrefixes } from "./message-texts.ts";
-export { firstWords, TitleFinder, titleOf } from "./title-of.ts";
+export { TitleFinder, titleOf } from "./title-of.ts";
 export type { OmitReason } from "./omitted-ranges.ts";
 export type { Truncation } from "./truncate-results.ts";
 export { renderWith } from "./replay-history.ts";

@@ -41,18 +41,6 @@ export class TitleFinder {
   }
 }
 
-/**
- * The first words of a person in a message, in one line, for a list that has no title: without what programs put around them,
- * and with keys masked. Empty for a message without any.
- */
-export function firstWords(text: string): string {
-  const line = promptText(text)
-    .split("\n")
-    .map(plainLine)
-    .find((each) => each !== "");
-  return line === undefined ? "" : line.split(" ").map(shortenWord).join(" ");
-}
-
 function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
