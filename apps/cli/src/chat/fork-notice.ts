@@ -6,7 +6,7 @@ import type { CommandContext } from "../command.ts";
 import { grouped } from "../counted.ts";
 import { realFolder, shownFolder, shownProgram } from "../session-names.ts";
 import type { Conversation } from "./conversation.ts";
-import { conversationFolder } from "./starting-session.ts";
+import { conversationFolder } from "./conversation-folder.ts";
 
 /**
  * States what the first message of a conversation that continues an import sends to which model, and the folder of the tools

@@ -11,7 +11,8 @@ import type { AgentSession } from "@throughline/session/whole-turn";
 import { forkNotice } from "./fork-notice.ts";
 import { interruptedText, restoredText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
-import { continued, conversationFolder } from "./starting-session.ts";
+import { conversationFolder } from "./conversation-folder.ts";
+import { continued } from "./starting-session.ts";
 
 /** The most sessions that `/sessions` lists; `throughline sessions` lists all. */
 const mostListed = 50;

@@ -16,7 +16,7 @@ import type { LineEditor } from "./line-editor.ts";
 import { replCommands } from "./repl-commands.ts";
 import type { ReplContext } from "./repl-context.ts";
 import { sendDenied } from "./send-denied.ts";
-import { conversationFolder } from "./starting-session.ts";
+import { conversationFolder } from "./conversation-folder.ts";
 import { createTurnPrinter } from "./turn-printer.ts";
 
 export interface ReplOptions {

@@ -1,11 +1,11 @@
-import { basename, resolve } from "node:path";
+import { basename } from "node:path";
 import { hasErrorCode, sessionRef, ThroughlineError } from "@throughline/core";
 import type { SessionRef, SessionState, SessionStore } from "@throughline/core";
 import { listSessions, resolveSession } from "@throughline/queries";
 import { freeRef, isTerminalKey, refsOf, sessionProgram, terminalSessionKey } from "@throughline/queries/internal";
 import type { CommandContext } from "../command.ts";
 import { isInherited } from "../inherit/inherited-session.ts";
-import { realFolder } from "../session-names.ts";
+import { conversationFolder } from "./conversation-folder.ts";
 
 /** The session that a conversation opens. */
 export interface StartingSession {
@@ -18,12 +18,6 @@ export interface StartingSession {
 
 /** The newest sessions among which that of a folder is looked for. */
 const mostLookedAt = 2000;
-
-/** The folder of a conversation, through links: that of the tools, which is the working directory unless one is given. */
-export function conversationFolder({ host, settings }: CommandContext): string {
-  const workspace = settings.find(({ key }) => key === "workspace")?.value;
-  return realFolder(resolve(host.workingDirectory, String(workspace ?? ".")));
-}
 
 /**
  * The session of the key, given or configured, which may be new; else the newest own session of this folder; else a new one.

@@ -4,7 +4,7 @@ import type { CommandContext, CommandInput } from "../command.ts";
 import { forkToNewSession, resolveSession } from "@throughline/queries";
 import { sessionProgram } from "@throughline/queries/internal";
 import { forkFields } from "../chat/made-session.ts";
-import { conversationFolder } from "../chat/starting-session.ts";
+import { conversationFolder } from "../chat/conversation-folder.ts";
 import { showSession } from "../show-session.ts";
 
 interface ForkOptions {

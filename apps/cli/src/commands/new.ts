@@ -1,7 +1,7 @@
 import { systemRandom } from "@throughline/core/node";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { createSession } from "@throughline/queries";
-import { conversationFolder } from "../chat/starting-session.ts";
+import { conversationFolder } from "../chat/conversation-folder.ts";
 import { showSession } from "../show-session.ts";
 
 /** Creates a session and prints its id. */
