@@ -22,8 +22,9 @@ describe.skipIf(!isHere)(`workers on PostgreSQL${isHere ? "" : `: needs PostgreS
 
   it("answer each message once and in order, although one is killed in the middle of an answer", async () => {
     const users = ["ada", "ben", "cleo"];
+    let eventDelayMs = 40;
     await using provider = createProviderSimulator({
-      fallback: () => ({ kind: "answer", content: "This takes a moment to say.", eventDelayMs: 40 }),
+      fallback: () => ({ kind: "answer", content: "This takes a moment to say.", eventDelayMs }),
     });
     await provider.start();
     await using store = createPostgresStore({ url: database.url });
@@ -62,14 +63,22 @@ describe.skipIf(!isHere)(`workers on PostgreSQL${isHere ? "" : `: needs PostgreS
       await addRound();
       await sleep(500);
     }
+    eventDelayMs = 1000;
+    const before = provider.requests.length;
     for (let more = 0; more < 3; more++) await addRound();
-    await sleep(150);
-    const ended = once(first, "exit");
+    // A worker has one request at a time: with two of them open, each worker is in the middle of an answer.
+    await expect
+      .poll(() => provider.requests.slice(before).filter(({ outcome }) => outcome === "pending").length, {
+        interval: 5,
+      })
+      .toBe(2);
+    const closed = once(first, "close");
     first.kill("SIGKILL");
-    await ended;
-    setTimeout(() => console.log(answered), 20000);
-    for (const user of users)
+    await closed;
+    eventDelayMs = 1;
+    for (const user of users) {
       await expect.poll(() => answered.get(`${user}-${rounds}`), { timeout: 30_000 }).toBe("two");
+    }
     for (const user of users) {
       const pages = await Array.fromAsync(
         store.read({ namespace: "", agentId: "main", key: `agent:main:queue:direct:${user}` }),
