@@ -22,9 +22,9 @@ describe.skipIf(!isHere)(`workers on PostgreSQL${isHere ? "" : `: needs PostgreS
 
   it("answer each message once and in order, although one is killed in the middle of an answer", async () => {
     const users = ["ada", "ben", "cleo"];
-    let eventDelayMs = 40;
+    let delayMs = 40;
     await using provider = createProviderSimulator({
-      fallback: () => ({ kind: "answer", content: "This takes a moment to say.", eventDelayMs }),
+      fallback: () => ({ kind: "answer", content: "This takes a moment to say.", delayMs }),
     });
     await provider.start();
     await using store = createPostgresStore({ url: database.url });
@@ -63,7 +63,7 @@ describe.skipIf(!isHere)(`workers on PostgreSQL${isHere ? "" : `: needs PostgreS
       await addRound();
       await sleep(500);
     }
-    eventDelayMs = 1000;
+    delayMs = 3000;
     const before = provider.requests.length;
     for (let more = 0; more < 3; more++) await addRound();
     // A worker has one request at a time: with two of them open, each worker is in the middle of an answer.
@@ -75,7 +75,7 @@ describe.skipIf(!isHere)(`workers on PostgreSQL${isHere ? "" : `: needs PostgreS
     const closed = once(first, "close");
     first.kill("SIGKILL");
     await closed;
-    eventDelayMs = 1;
+    delayMs = 1;
     for (const user of users) {
       await expect.poll(() => answered.get(`${user}-${rounds}`), { timeout: 30_000 }).toBe("two");
     }
