@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import process from "node:process";
@@ -150,6 +151,18 @@ function isRunPage(path: string): boolean {
   return /^(?:(?:packages|apps|examples)\/[^/]+\/)?README\.md$|^docs\/(?:guides\/)?[^/]+\.md$/.test(path);
 }
 
+/** The pages that differ from the branch this one came from, committed or not; null, for all, where git cannot tell. */
+function changedPages(root: string): readonly string[] | null {
+  const git = (...args: readonly string[]): readonly string[] | null => {
+    const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8" });
+    return status === 0 ? stdout.split("\n").filter((line) => line !== "") : null;
+  };
+  const base = git("merge-base", "HEAD", "@{upstream}") ?? git("merge-base", "HEAD", "origin/HEAD") ?? ["HEAD"];
+  const changed = git("diff", "--name-only", ...base);
+  const added = git("ls-files", "--others", "--exclude-standard");
+  return changed === null || added === null ? null : [...changed, ...added].filter((path) => path.endsWith(".md"));
+}
+
 /** The server for pages that need PostgreSQL: the one of the tests of store-postgres. */
 async function startDatabase(): Promise<PostgresServer> {
   const { startPostgres } = await import("../packages/store-postgres/test/postgres-server.ts");
@@ -202,14 +215,14 @@ function typedPages(pages: readonly MarkdownFile[]): readonly TypedPage[] {
 /**
  * Checks every Markdown file below `root`: links, machine paths, and the examples of the pages that are run.
  *
- * @param wanted limits the examples to pages whose path begins with one of these
+ * @param wanted limits the examples to pages whose path begins with one of these; null for all
  */
-export async function checkDocs(root: string, wanted: readonly string[] = []): Promise<DocsReport> {
+export async function checkDocs(root: string, wanted: readonly string[] | null = null): Promise<DocsReport> {
   const files = readFiles(root);
   const byPath = new Map(files.map((file) => [file.path, file]));
   const violations = files.flatMap((file) => checkText(root, byPath, file));
   const pages = files.filter(
-    ({ path }) => isRunPage(path) && (wanted.length === 0 || wanted.some((start) => path.startsWith(start))),
+    ({ path }) => isRunPage(path) && (wanted === null || wanted.some((start) => path.startsWith(start))),
   );
   const run = await runPages(root, pages, undefined);
   const typed = await checkFenceTypes(root, typedPages(pages));
@@ -250,8 +263,10 @@ export function checkInstalledTypes(root: string, installed: InstalledTypes): Pr
 }
 
 if (import.meta.main) {
-  // Paths as arguments limit the pages whose examples run.
-  const report = await checkDocs(repositoryRoot, process.argv.slice(2));
+  // Paths as arguments limit the pages whose examples run; `--changed` takes those that git shows as changed.
+  const args = process.argv.slice(2);
+  const wanted = args.includes("--changed") ? changedPages(repositoryRoot) : args.length === 0 ? null : args;
+  const report = await checkDocs(repositoryRoot, wanted);
   for (const violation of report.violations) process.stdout.write(`${violation}\n`);
   const { files, links, fencesRun, fencesSkipped, outputsCompared, fencesTyped } = report;
   const fences = `${fencesRun} examples run, ${outputsCompared} outputs compared, ${fencesTyped} typed, ${fencesSkipped} not run with a reason`;

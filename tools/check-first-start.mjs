@@ -1,5 +1,6 @@
 // What a newcomer does first: `npm start` in a fresh clone, with an empty home, before anything is installed there.
 // Plain JavaScript for any Node from 20 on, without dependencies. Ends with 1 and the reason when it does not work.
+// `--once` starts it in the checkout as it is, and removes no package to see it installed again.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
@@ -45,12 +46,14 @@ try {
   if (existsSync(settings)) copyFileSync(settings, join(home, ".npmrc"));
   const wasInstalled = existsSync(join(root, "node_modules"));
   const first = start(2);
-  // An installed package that has disappeared is noticed, and installed again.
-  const damaged = realpathSync(join(root, "apps/cli/node_modules/commander"));
-  rmSync(damaged, { recursive: true });
-  const repaired = start(4);
   const place = wasInstalled ? "packages were there" : "fresh clone";
-  process.stdout.write(`first start: ${first} s (${place}), after a package was removed: ${repaired} s\n`);
+  let repaired = "";
+  if (!process.argv.includes("--once")) {
+    // An installed package that has disappeared is noticed, and installed again.
+    rmSync(realpathSync(join(root, "apps/cli/node_modules/commander")), { recursive: true });
+    repaired = `, after a package was removed: ${start(4)} s`;
+  }
+  process.stdout.write(`first start: ${first} s (${place})${repaired}\n`);
 } catch (error) {
   process.stderr.write(`first start: ${error.message}\n`);
   process.exitCode = 1;

@@ -1,5 +1,8 @@
-import { closingText, writeCounts } from "./closing-line.ts";
-import type { FaultCounts, TestCounts } from "./closing-line.ts";
+import { writeFileSync } from "node:fs";
+import { relative } from "node:path";
+import { closingText, timesFile, writeCounts } from "./closing-line.ts";
+import type { FaultCounts, TestCounts, TimedTest } from "./closing-line.ts";
+import { repositoryRoot } from "./find-files.ts";
 
 /** The part of a vitest test case that is counted. */
 export interface CountedTest {
@@ -7,6 +10,9 @@ export interface CountedTest {
   result(): { readonly state: string; readonly note?: string | undefined };
   /** What the test says of itself; `faults` is counted when it passed. */
   meta(): { readonly faults?: FaultCounts };
+  readonly tags?: readonly string[];
+  /** Undefined for a test that did not run. */
+  diagnostic?(): { readonly duration: number } | undefined;
 }
 
 /** The part of a vitest module that is counted. */
@@ -27,7 +33,12 @@ function skipReason(test: CountedTest, moduleId: string): string {
  * Counts a finished run. A module that failed to load and an error outside every test count as one failure each:
  * otherwise a broken import would read as "0 failed".
  */
-export function countTests(modules: Iterable<CountedModule>, unhandled: number): TestCounts {
+export function countTests(
+  modules: Iterable<CountedModule>,
+  unhandled: number,
+  leavesSlowTests: boolean = false,
+): TestCounts {
+  let left = 0;
   let passed = 0;
   let failed = unhandled;
   let skipped = 0;
@@ -42,6 +53,7 @@ export function countTests(modules: Iterable<CountedModule>, unhandled: number):
         const { states = 0, kills = 0 } = test.meta().faults ?? {};
         faults = { states: faults.states + states, kills: faults.kills + kills };
       } else if (state === "failed") failed += 1;
+      else if (leavesSlowTests && isSlow(test)) left += 1;
       else {
         skipped += 1;
         const reason = skipReason(test, module.moduleId);
@@ -50,14 +62,48 @@ export function countTests(modules: Iterable<CountedModule>, unhandled: number):
     }
   }
   const hasFaults = faults.states + faults.kills > 0;
-  return { passed, failed, skipped, skippedBecause, faults: hasFaults ? faults : null };
+  return { passed, failed, skipped, skippedBecause, faults: hasFaults ? faults : null, left };
+}
+
+function isSlow(test: CountedTest): boolean {
+  return test.tags?.includes("slow") === true;
+}
+
+/** How long each test that ran took. */
+export function timeTests(modules: Iterable<CountedModule>): readonly TimedTest[] {
+  return [...modules].flatMap((module) => {
+    const file = relative(repositoryRoot, module.moduleId);
+    return [...module.children.allTests()].flatMap((test) => {
+      const ms = test.diagnostic?.()?.duration;
+      if (ms === undefined) return [];
+      return [{ name: test.fullName, file, ms, isSlow: isSlow(test) || file.endsWith(".slow.test.ts") }];
+    });
+  });
+}
+
+/** How many of the slowest tests the end of a run names, and how long each takes at least. */
+const shownTests = 10;
+const shownMs = 500;
+
+function slowestOf(times: readonly TimedTest[]): readonly TimedTest[] {
+  const slow = times.filter(({ ms }) => ms >= shownMs);
+  return slow.toSorted((a, b) => b.ms - a.ms).slice(0, shownTests);
 }
 
 /** The vitest reporter: leaves the counts in a file and, when vitest runs by itself, prints the closing line. */
 export default class ClosingLineReporter {
+  #leavesSlowTests = false;
+
+  onInit(vitest: { readonly config: { readonly tagsFilter?: readonly string[] | undefined } }): void {
+    this.#leavesSlowTests = vitest.config.tagsFilter?.includes("!slow") === true;
+  }
+
   onTestRunEnd(modules: readonly CountedModule[], unhandledErrors: readonly unknown[]): void {
-    const counts = countTests(modules, unhandledErrors.length);
+    const times = timeTests(modules);
+    const counted = countTests(modules, unhandledErrors.length, this.#leavesSlowTests);
+    const counts = { ...counted, slowest: slowestOf(times) };
     writeCounts(counts);
+    writeFileSync(timesFile, JSON.stringify(times));
     // Under `npm test` later steps still follow, so the line is theirs to print.
     if (process.env["THROUGHLINE_CLOSING_LINE"] === "deferred") return;
     process.on("exit", () => void process.stdout.write(`${closingText(counts)}\n`));

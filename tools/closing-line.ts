@@ -10,7 +10,22 @@ export interface TestCounts {
   readonly skippedBecause: Readonly<Record<string, number>>;
   /** What the fault suites went through; null when none of them ran. */
   readonly faults: FaultCounts | null;
+  /** Slow tests that were left to the whole tier. @default 0 */
+  readonly left?: number;
+  /** The slowest tests, the slowest first. @default [] */
+  readonly slowest?: readonly TimedTest[];
 }
+
+/** How long one test took, and whether it has the tag `slow` or lies in a file of slow tests. */
+export interface TimedTest {
+  readonly name: string;
+  readonly file: string;
+  readonly ms: number;
+  readonly isSlow: boolean;
+}
+
+/** The counts of a run that never began or did not reach its end. */
+export const noCounts: TestCounts = { passed: 0, failed: 1, skipped: 0, skippedBecause: {}, faults: null };
 
 /** States of a simulated disk that a store was opened in, and processes that were killed. */
 export interface FaultCounts {
@@ -20,6 +35,9 @@ export interface FaultCounts {
 
 /** Where the counts lie between two steps of `npm test`. */
 export const countsFile: string = join(import.meta.dirname, "../node_modules/.cache/throughline/tests.json");
+
+/** Where the times of all tests of the last run lie, for `npm run check:slow`. */
+export const timesFile: string = join(import.meta.dirname, "../node_modules/.cache/throughline/times.json");
 
 /** The last line of every test run, in the one form that other tools look for. */
 export function closingLine(counts: TestCounts): string {
@@ -38,9 +56,24 @@ export function faultsLine({ faults }: TestCounts): string | null {
   return faults === null ? null : `faults: ${faults.states} states, ${faults.kills} kills`;
 }
 
+/** The lines that name the slowest tests with their seconds, or null when none is known. */
+export function slowestLines({ slowest = [] }: TestCounts): string | null {
+  if (slowest.length === 0) return null;
+  return [
+    "slowest:",
+    ...slowest.map(({ file, name, ms }) => `${(ms / 1000).toFixed(1).padStart(6)} s  ${file} ${name}`),
+  ].join("\n");
+}
+
+/** The line that says how many tests only the whole tier runs, or null when there is none. */
+export function leftLine({ left = 0 }: TestCounts): string | null {
+  return left === 0 ? null : `left: ${left} slow tests and the files of slow tests, which npm test -- --all runs`;
+}
+
 /** Everything that is printed at the end of a run. */
 export function closingText(counts: TestCounts): string {
-  return [skippedLine(counts), faultsLine(counts), closingLine(counts)].filter((line) => line !== null).join("\n");
+  const lines = [slowestLines, skippedLine, faultsLine, leftLine, closingLine].map((line) => line(counts));
+  return lines.filter((line) => line !== null).join("\n");
 }
 
 /** Writes the counts, making the folder when needed. */

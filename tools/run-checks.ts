@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
-import { delimiter, join } from "node:path";
+import { existsSync } from "node:fs";
+import { delimiter, dirname, join, resolve, sep } from "node:path";
 import process from "node:process";
-import { clearCounts, closingText, countsFile, readCounts, type FaultCounts } from "./closing-line.ts";
+import { clearCounts, closingText, countsFile, noCounts, readCounts, type FaultCounts } from "./closing-line.ts";
+import { withoutSlowTests } from "./test-tiers.ts";
 
 /** One step of `npm test`. */
 export interface Step {
@@ -12,33 +14,73 @@ export interface Step {
   readonly isAlone?: boolean;
 }
 
-/** What the fault suites of a whole run go through at least: a suite that met fewer faults has shown too little. */
-const leastFaults: FaultCounts = { states: 2000, kills: 30 };
+/** What the fault suites of a run go through at least: a suite that met fewer faults has shown too little. */
+const leastFaults: Readonly<Record<"default" | "all", FaultCounts>> = {
+  default: { states: 300, kills: 4 },
+  all: { states: 2000, kills: 30 },
+};
 
 const root: string = join(import.meta.dirname, "..");
 
-function tool(name: string): Step {
+function tool(name: string, args: readonly string[] = []): Step {
   // Some look at packages of the checkout, which has no built ones.
-  return { name, command: process.execPath, args: ["--conditions=@throughline/source", `tools/check-${name}.ts`] };
+  return {
+    name,
+    command: process.execPath,
+    args: ["--conditions=@throughline/source", `tools/check-${name}.ts`, ...args],
+  };
 }
 
-function stepsOf(testFilters: readonly string[]): readonly Step[] {
+const staticSteps: readonly Step[] = [
+  { name: "lint", command: "oxlint", args: ["--quiet"] },
+  { name: "format", command: "oxfmt", args: ["--check"] },
+  tool("layers"),
+  tool("errors"),
+  tool("requirements"),
+  tool("expressions"),
+  tool("words"),
+  tool("changesets"),
+  tool("api"),
+  { name: "exports", command: process.execPath, args: ["tools/public-exports.ts"] },
+];
+
+/** The steps of the default tier: no slow test, and the examples of changed pages only. */
+function defaultSteps(): readonly Step[] {
   return [
-    { name: "lint", command: "oxlint", args: ["--quiet"] },
-    { name: "format", command: "oxfmt", args: ["--check"] },
-    tool("layers"),
-    tool("errors"),
-    tool("requirements"),
-    tool("expressions"),
-    tool("words"),
-    tool("changesets"),
-    tool("api"),
-    { name: "exports", command: process.execPath, args: ["tools/public-exports.ts"] },
-    // Forced: an incremental check does not notice that the compiler options themselves have changed.
-    { name: "types", command: "tsc", args: ["-b", "--force"] },
-    { name: "tests", command: "vitest", args: ["run", ...testFilters], isAlone: true },
+    { name: "start", command: process.execPath, args: ["tools/check-first-start.mjs", "--once"], isAlone: true },
+    ...staticSteps,
+    tool("types"),
+    { name: "tests", command: "vitest", args: ["run", ...withoutSlowTests], isAlone: true },
+    tool("docs", ["--changed"]),
+  ];
+}
+
+/** The steps of the whole tier: everything but the suites of `npm run test:long`. */
+function allSteps(): readonly Step[] {
+  return [
+    ...staticSteps,
+    tool("types", ["--force"]),
+    { name: "tests", command: "vitest", args: ["run"], isAlone: true },
     tool("docs"),
   ];
+}
+
+/** The steps for some files or folders: all their tests, the slow ones too, their form, and their types. */
+function stepsOfPaths(paths: readonly string[]): readonly Step[] {
+  const projects = [...new Set(paths.map(projectOf).filter((folder) => folder !== null))];
+  return [
+    { name: "lint", command: "oxlint", args: ["--quiet", ...paths] },
+    { name: "format", command: "oxfmt", args: ["--check", ...paths] },
+    ...(projects.length === 0 ? [] : [{ name: "types", command: "tsc", args: ["-b", ...projects] }]),
+    { name: "tests", command: "vitest", args: ["run", ...paths], isAlone: true },
+  ];
+}
+
+/** The nearest folder at or above a path that the compiler has settings for, below the root; null where there is none. */
+function projectOf(path: string): string | null {
+  for (let folder = resolve(root, path); folder.startsWith(`${root}${sep}`); folder = dirname(folder))
+    if (existsSync(join(folder, "tsconfig.json"))) return folder;
+  return null;
 }
 
 /** Runs one step, with its output going straight through when it is alone, and as a whole behind it when it is not. */
@@ -105,15 +147,15 @@ export async function runSteps(
   steps: readonly Step[],
   write: (text: string) => void,
   countsPath: string = countsFile,
-  needsFaults: boolean = false,
+  least: FaultCounts | null = null,
 ): Promise<number> {
   clearCounts(countsPath);
   const failed = await runAll(steps, write);
   // No counts means that the run died before its end; that is a failure, not an empty success.
-  const counts = readCounts(countsPath) ?? { passed: 0, failed: 1, skipped: 0, skippedBecause: {}, faults: null };
+  const counts = readCounts(countsPath) ?? noCounts;
   const { states = 0, kills = 0 } = counts.faults ?? {};
-  if (needsFaults && (states < leastFaults.states || kills < leastFaults.kills)) {
-    write(`faults: ${states} states, ${kills} kills; at least ${leastFaults.states} and ${leastFaults.kills}\n`);
+  if (least !== null && (states < least.states || kills < least.kills)) {
+    write(`faults: ${states} states, ${kills} kills; at least ${least.states} and ${least.kills}\n`);
     failed.push("faults");
   }
   write(`\nsteps: ${failed.length === 0 ? "all passed" : `failed: ${failed.join(", ")}`}\n`);
@@ -121,11 +163,26 @@ export async function runSteps(
   return failed.length > 0 || counts.failed > 0 ? 1 : 0;
 }
 
+const usage = `usage: npm test [-- --all | PATH ...]
+Without arguments: everything that a change can break within minutes. --all adds the slow tests and the examples of all pages.
+Paths: all tests below these files and folders, their form and their types.
+`;
+
+/** What the arguments of `npm test` ask for; null when they ask for nothing that exists. */
+function planOf(
+  args: readonly string[],
+): { readonly steps: readonly Step[]; readonly least: FaultCounts | null } | null {
+  if (args.length === 0) return { steps: defaultSteps(), least: leastFaults.default };
+  if (args.length === 1 && args[0] === "--all") return { steps: allSteps(), least: leastFaults.all };
+  if (args.some((arg) => arg.startsWith("-") || !existsSync(join(root, arg)))) return null;
+  return { steps: stepsOfPaths(args), least: null };
+}
+
 if (import.meta.main) {
-  process.exitCode = await runSteps(
-    stepsOf(process.argv.slice(2)),
-    (text) => process.stdout.write(text),
-    countsFile,
-    process.argv.length === 2,
-  );
+  const plan = planOf(process.argv.slice(2));
+  if (plan === null) {
+    process.stderr.write(usage);
+    process.stdout.write(`${closingText(noCounts)}\n`);
+    process.exitCode = 2;
+  } else process.exitCode = await runSteps(plan.steps, (text) => process.stdout.write(text), countsFile, plan.least);
 }
