@@ -103,7 +103,9 @@ const config: ViteUserConfig = defineConfig({
   test: {
     // On two cores the default is one file at a time, and most files wait for processes, disks and servers.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    tags: [{ name: "slow", description: "takes over half a second; npm test leaves it out, npm test -- --all runs it" }],
+    tags: [
+      { name: "slow", description: "takes over half a second; npm test leaves it out, npm test -- --all runs it" },
+    ],
     reporters: ["default", "./tools/closing-line-reporter.ts"],
     projects: projectFolders().map((folder) => ({
       extends: true as const,

@@ -74,7 +74,8 @@ if (import.meta.main) {
   const speed = Math.max(before, controlMs()) / budgets.controlMs;
   const { tests, folders } = findSlow(times, budgets, speed);
   const problems = folders.map(
-    ({ folder, seconds, budget }) => `${folder}: ${seconds.toFixed(1)} s of tests; its budget is ${budget.toFixed(1)} s`,
+    ({ folder, seconds, budget }) =>
+      `${folder}: ${seconds.toFixed(1)} s of tests; its budget is ${budget.toFixed(1)} s`,
   );
   for (const test of tests) {
     const repeats = Array.from({ length: bounds.runs - 1 }, () => runTests([test.file, "-t", exactly(test)]));

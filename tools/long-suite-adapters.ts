@@ -4,12 +4,12 @@ import { files, type LongSuite, tests } from "./long-suite.ts";
 export const adapterSuites: readonly LongSuite[] = [
   tests("tests-adapter-ai-sdk", "two processes that save one chat 200 times each, 10,000 chats edited at random", {
     project: "packages/adapter-ai-sdk",
-    full: files(["random-edits", "two-processes"]),
-    quick: files(["two-processes"]),
+    full: files(["random-edits", "two-processes.slow"]),
+    quick: files(["two-processes.slow"]),
   }),
   tests("tests-adapter-openai-agents", "10,000 random sequences on a session and on the SDK's MemorySession", {
     project: "packages/adapter-openai-agents",
-    full: files(["random-sessions"]),
+    full: files(["random-sessions.slow"]),
     quick: files(["session"]),
   }),
 ];

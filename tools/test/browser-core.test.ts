@@ -62,7 +62,7 @@ const start = "(async () => {";
 const end = "})().then((answer) => postMessage(JSON.stringify(answer)), reportError);";
 
 describe("in a browser or a worker", () => {
-  it("core makes keys, records, tools and typed errors without a module of Node", async () => {
+  it("core makes keys, records, tools and typed errors without a module of Node", { tags: ["slow"] }, async () => {
     const code = await bundled(`
       import * as core from "@throughline/core";
       ${start}

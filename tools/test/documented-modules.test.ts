@@ -18,26 +18,30 @@ const concerns: Readonly<Record<string, string>> = {
 };
 
 describe("what the documents ask of the parts", () => {
-  it("record types, JSON Lines, contexts, checkpoints, compaction and tokens are modules of their own [DEF-08]", () => {
-    const packages = Object.values(concerns);
-    expect(new Set(packages).size).toBe(packages.length);
-    for (const name of packages) expect([name, layerOf(name) === null]).toEqual([name, false]);
-    // Each is usable without what stands beside or above it.
-    const forbidden: readonly (readonly [string, readonly string[]])[] = [
-      ["core", ["openclaw-format", "history", "checkpoint", "compaction", "tokens"]],
-      ["openclaw-format", ["history", "checkpoint", "compaction", "tokens"]],
-      ["history", ["openclaw-format", "checkpoint", "compaction", "tokens"]],
-      ["tokens", ["openclaw-format", "history", "checkpoint", "compaction"]],
-      ["checkpoint", ["compaction"]],
-      ["compaction", ["checkpoint"]],
-    ];
-    for (const [importer, names] of forbidden)
-      for (const name of names)
-        expect([importer, name, forbiddenImport(importer, name) === null]).toEqual([importer, name, false]);
-    // And the sources keep to it.
-    const said = checkLayers(join(import.meta.dirname, "../..")).map(String);
-    expect(said.filter((line) => packages.some((name) => line.startsWith(`packages/${name}/`)))).toEqual([]);
-  });
+  it(
+    "record types, JSON Lines, contexts, checkpoints, compaction and tokens are modules of their own [DEF-08]",
+    { tags: ["slow"] },
+    () => {
+      const packages = Object.values(concerns);
+      expect(new Set(packages).size).toBe(packages.length);
+      for (const name of packages) expect([name, layerOf(name) === null]).toEqual([name, false]);
+      // Each is usable without what stands beside or above it.
+      const forbidden: readonly (readonly [string, readonly string[]])[] = [
+        ["core", ["openclaw-format", "history", "checkpoint", "compaction", "tokens"]],
+        ["openclaw-format", ["history", "checkpoint", "compaction", "tokens"]],
+        ["history", ["openclaw-format", "checkpoint", "compaction", "tokens"]],
+        ["tokens", ["openclaw-format", "history", "checkpoint", "compaction"]],
+        ["checkpoint", ["compaction"]],
+        ["compaction", ["checkpoint"]],
+      ];
+      for (const [importer, names] of forbidden)
+        for (const name of names)
+          expect([importer, name, forbiddenImport(importer, name) === null]).toEqual([importer, name, false]);
+      // And the sources keep to it.
+      const said = checkLayers(join(import.meta.dirname, "../..")).map(String);
+      expect(said.filter((line) => packages.some((name) => line.startsWith(`packages/${name}/`)))).toEqual([]);
+    },
+  );
 
   it("peer kinds in keys, a time to live and a history limit are there [DEF-06]", () => {
     for (const peerKind of ["direct", "group", "channel"] as const) {

@@ -27,14 +27,18 @@ function hashOf(root: string): string {
 
 describe("an import at scale", () => {
   // `node --conditions=@throughline/source tools/import-scale.ts` does it with 100,000 sessions and 5,000,000 records.
-  it("is killed twice, goes on where it was, loses nothing, and does nothing the second time [MIG-09, MIG-15]", async () => {
-    const size = testSize({ short: { sessions: 200, records: 4500 }, long: { sessions: 400, records: 9000 } });
-    const report = await runScale(size, folder, () => undefined);
-    expect(problemsOf(report, 300)).toEqual([]);
-    expect(report.stored).toMatchObject(size);
-    expect(report.runs.map(({ wasKilled }) => wasKilled)).toEqual([true, true, false]);
-    expect(report.again).toMatchObject({ imported: 0, grown: 0, unchanged: size.sessions, records: 0 });
-  }, 120_000);
+  it(
+    "is killed twice, goes on where it was, loses nothing, and does nothing the second time [MIG-09, MIG-15]",
+    { tags: ["slow"], timeout: 120_000 },
+    async () => {
+      const size = testSize({ short: { sessions: 200, records: 4500 }, long: { sessions: 400, records: 9000 } });
+      const report = await runScale(size, folder, () => undefined);
+      expect(problemsOf(report, 300)).toEqual([]);
+      expect(report.stored).toMatchObject(size);
+      expect(report.runs.map(({ wasKilled }) => wasKilled)).toEqual([true, true, false]);
+      expect(report.again).toMatchObject({ imported: 0, grown: 0, unchanged: size.sessions, records: 0 });
+    },
+  );
 
   it("is of a directory that is the same every time", async () => {
     const plan = { sessions: 30, records: 500 };

@@ -34,7 +34,7 @@ function isRunInFull([project, file]: readonly [string, string]): boolean {
 }
 
 describe("the long tier", () => {
-  it("runs every test whose size differs between the tiers at its full size", () => {
+  it("runs every test whose size differs between the tiers at its full size", { tags: ["slow"] }, () => {
     const modules = sizedModules();
     expect(modules.length).toBeGreaterThan(40);
     expect(modules.filter((module) => !isRunInFull(module)).map((module) => module.join(" "))).toEqual([]);

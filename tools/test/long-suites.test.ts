@@ -19,7 +19,7 @@ function suite(name: string, code: string, missing: string | null = null): LongS
 }
 
 describe("the runner of long suites", () => {
-  it("runs the rest after a failure, and ends with 1", async () => {
+  it("runs the rest after a failure, and ends with 1", { tags: ["slow"] }, async () => {
     const results = await runSuites(
       [
         suite("bad", 'console.log("3 lost"); process.exitCode = 1'),
@@ -57,7 +57,7 @@ describe("the runner of long suites", () => {
     expect(exitCodeOf(results)).toBe(0);
   });
 
-  it("stops what a suite has started, removes its folder, and begins no other", async () => {
+  it("stops what a suite has started, removes its folder, and begins no other", { tags: ["slow"] }, async () => {
     const place = join(temporaryTree({ "x.txt": "" }), "said");
     const grandchild = "setInterval(() => {}, 1000)";
     const code = `const { spawn } = require("node:child_process");
@@ -115,7 +115,7 @@ describe("the list of long suites", () => {
       }
   });
 
-  it("is printed by --list, and an interrupt ends a run with 130 and a table", async () => {
+  it("is printed by --list, and an interrupt ends a run with 130 and a table", { tags: ["slow"] }, async () => {
     const run = (...args: readonly string[]) => {
       const child = spawn(
         process.execPath,

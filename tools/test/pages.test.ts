@@ -53,25 +53,29 @@ describe("docs/troubleshooting.md", () => {
 });
 
 describe("docs/parity.md", () => {
-  it("compares storage, replay, overflow, compaction and estimation with OpenClaw, with the figures of the code [DEF-09]", () => {
-    const compared = new Map(
-      rows(page("parity.md").split("\n## ")[0] ?? "").map(([what = "", theirs = "", ours = ""]) => [
-        what,
-        { theirs, ours },
-      ]),
-    );
-    for (const what of ["Storage format", "Replay", "Overflow handling", "Compaction", "Token estimation"])
-      expect([what, compared.get(what)?.theirs, compared.get(what)?.ours]).not.toContain("");
-    const figure = (value: unknown): string => Number(value).toLocaleString("en-US");
-    const compaction = compared.get("Compaction")?.ours ?? "";
-    expect(compaction).toContain(`reserve of ${figure(defaultOf(compactionSettings, "reserveTokens"))}`);
-    expect(compaction).toContain(`at least ${figure(defaultOf(compactionSettings, "reserveFloorTokens"))}`);
-    const thresholds = defaultOf(memoryFlushSettings, "thresholds") as readonly { readonly percent: number }[];
-    const percents = thresholds.map(({ percent }) => String(percent));
-    expect(compared.get("Memory flush")?.ours).toContain(
-      `${percents.slice(0, -1).join(", ")} and ${percents.at(-1)} %`,
-    );
-  });
+  it(
+    "compares storage, replay, overflow, compaction and estimation with OpenClaw, with the figures of the code [DEF-09]",
+    { tags: ["slow"] },
+    () => {
+      const compared = new Map(
+        rows(page("parity.md").split("\n## ")[0] ?? "").map(([what = "", theirs = "", ours = ""]) => [
+          what,
+          { theirs, ours },
+        ]),
+      );
+      for (const what of ["Storage format", "Replay", "Overflow handling", "Compaction", "Token estimation"])
+        expect([what, compared.get(what)?.theirs, compared.get(what)?.ours]).not.toContain("");
+      const figure = (value: unknown): string => Number(value).toLocaleString("en-US");
+      const compaction = compared.get("Compaction")?.ours ?? "";
+      expect(compaction).toContain(`reserve of ${figure(defaultOf(compactionSettings, "reserveTokens"))}`);
+      expect(compaction).toContain(`at least ${figure(defaultOf(compactionSettings, "reserveFloorTokens"))}`);
+      const thresholds = defaultOf(memoryFlushSettings, "thresholds") as readonly { readonly percent: number }[];
+      const percents = thresholds.map(({ percent }) => String(percent));
+      expect(compared.get("Memory flush")?.ours).toContain(
+        `${percents.slice(0, -1).join(", ")} and ${percents.at(-1)} %`,
+      );
+    },
+  );
 });
 
 describe("docs/checkpoints-and-memory.md", () => {

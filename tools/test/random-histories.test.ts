@@ -28,7 +28,7 @@ describe("random histories of several handles on one store", () => {
     ["JSON Lines, derived files lost and stale", { store: jsonl, withDamage: true }],
     ["JSON Lines, other programs beside it", { store: jsonl, withForeign: true }],
     ["JSON Lines, both", { store: jsonl, withDamage: true, withForeign: true }],
-  ])("leave what the model says: %s", async (_name, plan) => {
+  ])("leave what the model says: %s", { tags: ["slow"] }, async (_name, plan) => {
     const played = await randomHistories({
       ...plan,
       histories: testSize({ short: 5, long: 100 }),

@@ -46,7 +46,7 @@ describe("npm run -s throughline", () => {
 });
 
 describe("npm start", () => {
-  it("opens a conversation on a terminal", async () => {
+  it("opens a conversation on a terminal", { tags: ["slow"] }, async () => {
     await using terminal = runInTerminal(emptyHome("terminal"), ["start"], { environment: noKeys, script });
     await terminal.waitFor("\n> ");
     terminal.write("/quit\r");
@@ -54,7 +54,7 @@ describe("npm start", () => {
     expect(await terminal.exitCode()).toBe(0);
   });
 
-  it("stores one turn without a terminal, and runs any command that is given", async () => {
+  it("stores one turn without a terminal, and runs any command that is given", { tags: ["slow"] }, async () => {
     const home = emptyHome("piped");
     const { stdout, stderr } = await run(home, ["start"]);
     expect(stdout).toContain("[offline rules, not a language model] Hello");

@@ -65,7 +65,7 @@ describe(`commands on ${count} records with a heap of ${heapMebibytes} MiB`, () 
     expect(last).toEqual([{ kind: "end", count: expected, nextCursor: null }]);
   });
 
-  it("export and stats need no more than a page", () => {
+  it("export and stats need no more than a page", { tags: ["slow"] }, () => {
     expect(run("export", key, "-o", join(directory.path, "out.jsonl")).code).toBe(0);
     expect(objects(run("stats").stdout)[0]).toMatchObject({ records: count });
   });
@@ -73,7 +73,7 @@ describe(`commands on ${count} records with a heap of ${heapMebibytes} MiB`, () 
   it.each([
     ["context", key],
     ["rewind", key, "--to", "1"],
-  ])("%s refuses what does not fit, and does not die", (...args) => {
+  ])("%s refuses what does not fit, and does not die", { tags: ["slow"] }, (...args) => {
     const { code, stderr } = run(...args);
     expect([code, objects(stderr).at(-1)?.["code"]]).toEqual([1, "MEMORY_SHORT"]);
   });

@@ -119,7 +119,7 @@ describe("the bundle", () => {
     expect(objects(stdout).at(-1)).toMatchObject({ kind: "end", count: objects(stdout).length - 1 });
   });
 
-  it("loads one vocabulary for context, and none for what does not count", async () => {
+  it("loads one vocabulary for context, and none for what does not count", { tags: ["slow"] }, async () => {
     const vocabularies = async (...args: readonly string[]): Promise<readonly string[]> =>
       (await load(...args)).chunks
         .flatMap(sourcesOf)
@@ -129,12 +129,12 @@ describe("the bundle", () => {
     expect(await vocabularies("sessions")).toEqual([]);
   });
 
-  it("loads no model SDK for the offline rules", async () => {
+  it("loads no model SDK for the offline rules", { tags: ["slow"] }, async () => {
     const { loaded } = await load("chat", "--key", "talk", "--once", "hello", "--model", "offline");
     expect(loaded.filter((url) => /node_modules\/(?:@anthropic-ai|openai|ollama)\//.test(url))).toEqual([]);
   });
 
-  it("checks and copies a store that is read in a thread of its own", async () => {
+  it("checks and copies a store that is read in a thread of its own", { tags: ["slow"] }, async () => {
     const big = join(home, "big.db");
     const drafts = Array.from({ length: 10 }, (_, index) => user(`${index} ${"lamp ".repeat(200_000)}`));
     await seed(home, [{ key: "long", drafts }], `sqlite:${big}`);
@@ -156,7 +156,7 @@ describe("the bundle", () => {
       expect(readFileSync(join(packageRoot, "../..", path), "utf8"), `tools/third-party.ts --write`).toBe(text);
   });
 
-  it("runs on its own, without the packages it was made from", async () => {
+  it("runs on its own, without the packages it was made from", { tags: ["slow"] }, async () => {
     expect(readdirSync(join(home, "node_modules/@throughline"))).toEqual(["cli"]);
     expect(objects((await load("show", "notes", "--json")).stdout).map(({ kind }) => kind)).toEqual(["record", "end"]);
     expect(objects((await load("context", "notes", "--json")).stdout)[0]).toMatchObject({

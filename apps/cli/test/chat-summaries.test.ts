@@ -87,26 +87,30 @@ describe("compaction by hand", () => {
     expect(`${run.stdout}${run.stderr}`.match(/summari(zing|zed) \d+ older/gi)).toHaveLength(1);
   });
 
-  it("compacts more than 4 messages in a conversation, and says why it does not compact fewer [CLI-07]", async () => {
-    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
-    await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {
-      environment: noKeys,
-      columns: 200,
-    });
-    await terminal.waitFor("> ");
-    await say(terminal, "/compact");
-    expect(terminal.text()).toMatch(
-      /Summarized \d+ older messages \(extractive\)\. Messages from #\d+ on stay word for word\. ~[\d,]+ → ~[\d,]+ tokens\./,
-    );
-    await say(terminal, "/new small");
-    await say(terminal, "hello");
-    await say(terminal, "/compact");
-    expect(terminal.text()).toContain(
-      "Nothing was summarized: the context has 2 messages, and more than 4 are needed.",
-    );
-    const { stdout } = await runHere(directory.path, ["show", key, "--all-branches", "--json", "--quiet"]);
-    expect(objects(stdout).filter(({ type }) => type === "message")).toHaveLength(40);
-  });
+  it(
+    "compacts more than 4 messages in a conversation, and says why it does not compact fewer [CLI-07]",
+    { tags: ["slow"] },
+    async () => {
+      await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+      await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {
+        environment: noKeys,
+        columns: 200,
+      });
+      await terminal.waitFor("> ");
+      await say(terminal, "/compact");
+      expect(terminal.text()).toMatch(
+        /Summarized \d+ older messages \(extractive\)\. Messages from #\d+ on stay word for word\. ~[\d,]+ → ~[\d,]+ tokens\./,
+      );
+      await say(terminal, "/new small");
+      await say(terminal, "hello");
+      await say(terminal, "/compact");
+      expect(terminal.text()).toContain(
+        "Nothing was summarized: the context has 2 messages, and more than 4 are needed.",
+      );
+      const { stdout } = await runHere(directory.path, ["show", key, "--all-branches", "--json", "--quiet"]);
+      expect(objects(stdout).filter(({ type }) => type === "message")).toHaveLength(40);
+    },
+  );
 
   it("plans without asking anybody, compacts with the model that answers, and shows before and after", async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
@@ -156,7 +160,7 @@ describe("compaction by hand", () => {
     expect(after).toContain("Quay 19 is looked after");
   });
 
-  it("leaves the session as it was when it is interrupted", async () => {
+  it("leaves the session as it was when it is interrupted", { tags: ["slow"] }, async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
     await using provider = createProviderSimulator({
       replies: [{ kind: "answer", content: "word ".repeat(400), delayMs: 30_000 }],
@@ -176,38 +180,44 @@ describe("compaction by hand", () => {
 });
 
 describe("/status", () => {
-  it("shows each summarizer's failures, threshold and minutes to the next try, and pending retries [SUM-11, CLI-13]", async () => {
-    await seed(directory.path, [{ key, drafts: exchanges(20) }]);
-    // What a process before had found out, ten minutes ago.
-    const openedAtMs = Date.now() - 10 * 60_000;
-    const broken = { failures: 3, openedAtMs, lastError: "no answer" };
-    writeFileSync(
-      join(directory.path, "summarizer-breakers.json"),
-      JSON.stringify({ v: 1, summarizers: { [helper]: broken } }),
-    );
-    nameHelper();
-    await using provider = createProviderSimulator({ fallback: () => "" });
-    await provider.start();
-    await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", model], {
-      environment: { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url },
-      columns: 200,
-    });
-    await terminal.waitFor("> ");
-    await say(terminal, "/status");
-    expect(terminal.text()).toMatch(
-      /breaker +anthropic\/claude-haiku-4-5: open, next try in 20 min, 3 of 3 failures; last: no answer\n/,
-    );
-    expect(terminal.text()).toMatch(/pending +nothing\n/);
-    await say(terminal, "/compact");
-    expect(terminal.text()).toContain("No model wrote the summary; a better one is tried later.");
-    await say(terminal, "/status");
-    expect(terminal.text()).toMatch(/compactions +1\n/);
-    // One report, of what was done.
-    expect(terminal.text().match(/summari(zing|zed) \d+ older/gi)).toHaveLength(1);
-    expect(terminal.text()).toMatch(/pending +1 retry of a summary, (due|next in \d+ min)\n/);
-    // The model that answers has no breaker, and the other one is not asked.
-    expect(provider.requests.map(({ body }) => (body as { readonly model: string }).model)).toEqual(["claude-opus-5"]);
-  });
+  it(
+    "shows each summarizer's failures, threshold and minutes to the next try, and pending retries [SUM-11, CLI-13]",
+    { tags: ["slow"] },
+    async () => {
+      await seed(directory.path, [{ key, drafts: exchanges(20) }]);
+      // What a process before had found out, ten minutes ago.
+      const openedAtMs = Date.now() - 10 * 60_000;
+      const broken = { failures: 3, openedAtMs, lastError: "no answer" };
+      writeFileSync(
+        join(directory.path, "summarizer-breakers.json"),
+        JSON.stringify({ v: 1, summarizers: { [helper]: broken } }),
+      );
+      nameHelper();
+      await using provider = createProviderSimulator({ fallback: () => "" });
+      await provider.start();
+      await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", model], {
+        environment: { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url },
+        columns: 200,
+      });
+      await terminal.waitFor("> ");
+      await say(terminal, "/status");
+      expect(terminal.text()).toMatch(
+        /breaker +anthropic\/claude-haiku-4-5: open, next try in 20 min, 3 of 3 failures; last: no answer\n/,
+      );
+      expect(terminal.text()).toMatch(/pending +nothing\n/);
+      await say(terminal, "/compact");
+      expect(terminal.text()).toContain("No model wrote the summary; a better one is tried later.");
+      await say(terminal, "/status");
+      expect(terminal.text()).toMatch(/compactions +1\n/);
+      // One report, of what was done.
+      expect(terminal.text().match(/summari(zing|zed) \d+ older/gi)).toHaveLength(1);
+      expect(terminal.text()).toMatch(/pending +1 retry of a summary, (due|next in \d+ min)\n/);
+      // The model that answers has no breaker, and the other one is not asked.
+      expect(provider.requests.map(({ body }) => (body as { readonly model: string }).model)).toEqual([
+        "claude-opus-5",
+      ]);
+    },
+  );
 
   it("keeps what was found out of a summarizer over the end of the process, for its owner only", async () => {
     await seed(directory.path, [{ key, drafts: exchanges(20) }]);
@@ -229,31 +239,35 @@ describe("/status", () => {
 });
 
 describe("checkpoints by hand", () => {
-  it("are made and listed in a conversation and by the commands, and read back after a restart [CKP-12]", async () => {
-    await seed(directory.path, [{ key, drafts: exchanges(6) }]);
-    {
-      await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {
+  it(
+    "are made and listed in a conversation and by the commands, and read back after a restart [CKP-12]",
+    { tags: ["slow"] },
+    async () => {
+      await seed(directory.path, [{ key, drafts: exchanges(6) }]);
+      {
+        await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {
+          environment: noKeys,
+          columns: 200,
+        });
+        await terminal.waitFor("> ");
+        await say(terminal, "/checkpoints");
+        expect(terminal.text()).toContain("No checkpoints yet.");
+        await say(terminal, "/checkpoint");
+        expect(terminal.text()).toMatch(/#13 checkpoint [^\n]*\ncovers to #12, 12 messages/);
+        await say(terminal, "/checkpoints");
+      }
+      expect(await only("checkpoints", key)).toMatchObject({ seq: 13, coversToSeq: 12, messageCountAtCheckpoint: 12 });
+      const empty = await runHere(directory.path, ["checkpoint", "agent:main:nothing", "--json"], {
         environment: noKeys,
-        columns: 200,
       });
-      await terminal.waitFor("> ");
-      await say(terminal, "/checkpoints");
-      expect(terminal.text()).toContain("No checkpoints yet.");
-      await say(terminal, "/checkpoint");
-      expect(terminal.text()).toMatch(/#13 checkpoint [^\n]*\ncovers to #12, 12 messages/);
-      await say(terminal, "/checkpoints");
-    }
-    expect(await only("checkpoints", key)).toMatchObject({ seq: 13, coversToSeq: 12, messageCountAtCheckpoint: 12 });
-    const empty = await runHere(directory.path, ["checkpoint", "agent:main:nothing", "--json"], {
-      environment: noKeys,
-    });
-    expect(objects(empty.stderr).at(-1)).toMatchObject({ code: "SESSION_NOT_FOUND" });
-    await runHere(directory.path, ["new", "--key", "agent:main:nothing"]);
-    const nothing = await runHere(directory.path, ["checkpoint", "agent:main:nothing", "--json"], {
-      environment: noKeys,
-    });
-    expect([nothing.code, objects(nothing.stderr).at(-1)?.["code"]]).toEqual([1, "INPUT_INVALID"]);
-  });
+      expect(objects(empty.stderr).at(-1)).toMatchObject({ code: "SESSION_NOT_FOUND" });
+      await runHere(directory.path, ["new", "--key", "agent:main:nothing"]);
+      const nothing = await runHere(directory.path, ["checkpoint", "agent:main:nothing", "--json"], {
+        environment: noKeys,
+      });
+      expect([nothing.code, objects(nothing.stderr).at(-1)?.["code"]]).toEqual([1, "INPUT_INVALID"]);
+    },
+  );
 });
 
 describe("a turn", () => {
@@ -271,17 +285,21 @@ describe("a turn", () => {
     expect(JSON.stringify((await only("explain", key, "--tail", "1"))["summaryId"])).not.toBe("null");
   });
 
-  it("asks the agent to store memories where it may write files, and shows nobody an answer that is for that alone", async () => {
-    await seed(directory.path, [{ key, drafts: exchanges(24) }]);
-    await using provider = createProviderSimulator({
-      replies: ["NO_REPLY"],
-      fallback: () => "All quays are looked after.",
-    });
-    await provider.start();
-    const environment = { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
-    const args = ["chat", "--key", key, "--model", model, "--window", "9200", "--tools", "all", "--once", "hello"];
-    const run = await runChild(directory.path, args, { environment });
-    expect(run.stderr).toContain("Asked the agent to store what it wants to keep");
-    expect(run.stdout).toBe("All quays are looked after.\n");
-  });
+  it(
+    "asks the agent to store memories where it may write files, and shows nobody an answer that is for that alone",
+    { tags: ["slow"] },
+    async () => {
+      await seed(directory.path, [{ key, drafts: exchanges(24) }]);
+      await using provider = createProviderSimulator({
+        replies: ["NO_REPLY"],
+        fallback: () => "All quays are looked after.",
+      });
+      await provider.start();
+      const environment = { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+      const args = ["chat", "--key", key, "--model", model, "--window", "9200", "--tools", "all", "--once", "hello"];
+      const run = await runChild(directory.path, args, { environment });
+      expect(run.stderr).toContain("Asked the agent to store what it wants to keep");
+      expect(run.stdout).toBe("All quays are looked after.\n");
+    },
+  );
 });

@@ -42,62 +42,74 @@ async function userTexts(key: string): Promise<unknown[]> {
 }
 
 describe("a conversation on a terminal", () => {
-  it("makes sessions, finds one by the beginning of its label, and lists them with the current one marked [C17, C19, C57, CLI-01, CLI-03]", async () => {
-    await using terminal = chat();
-    await terminal.waitFor("> ");
-    // The source's own transcript of use, in its order.
-    await say(terminal, "/new my-project");
-    expect(terminal.text()).toMatch(/New session agent:main:cli:direct:my-project \(id [0-9a-f-]{36}\)/);
-    await say(terminal, "Tell me about Python generators");
-    await say(terminal, "/new experiments");
-    await say(terminal, "What is 2+2?");
-    await say(terminal, "/switch my-p");
-    expect(terminal.text()).toContain("Switched to agent:main:cli:direct:my-project");
-    expect(terminal.text()).toContain("Restored: 1 previous turn\n");
-    await say(terminal, "what did I say before");
-    expect(terminal.text()).toContain('"Tell me about Python generators"');
-    await say(terminal, "/context");
-    expect(terminal.text()).toMatch(/Context usage: ~[\d,]+ tokens/);
-    await say(terminal, "/list");
-    expect(terminal.text()).toMatch(/\* +my-project +own +~ +4 +\d+ s +agent/);
-    expect(terminal.text()).toMatch(/\n +experiments +own +~ +2 +\d+ s +agent/);
-    terminal.write("/quit\r");
-    expect(await terminal.exitCode()).toBe(0);
-    expect(terminal.text()).toMatch(/Saved\. Resume: `.* chat --key agent:main:cli:direct:my-project`/);
-    expect(await userTexts("agent:main:cli:direct:experiments")).toEqual(["What is 2+2?"]);
-  });
+  it(
+    "makes sessions, finds one by the beginning of its label, and lists them with the current one marked [C17, C19, C57, CLI-01, CLI-03]",
+    { tags: ["slow"] },
+    async () => {
+      await using terminal = chat();
+      await terminal.waitFor("> ");
+      // The source's own transcript of use, in its order.
+      await say(terminal, "/new my-project");
+      expect(terminal.text()).toMatch(/New session agent:main:cli:direct:my-project \(id [0-9a-f-]{36}\)/);
+      await say(terminal, "Tell me about Python generators");
+      await say(terminal, "/new experiments");
+      await say(terminal, "What is 2+2?");
+      await say(terminal, "/switch my-p");
+      expect(terminal.text()).toContain("Switched to agent:main:cli:direct:my-project");
+      expect(terminal.text()).toContain("Restored: 1 previous turn\n");
+      await say(terminal, "what did I say before");
+      expect(terminal.text()).toContain('"Tell me about Python generators"');
+      await say(terminal, "/context");
+      expect(terminal.text()).toMatch(/Context usage: ~[\d,]+ tokens/);
+      await say(terminal, "/list");
+      expect(terminal.text()).toMatch(/\* +my-project +own +~ +4 +\d+ s +agent/);
+      expect(terminal.text()).toMatch(/\n +experiments +own +~ +2 +\d+ s +agent/);
+      terminal.write("/quit\r");
+      expect(await terminal.exitCode()).toBe(0);
+      expect(terminal.text()).toMatch(/Saved\. Resume: `.* chat --key agent:main:cli:direct:my-project`/);
+      expect(await userTexts("agent:main:cli:direct:experiments")).toEqual(["What is 2+2?"]);
+    },
+  );
 
-  it("is where it was after a restart, the session that was used last, and says so [CLI-10, CLI-15, LOOP-07, STO-05]", async () => {
-    await seed(directory.path, [{ key: "agent:main:cli:direct:older", drafts: [user("old")] }]);
-    {
-      await using first = chat(["--key", "agent:main:cli:direct:home"]);
-      await first.waitFor("> ");
-      await say(first, "my name is Ada");
-      await say(first, "hello");
-      first.write("exit\r");
-      expect(await first.exitCode()).toBe(0);
-    }
-    await using second = chat();
-    await second.waitFor("Restored: 2 previous turns");
-    await second.waitFor("> ");
-    expect(second.text()).toContain("agent:main:cli:direct:home");
-    await say(second, "what is my name");
-    expect(second.text()).toContain("Your name is Ada.");
-    await say(second, "/switch older");
-    await say(second, "/switch agent:main:cli:direct:older");
-    expect(second.text()).toContain("Restored: 1 previous turn\n");
-    second.write("quit\r");
-    expect(await second.exitCode()).toBe(0);
-  });
+  it(
+    "is where it was after a restart, the session that was used last, and says so [CLI-10, CLI-15, LOOP-07, STO-05]",
+    { tags: ["slow"] },
+    async () => {
+      await seed(directory.path, [{ key: "agent:main:cli:direct:older", drafts: [user("old")] }]);
+      {
+        await using first = chat(["--key", "agent:main:cli:direct:home"]);
+        await first.waitFor("> ");
+        await say(first, "my name is Ada");
+        await say(first, "hello");
+        first.write("exit\r");
+        expect(await first.exitCode()).toBe(0);
+      }
+      await using second = chat();
+      await second.waitFor("Restored: 2 previous turns");
+      await second.waitFor("> ");
+      expect(second.text()).toContain("agent:main:cli:direct:home");
+      await say(second, "what is my name");
+      expect(second.text()).toContain("Your name is Ada.");
+      await say(second, "/switch older");
+      await say(second, "/switch agent:main:cli:direct:older");
+      expect(second.text()).toContain("Restored: 1 previous turn\n");
+      second.write("quit\r");
+      expect(await second.exitCode()).toBe(0);
+    },
+  );
 
-  it.each(["/quit", "quit", "exit"])("is left with %s, which is never sent [C20, CLI-09]", async (word) => {
-    await using terminal = chat(["--key", "k"]);
-    await terminal.waitFor("> ");
-    await say(terminal, "hello");
-    terminal.write(`${word}\r`);
-    expect(await terminal.exitCode()).toBe(0);
-    expect(await userTexts("k")).toEqual(["hello"]);
-  });
+  it.each(["/quit", "quit", "exit"])(
+    "is left with %s, which is never sent [C20, CLI-09]",
+    { tags: ["slow"] },
+    async (word) => {
+      await using terminal = chat(["--key", "k"]);
+      await terminal.waitFor("> ");
+      await say(terminal, "hello");
+      terminal.write(`${word}\r`);
+      expect(await terminal.exitCode()).toBe(0);
+      expect(await userTexts("k")).toEqual(["hello"]);
+    },
+  );
 
   it.each(["/sessions", "/list"])(
     "lists the sessions with %s, the current one marked [C18, CLI-02]",
@@ -115,7 +127,7 @@ describe("a conversation on a terminal", () => {
     },
   );
 
-  it("lists what a name may mean and stays where it is [C19, CLI-03]", async () => {
+  it("lists what a name may mean and stays where it is [C19, CLI-03]", { tags: ["slow"] }, async () => {
     await seed(directory.path, [
       { key: "agent:main:a", entry: { label: "plan one" }, drafts: [user("1")] },
       { key: "agent:main:b", entry: { label: "plan two" }, drafts: [user("2")] },
@@ -131,7 +143,7 @@ describe("a conversation on a terminal", () => {
     expect(terminal.text()).toMatch(/session +agent:main:now/);
   });
 
-  it("takes an unknown command for an error and sends nothing of it [CLI-11, CLI-12]", async () => {
+  it("takes an unknown command for an error and sends nothing of it [CLI-11, CLI-12]", { tags: ["slow"] }, async () => {
     await using terminal = chat(["--key", "k"]);
     await terminal.waitFor("> ");
     await say(terminal, "/swich my-p");
@@ -176,7 +188,7 @@ describe("a conversation on a terminal", () => {
     expect(terminal.text()).toContain("… 3 earlier messages");
   });
 
-  it("draws the bar of the window in 30 cells, by its color [C52, CLI-06, TOK-06]", async () => {
+  it("draws the bar of the window in 30 cells, by its color [C52, CLI-06, TOK-06]", { tags: ["slow"] }, async () => {
     const counted = (total: number) => assistant("x", { input: total - 10, output: 10, cacheRead: 0, cacheWrite: 0 });
     await seed(directory.path, [{ key: "k", drafts: [user("a"), counted(1234)] }]);
     await using terminal = chat(["--key", "k", "--window", "180000", "--model", "offline"]);
@@ -186,68 +198,80 @@ describe("a conversation on a terminal", () => {
     expect(terminal.raw()).toMatch(/\u001b\[32m\[-{30}\]/);
   });
 
-  it("refuses to delete where it is, and archives elsewhere by the exact name only [CLI-05]", async () => {
-    await seed(directory.path, [
-      { key: "agent:main:here", drafts: [user("1")] },
-      { key: "agent:main:there", drafts: [user("2")] },
-    ]);
-    await using terminal = chat(["--key", "agent:main:here"]);
-    await terminal.waitFor("> ");
-    await say(terminal, "/delete agent:main:here");
-    expect(terminal.text()).toContain("This is the current session");
-    await say(terminal, "/delete agent:main:th");
-    expect(terminal.text()).toContain("has exactly the key or id");
-    await say(terminal, "/delete agent:main:there");
-    expect(terminal.text()).toContain("Archived agent:main:there");
-    expect(await userTexts("id-agent-main-there")).toEqual(["2"]);
-  });
+  it(
+    "refuses to delete where it is, and archives elsewhere by the exact name only [CLI-05]",
+    { tags: ["slow"] },
+    async () => {
+      await seed(directory.path, [
+        { key: "agent:main:here", drafts: [user("1")] },
+        { key: "agent:main:there", drafts: [user("2")] },
+      ]);
+      await using terminal = chat(["--key", "agent:main:here"]);
+      await terminal.waitFor("> ");
+      await say(terminal, "/delete agent:main:here");
+      expect(terminal.text()).toContain("This is the current session");
+      await say(terminal, "/delete agent:main:th");
+      expect(terminal.text()).toContain("has exactly the key or id");
+      await say(terminal, "/delete agent:main:there");
+      expect(terminal.text()).toContain("Archived agent:main:there");
+      expect(await userTexts("id-agent-main-there")).toEqual(["2"]);
+    },
+  );
 
-  it("begins anew with /reset, and /new does so where it is set up to [C16, C17, CLI-08]", async () => {
-    await seed(directory.path, [{ key: "k", entry: { label: "Kept" }, drafts: [user("1")] }]);
-    writeFileSync(join(directory.path, "config.json"), JSON.stringify({ newResets: true }));
-    await using terminal = chat(["--key", "k"]);
-    await terminal.waitFor("> ");
-    await say(terminal, "/reset");
-    expect(terminal.text()).toMatch(/Reset\. The new id is .+; the old session is archived as id-k\./);
-    await say(terminal, "hello");
-    await say(terminal, "/new whatever");
-    await say(terminal, "/status");
-    expect(terminal.text()).toMatch(/messages +0, 0 records/);
-    const { stdout } = await runHere(directory.path, ["sessions", "--archived", "--json"]);
-    expect(objects(stdout).filter(({ state }) => state === "archived")).toHaveLength(2);
-    expect(objects(stdout).filter(({ state }) => state === "active")).toMatchObject([{ key: "k", label: "Kept" }]);
-  });
+  it(
+    "begins anew with /reset, and /new does so where it is set up to [C16, C17, CLI-08]",
+    { tags: ["slow"] },
+    async () => {
+      await seed(directory.path, [{ key: "k", entry: { label: "Kept" }, drafts: [user("1")] }]);
+      writeFileSync(join(directory.path, "config.json"), JSON.stringify({ newResets: true }));
+      await using terminal = chat(["--key", "k"]);
+      await terminal.waitFor("> ");
+      await say(terminal, "/reset");
+      expect(terminal.text()).toMatch(/Reset\. The new id is .+; the old session is archived as id-k\./);
+      await say(terminal, "hello");
+      await say(terminal, "/new whatever");
+      await say(terminal, "/status");
+      expect(terminal.text()).toMatch(/messages +0, 0 records/);
+      const { stdout } = await runHere(directory.path, ["sessions", "--archived", "--json"]);
+      expect(objects(stdout).filter(({ state }) => state === "archived")).toHaveLength(2);
+      expect(objects(stdout).filter(({ state }) => state === "active")).toMatchObject([{ key: "k", label: "Kept" }]);
+    },
+  );
 
-  it("says that another program reset the session, sends nothing, and goes where it is told to", async () => {
-    await using terminal = chat(["--key", "k"]);
-    await terminal.waitFor("> ");
-    await say(terminal, "the first word");
-    const resetElsewhere = async (): Promise<void> => {
-      expect(await runHere(directory.path, ["reset", "k", "--yes"])).toMatchObject({ code: 0 });
-    };
-    await resetElsewhere();
-    await say(terminal, "the second word");
-    const text = terminal.text();
-    expect(text).toMatch(/error: Session \S+ was reset by another program: the key k has the new session/);
-    expect(text).toMatch(/Nothing was sent\. \/accept continues in the new session; \/recover continues in a copy/);
-    expect(await userTexts("k")).toEqual([]);
-    for (const command of ["/history", "/model offline/offline-rules", "/compact"]) {
-      await say(terminal, command);
-      expect(terminal.text().match(/was reset by another program/g)?.length).toBeGreaterThanOrEqual(2);
-    }
-    await say(terminal, "/accept");
-    expect(terminal.text()).toContain("Continuing in the new session k");
-    await say(terminal, "the third word");
-    expect(await userTexts("k")).toEqual(["the third word"]);
-    await resetElsewhere();
-    await say(terminal, "/recover");
-    expect(terminal.text()).toContain("Continuing in a copy of the earlier session: k-recovered");
-    await say(terminal, "the fourth word");
-    expect(await userTexts("k")).toEqual([]);
-    expect(await userTexts("k-recovered")).toEqual(["the third word", "the fourth word"]);
-    await say(terminal, "/accept");
-    expect(terminal.text()).toContain("No other program has reset this session.");
-  });
+  it(
+    "says that another program reset the session, sends nothing, and goes where it is told to",
+    { tags: ["slow"] },
+    async () => {
+      await using terminal = chat(["--key", "k"]);
+      await terminal.waitFor("> ");
+      await say(terminal, "the first word");
+      const resetElsewhere = async (): Promise<void> => {
+        expect(await runHere(directory.path, ["reset", "k", "--yes"])).toMatchObject({ code: 0 });
+      };
+      await resetElsewhere();
+      await say(terminal, "the second word");
+      const text = terminal.text();
+      expect(text).toMatch(/error: Session \S+ was reset by another program: the key k has the new session/);
+      expect(text).toMatch(/Nothing was sent\. \/accept continues in the new session; \/recover continues in a copy/);
+      expect(await userTexts("k")).toEqual([]);
+      for (const command of ["/history", "/model offline/offline-rules", "/compact"]) {
+        await say(terminal, command);
+        expect(terminal.text().match(/was reset by another program/g)?.length).toBeGreaterThanOrEqual(2);
+      }
+      await say(terminal, "/accept");
+      expect(terminal.text()).toContain("Continuing in the new session k");
+      await say(terminal, "the third word");
+      expect(await userTexts("k")).toEqual(["the third word"]);
+      await resetElsewhere();
+      await say(terminal, "/recover");
+      expect(terminal.text()).toContain("Continuing in a copy of the earlier session: k-recovered");
+      await say(terminal, "the fourth word");
+      expect(await userTexts("k")).toEqual([]);
+      expect(await userTexts("k-recovered")).toEqual(["the third word", "the fourth word"]);
+      await say(terminal, "/accept");
+      expect(terminal.text()).toContain("No other program has reset this session.");
+    },
+  );
 
   it("says what it cannot do instead of doing something else [CLI-13]", async () => {
     await using terminal = chat();
@@ -267,21 +291,25 @@ describe("a conversation on a terminal", () => {
     expect(terminal.text()).toContain("No messages, so nothing is saved.");
   });
 
-  it("says which model answers and why, and that the offline one is no language model", async () => {
-    await using terminal = chat();
-    await terminal.waitFor("offline rules, not a language model (ANTHROPIC_API_KEY and OPENAI_API_KEY are not set)");
-    await terminal.waitFor("> ");
-    await using keyed = chat([], { environment: { OPENAI_API_KEY: "sk-test" } });
-    await keyed.waitFor("model: openai/gpt-5 (OPENAI_API_KEY is set)");
-    await keyed.waitFor("> ");
-    await using named = chat(["--model", "ollama/qwen3:8b"], { environment: { OPENAI_API_KEY: "sk-test" } });
-    await named.waitFor("model: ollama/qwen3:8b (--model)");
-    await named.waitFor("> ");
-  });
+  it(
+    "says which model answers and why, and that the offline one is no language model",
+    { tags: ["slow"] },
+    async () => {
+      await using terminal = chat();
+      await terminal.waitFor("offline rules, not a language model (ANTHROPIC_API_KEY and OPENAI_API_KEY are not set)");
+      await terminal.waitFor("> ");
+      await using keyed = chat([], { environment: { OPENAI_API_KEY: "sk-test" } });
+      await keyed.waitFor("model: openai/gpt-5 (OPENAI_API_KEY is set)");
+      await keyed.waitFor("> ");
+      await using named = chat(["--model", "ollama/qwen3:8b"], { environment: { OPENAI_API_KEY: "sk-test" } });
+      await named.waitFor("model: ollama/qwen3:8b (--model)");
+      await named.waitFor("> ");
+    },
+  );
 });
 
 describe("keys", () => {
-  it("paste several lines as one text, and a key right behind them is not lost", async () => {
+  it("paste several lines as one text, and a key right behind them is not lost", { tags: ["slow"] }, async () => {
     await using terminal = chat(["--key", "k"]);
     await terminal.waitFor("> ");
     const pasted = "\u001b[200~first\r\nsecond\rthird \u001b]0;x\u0007\u001b[201~!\r";
@@ -293,17 +321,21 @@ describe("keys", () => {
     expect(await userTexts("k")).toEqual(["first\nsecond\nthird !", "one\ntwo", "a\nb"]);
   });
 
-  it("edit in the middle, and bring back what was said before, from a file of its owner's", async () => {
-    await using terminal = chat(["--key", "k"]);
-    await terminal.waitFor("> ");
-    await say(terminal, "wrld\u001b[D\u001b[D\u001b[Do\u0001the \u0005!");
-    await say(terminal, "👩‍👩‍👧한\u007fok");
-    await say(terminal, "\u001b[A\u001b[A");
-    expect(await userTexts("k")).toEqual(["the world!", "👩‍👩‍👧ok", "the world!"]);
-    const file = join(directory.path, "chat-history-main.jsonl");
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readFileSync(file, "utf8").split("\n")[0]).toBe('"the world!"');
-  });
+  it(
+    "edit in the middle, and bring back what was said before, from a file of its owner's",
+    { tags: ["slow"] },
+    async () => {
+      await using terminal = chat(["--key", "k"]);
+      await terminal.waitFor("> ");
+      await say(terminal, "wrld\u001b[D\u001b[D\u001b[Do\u0001the \u0005!");
+      await say(terminal, "👩‍👩‍👧한\u007fok");
+      await say(terminal, "\u001b[A\u001b[A");
+      expect(await userTexts("k")).toEqual(["the world!", "👩‍👩‍👧ok", "the world!"]);
+      const file = join(directory.path, "chat-history-main.jsonl");
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(readFileSync(file, "utf8").split("\n")[0]).toBe('"the world!"');
+    },
+  );
 
   it("cancel a line, then leave with two of Ctrl-C and 130", async () => {
     await using terminal = chat();
@@ -317,7 +349,7 @@ describe("keys", () => {
     expect(existsSync(join(directory.path, "chat-history-main.jsonl"))).toBe(false);
   });
 
-  it("wrap on a terminal of 20 columns and are right after it changes its size", async () => {
+  it("wrap on a terminal of 20 columns and are right after it changes its size", { tags: ["slow"] }, async () => {
     await using terminal = chat(["--key", "k"], { columns: 20 });
     await terminal.waitFor("> ");
     terminal.write("a line that is longer than twenty columns");
@@ -328,22 +360,26 @@ describe("keys", () => {
     expect(await userTexts("k")).toEqual(["a line that is longer than twenty columns and more"]);
   });
 
-  it("work without moving the cursor on a terminal that cannot, and without color under NO_COLOR", async () => {
-    await using dumb = chat(["--key", "k"], { environment: { TERM: "dumb", NO_COLOR: "1" } });
-    await dumb.waitFor("> ");
-    dumb.write("helo\u007flo\r");
-    await dumb.waitFor(/\n> $/);
-    expect(dumb.raw()).not.toContain("\u001b");
-    expect(await userTexts("k")).toEqual(["hello"]);
-    await using plain = chat(["--key", "k"], { environment: { NO_COLOR: "1" } });
-    await plain.waitFor("> ");
-    await say(plain, "hello");
-    expect(plain.raw()).not.toMatch(/\u001b\[\d*m/);
-  });
+  it(
+    "work without moving the cursor on a terminal that cannot, and without color under NO_COLOR",
+    { tags: ["slow"] },
+    async () => {
+      await using dumb = chat(["--key", "k"], { environment: { TERM: "dumb", NO_COLOR: "1" } });
+      await dumb.waitFor("> ");
+      dumb.write("helo\u007flo\r");
+      await dumb.waitFor(/\n> $/);
+      expect(dumb.raw()).not.toContain("\u001b");
+      expect(await userTexts("k")).toEqual(["hello"]);
+      await using plain = chat(["--key", "k"], { environment: { NO_COLOR: "1" } });
+      await plain.waitFor("> ");
+      await say(plain, "hello");
+      expect(plain.raw()).not.toMatch(/\u001b\[\d*m/);
+    },
+  );
 });
 
 describe("what was printed", () => {
-  it("is never written again: nothing above the line that is typed is erased", async () => {
+  it("is never written again: nothing above the line that is typed is erased", { tags: ["slow"] }, async () => {
     await using terminal = chat(["--key", "k"]);
     await terminal.waitFor("> ");
     for (let turn = 0; turn < 12; turn++) await say(terminal, `hello, this is turn ${turn} of them`);
@@ -351,7 +387,7 @@ describe("what was printed", () => {
     expect(terminal.raw()).not.toMatch(/\u001b\[\d*A|\u001b\[H|\u001b\[2J|\u001b\[\?1049h/);
   });
 
-  it("holds nothing a transcript could do to a terminal", async () => {
+  it("holds nothing a transcript could do to a terminal", { tags: ["slow"] }, async () => {
     const attack = "a\u001b]52;c;cm0gLXJm\u0007b\u001b[2Jc\u009b31md\u202ee\rf\u0008";
     await seed(directory.path, [{ key: "k", entry: { label: attack }, drafts: [user(attack), assistant(attack)] }]);
     await using terminal = chat(["--key", "k"], { environment: { NO_COLOR: "1" } });

@@ -152,7 +152,7 @@ describe("the preset claw0 in chat", () => {
     expect([499, 500]).toContain(kept);
   });
 
-  it("shows the limit of 180,000 tokens and 30 cells [TOK-06, C38c, C52]", async () => {
+  it("shows the limit of 180,000 tokens and 30 cells [TOK-06, C38c, C52]", { tags: ["slow"] }, async () => {
     await seed(directory.path, [{ key, drafts: [user("hello"), assistant("Hello.")] }]);
     await using terminal = runInTerminal(directory.path, chatArguments, {
       environment: { ...environment(), HOME: directory.path, THROUGHLINE_HOME: directory.path },

@@ -213,63 +213,75 @@ describe("the first block of the specification of persistence, in chat", () => {
     ]);
   });
 
-  it("makes checkpoints with the cheaper model at 25 % and at 15 messages, above 10,000 tokens [CKP-03, CKP-04, CKP-05, CKP-09]", async () => {
-    await using chat = await open(persistenceBlock);
-    const byHaiku = (requests: readonly Asked[]): number =>
-      requests.filter(({ model }) => model === "claude-haiku-4-5").length;
-    expect(byHaiku((await chat.say("one", 9000)).asked)).toBe(0);
-    const { notes, asked: requests } = await chat.say("two", 52_000);
-    expect([byHaiku(requests), notes]).toEqual([
-      1,
-      expect.stringContaining("Wrote a checkpoint (anthropic/claude-haiku-4-5)"),
-    ]);
-    for (let turn = 1; turn < 15; turn++) expect(byHaiku((await chat.say(`turn ${turn}`, 53_000)).asked)).toBe(0);
-    expect(byHaiku((await chat.say("turn 15", 53_000)).asked)).toBe(1);
-    const { stdout } = await chat.run(["checkpoints", "agent:main:main", "--json", "--quiet"]);
-    expect(objects(stdout).filter(({ kind }) => kind === "checkpoint")).toHaveLength(2);
-  });
+  it(
+    "makes checkpoints with the cheaper model at 25 % and at 15 messages, above 10,000 tokens [CKP-03, CKP-04, CKP-05, CKP-09]",
+    { tags: ["slow"] },
+    async () => {
+      await using chat = await open(persistenceBlock);
+      const byHaiku = (requests: readonly Asked[]): number =>
+        requests.filter(({ model }) => model === "claude-haiku-4-5").length;
+      expect(byHaiku((await chat.say("one", 9000)).asked)).toBe(0);
+      const { notes, asked: requests } = await chat.say("two", 52_000);
+      expect([byHaiku(requests), notes]).toEqual([
+        1,
+        expect.stringContaining("Wrote a checkpoint (anthropic/claude-haiku-4-5)"),
+      ]);
+      for (let turn = 1; turn < 15; turn++) expect(byHaiku((await chat.say(`turn ${turn}`, 53_000)).asked)).toBe(0);
+      expect(byHaiku((await chat.say("turn 15", 53_000)).asked)).toBe(1);
+      const { stdout } = await chat.run(["checkpoints", "agent:main:main", "--json", "--quiet"]);
+      expect(objects(stdout).filter(({ kind }) => kind === "checkpoint")).toHaveLength(2);
+    },
+  );
 
-  it("speaks at 50, 75 and 90 % as printed, and shows how full the context is [FLU-02, FLU-03, FLU-04, FLU-08, TOK-11]", async () => {
-    await using chat = await open(persistenceBlock, { THROUGHLINE_PRESET: "goclaw-spec" });
-    await using terminal = await chat.terminal();
-    const first = await chat.type(terminal, "one", 104_000);
-    expect(first.main[0]?.system).toMatch(/\[Context: \d+k\/200k tokens \(\d+%\)\]/);
-    expect(first.main[0]?.tools).toEqual(expect.arrayContaining(["read", "write", "edit"]));
-    const half = await chat.type(terminal, "two", 152_000);
-    expect(half.main[0]?.system).toMatch(/\[Context: 10[34]k\/200k tokens \(5[12]%\)\]/);
-    expect(half.main[0]?.system).toContain("Context at 50%. Consider noting key decisions to memory.");
-    const medium = await chat.type(terminal, "three", 181_000);
-    expect(medium.main[0]?.system).toMatch(
-      /Context at 75%\. Write important context to memory\/\d{4}-\d\d-\d\d\.md now\./,
-    );
-    expect(medium.notes).not.toContain("the agent was asked");
-    const urgent = await chat.type(terminal, "four", 182_000, "memory/lamps.md");
-    expect(urgent.main[0]?.messages).toContain(
-      String.raw`[SYSTEM: pre-compaction memory flush]\nContext at 90%. Compaction imminent.\nStore durable memories now (use memory/`,
-    );
-    expect(urgent.notes).toContain("The agent stored memories.");
-    expect(readFileSync(join(workspace, "memory/lamps.md"), "utf8")).toBe("The fourth lamp is broken.\n");
-  });
+  it(
+    "speaks at 50, 75 and 90 % as printed, and shows how full the context is [FLU-02, FLU-03, FLU-04, FLU-08, TOK-11]",
+    { tags: ["slow"] },
+    async () => {
+      await using chat = await open(persistenceBlock, { THROUGHLINE_PRESET: "goclaw-spec" });
+      await using terminal = await chat.terminal();
+      const first = await chat.type(terminal, "one", 104_000);
+      expect(first.main[0]?.system).toMatch(/\[Context: \d+k\/200k tokens \(\d+%\)\]/);
+      expect(first.main[0]?.tools).toEqual(expect.arrayContaining(["read", "write", "edit"]));
+      const half = await chat.type(terminal, "two", 152_000);
+      expect(half.main[0]?.system).toMatch(/\[Context: 10[34]k\/200k tokens \(5[12]%\)\]/);
+      expect(half.main[0]?.system).toContain("Context at 50%. Consider noting key decisions to memory.");
+      const medium = await chat.type(terminal, "three", 181_000);
+      expect(medium.main[0]?.system).toMatch(
+        /Context at 75%\. Write important context to memory\/\d{4}-\d\d-\d\d\.md now\./,
+      );
+      expect(medium.notes).not.toContain("the agent was asked");
+      const urgent = await chat.type(terminal, "four", 182_000, "memory/lamps.md");
+      expect(urgent.main[0]?.messages).toContain(
+        String.raw`[SYSTEM: pre-compaction memory flush]\nContext at 90%. Compaction imminent.\nStore durable memories now (use memory/`,
+      );
+      expect(urgent.notes).toContain("The agent stored memories.");
+      expect(readFileSync(join(workspace, "memory/lamps.md"), "utf8")).toBe("The fourth lamp is broken.\n");
+    },
+  );
 
-  it("compacts at the reserve of 4,000 with a checkpoint and without a model, under the preset [CMP-01, CMP-06, C23]", async () => {
-    await using chat = await open(persistenceBlock, { THROUGHLINE_PRESET: "goclaw-spec" });
-    // Compaction is due at 36,000; with the floor of 20,000 it would be at 30,000.
-    const long = "the lamps of the quay are counted. ".repeat(300);
-    let before: number | null = null;
-    for (let turn = 0; turn < 30 && before === null; turn++) {
-      const { notes, main } = await chat.say(`turn ${turn}: ${long}`, null, 40_000);
-      const compacted = /Summarized the older messages \(checkpoint\)\. ([\d,]+) → ~[\d,]+ tokens\./.exec(notes);
-      expect(compacted !== null || !/compact(ing|ed):/.test(notes), notes).toBe(true);
-      if (compacted === null) continue;
-      before = Number(compacted[1]?.replaceAll(",", ""));
-      expect(main.at(-1)?.messages).toContain("the fourth lamp is broken since March");
-    }
-    // With the floor it would have come within a turn of 30,000.
-    expect(before).toBeGreaterThan(34_000);
-    // Nobody was asked for a summary; only checkpoints were written beside the answers.
-    const others = chat.provider.requests.map(asked).filter(({ model }) => !model.includes("opus"));
-    expect(others.every(({ messages }) => messages.includes("openQuestions"))).toBe(true);
-  });
+  it(
+    "compacts at the reserve of 4,000 with a checkpoint and without a model, under the preset [CMP-01, CMP-06, C23]",
+    { tags: ["slow"] },
+    async () => {
+      await using chat = await open(persistenceBlock, { THROUGHLINE_PRESET: "goclaw-spec" });
+      // Compaction is due at 36,000; with the floor of 20,000 it would be at 30,000.
+      const long = "the lamps of the quay are counted. ".repeat(300);
+      let before: number | null = null;
+      for (let turn = 0; turn < 30 && before === null; turn++) {
+        const { notes, main } = await chat.say(`turn ${turn}: ${long}`, null, 40_000);
+        const compacted = /Summarized the older messages \(checkpoint\)\. ([\d,]+) → ~[\d,]+ tokens\./.exec(notes);
+        expect(compacted !== null || !/compact(ing|ed):/.test(notes), notes).toBe(true);
+        if (compacted === null) continue;
+        before = Number(compacted[1]?.replaceAll(",", ""));
+        expect(main.at(-1)?.messages).toContain("the fourth lamp is broken since March");
+      }
+      // With the floor it would have come within a turn of 30,000.
+      expect(before).toBeGreaterThan(34_000);
+      // Nobody was asked for a summary; only checkpoints were written beside the answers.
+      const others = chat.provider.requests.map(asked).filter(({ model }) => !model.includes("opus"));
+      expect(others.every(({ messages }) => messages.includes("openQuestions"))).toBe(true);
+    },
+  );
 });
 
 describe("the second block of the specification of persistence, in chat", () => {
@@ -304,7 +316,7 @@ describe("the block of the page on session management, in chat", () => {
     expect(readdirSync(join(directory.path, ".openclaw"))).toContain("sessions.db");
   });
 
-  it("compacts at 170,000 tokens, and under the preset not before [CFG-06, CMP-01]", async () => {
+  it("compacts at 170,000 tokens, and under the preset not before [CFG-06, CMP-01]", { tags: ["slow"] }, async () => {
     await using chat = await open(managementBlock, { THROUGHLINE_PRESET: "goclaw-doc" });
     await using terminal = await chat.terminal();
     for (const text of ["one", "two", "three"])
@@ -318,22 +330,26 @@ describe("the block of the page on session management, in chat", () => {
 });
 
 describe("the preset openclaw, in chat", () => {
-  it("asks once at 176,000 tokens for memories, and /new resets the session [CFG-07, C17]", async () => {
-    await using chat = await open('{ "preset": "openclaw" }');
-    await using terminal = await chat.terminal();
-    await chat.type(terminal, "one", 172_000);
-    const below = await chat.type(terminal, "two", 177_000);
-    expect(below.notes).not.toContain("the agent was asked");
-    const at = await chat.type(terminal, "three", 1000, "memory/lamps.md");
-    expect(at.main[0]?.messages).toContain("Pre-compaction memory flush: at 8");
-    expect(at.notes).toContain("(Asked the agent to store what it wants to keep");
-    const before = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
-    terminal.write("/new\r");
-    await terminal.waitFor(/\n> $/);
-    const after = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
-    expect(after.filter(({ kind }) => kind === "session")).toHaveLength(1);
-    expect(after[0]?.["sessionId"]).not.toBe(before[0]?.["sessionId"]);
-  });
+  it(
+    "asks once at 176,000 tokens for memories, and /new resets the session [CFG-07, C17]",
+    { tags: ["slow"] },
+    async () => {
+      await using chat = await open('{ "preset": "openclaw" }');
+      await using terminal = await chat.terminal();
+      await chat.type(terminal, "one", 172_000);
+      const below = await chat.type(terminal, "two", 177_000);
+      expect(below.notes).not.toContain("the agent was asked");
+      const at = await chat.type(terminal, "three", 1000, "memory/lamps.md");
+      expect(at.main[0]?.messages).toContain("Pre-compaction memory flush: at 8");
+      expect(at.notes).toContain("(Asked the agent to store what it wants to keep");
+      const before = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
+      terminal.write("/new\r");
+      await terminal.waitFor(/\n> $/);
+      const after = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
+      expect(after.filter(({ kind }) => kind === "session")).toHaveLength(1);
+      expect(after[0]?.["sessionId"]).not.toBe(before[0]?.["sessionId"]);
+    },
+  );
 });
 
 describe("a block that cannot work as it is written", () => {

@@ -323,7 +323,7 @@ describe("records of other kinds", () => {
     expect(stdout).toBe(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   });
 
-  it("name the model and the thinking level from there on [REC-14]", async () => {
+  it("name the model and the thinking level from there on [REC-14]", { tags: ["slow"] }, async () => {
     const lines = [
       header,
       record("a", null, userOf("q")),

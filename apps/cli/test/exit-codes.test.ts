@@ -237,7 +237,7 @@ describe("exit codes", () => {
 });
 
 describe("a process of its own", () => {
-  it("never waits for input that is closed, whatever the command", async () => {
+  it("never waits for input that is closed, whatever the command", { tags: ["slow"] }, async () => {
     // A server serves on: serve.test.ts ends one.
     const all = commandTable.filter(
       ({ name, isHidden, isService }) => name !== "demo" && isHidden !== true && isService !== true,
@@ -278,7 +278,7 @@ describe("a process of its own", () => {
     expect(text).not.toMatch(/^\s*(import\s|export\s|await\s)|\?\?|\?\.|=>|`/m);
   });
 
-  it("ends with 0 and without a word when its reader has seen enough", async () => {
+  it("ends with 0 and without a word when its reader has seen enough", { tags: ["slow"] }, async () => {
     const many = join(home, "many");
     await seed(many, [
       {
@@ -358,7 +358,7 @@ describe("a process of its own", () => {
     expect(readdirSync(home)).toEqual(expect.arrayContaining(["tilde.db", "tilde"]));
   });
 
-  it("gives up when the time allowed is over", async () => {
+  it("gives up when the time allowed is over", { tags: ["slow"] }, async () => {
     const child = start(home, ["append", "agent:main:one", "--timeout", "300", "--json"]);
     let stderr = "";
     child.stderr.on("data", (chunk) => (stderr += chunk));

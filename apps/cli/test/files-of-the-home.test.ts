@@ -21,6 +21,7 @@ function pipe(name: string): string {
 describe("a pipe that nobody writes to", () => {
   it.each(["inherited.json", "summarizer-breakers.json", "chat-history-main.jsonl"])(
     "in the place of %s keeps nobody from a chat",
+    { tags: ["slow"] },
     async (name) => {
       const path = pipe(name);
       const once = ["chat", "--once", "hi", "--model", "offline/offline-rules", "--timeout", "20000"];

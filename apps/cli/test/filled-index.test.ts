@@ -24,7 +24,7 @@ async function lag(name = "sessions.db"): Promise<number | undefined> {
 }
 
 describe("the search index after an import", () => {
-  it("has every record, and a terminal is told how many are left", async () => {
+  it("has every record, and a terminal is told how many are left", { tags: ["slow"] }, async () => {
     const { code, stderr } = await runHere(directory.path, ["import", "talk.jsonl", "--key", "talk"], {
       isTerminal: true,
     });
@@ -35,7 +35,7 @@ describe("the search index after an import", () => {
     expect(again.stderr).not.toContain("search index");
   });
 
-  it("is filled in silence elsewhere, also by a copy, and not by a dry run", async () => {
+  it("is filled in silence elsewhere, also by a copy, and not by a dry run", { tags: ["slow"] }, async () => {
     const dry = await runHere(directory.path, ["import", "talk.jsonl", "--key", "talk", "--dry-run"]);
     expect(dry.code).toBe(0);
     const { stderr } = await runHere(directory.path, ["import", "talk.jsonl", "--key", "talk", "--json"]);

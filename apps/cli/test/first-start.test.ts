@@ -98,7 +98,7 @@ function furtherTranscripts(): void {
 }
 
 describe("sessions of several programs at the first run", () => {
-  it("are counted in one question, imported after a yes, and asked about once", async () => {
+  it("are counted in one question, imported after a yes, and asked about once", { tags: ["slow"] }, async () => {
     transcripts();
     furtherTranscripts();
     openclawSession();

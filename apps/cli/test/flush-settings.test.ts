@@ -60,20 +60,28 @@ const thresholds = [
 ];
 
 describe("the settings of the memory flush, in a conversation", () => {
-  it("are on without a setting, with the built-in threshold of 50 % first [FLU-01, FLU-02, FLU-16]", async () => {
-    expect(await conversationTo(40, {})).toEqual({ system: [""], asked: [] });
-    expect(await conversationTo(54, {})).toEqual({
-      system: ["", "Context at #%. Consider noting key decisions to memory."],
-      asked: [],
-    });
-  });
+  it(
+    "are on without a setting, with the built-in threshold of 50 % first [FLU-01, FLU-02, FLU-16]",
+    { tags: ["slow"] },
+    async () => {
+      expect(await conversationTo(40, {})).toEqual({ system: [""], asked: [] });
+      expect(await conversationTo(54, {})).toEqual({
+        system: ["", "Context at #%. Consider noting key decisions to memory."],
+        asked: [],
+      });
+    },
+  );
 
-  it("name the thresholds, their prompts and their deliveries [FLU-09, FLU-10, FLU-16]", async () => {
-    expect(await conversationTo(10, { thresholds })).toEqual({ system: [""], asked: [] });
-    expect(await conversationTo(25, { thresholds })).toEqual({ system: ["", "Write down what matters."], asked: [] });
-    const { system, asked } = await conversationTo(45, { thresholds });
-    expect([system[1], asked[0]]).toEqual(["Write down what matters.", "Store it."]);
-  });
+  it(
+    "name the thresholds, their prompts and their deliveries [FLU-09, FLU-10, FLU-16]",
+    { tags: ["slow"] },
+    async () => {
+      expect(await conversationTo(10, { thresholds })).toEqual({ system: [""], asked: [] });
+      expect(await conversationTo(25, { thresholds })).toEqual({ system: ["", "Write down what matters."], asked: [] });
+      const { system, asked } = await conversationTo(45, { thresholds });
+      expect([system[1], asked[0]]).toEqual(["Write down what matters.", "Store it."]);
+    },
+  );
 
   it("deliver a prompt without `injectAs` as a marked message of the user [FLU-11, FLU-12, FLU-20]", async () => {
     const marked = [{ percent: 20, prompt: "Store it in memory/YYYY-MM-DD.md." }];
@@ -83,7 +91,7 @@ describe("the settings of the memory flush, in a conversation", () => {
     expect(system).toEqual([""]);
   });
 
-  it("switch it off [FLU-16]", async () => {
+  it("switch it off [FLU-16]", { tags: ["slow"] }, async () => {
     const off = { system: [""], asked: [] };
     expect(await conversationTo(60, { enabled: false })).toEqual(off);
     expect(await conversationTo(45, { enabled: false, thresholds })).toEqual(off);

@@ -90,7 +90,7 @@ describe("a session of another program", () => {
 });
 
 describe("import --watch", () => {
-  it("imports what is added until an interrupt, and prints changes only", async () => {
+  it("imports what is added until an interrupt, and prints changes only", { tags: ["slow"] }, async () => {
     const home = join(directory.path, "watched");
     const [fixture] = foreignFixtures;
     const [before = "", after = ""] = fixture?.stages ?? [];

@@ -53,7 +53,7 @@ const json = async (...args: string[]): Promise<readonly Record<string, unknown>
   objects((await runHere(directory.path, [...args, "--json"])).stdout);
 
 describe("serve with gateway.upstreams", () => {
-  it("records what the official SDKs send with nothing but a base URL and a token", async () => {
+  it("records what the official SDKs send with nothing but a base URL and a token", { tags: ["slow"] }, async () => {
     const { url } = simulator;
     configure({
       anthropic: { api: "anthropic", baseUrl: url, apiKeyEnv: "EXAMPLE_KEY" },
@@ -149,7 +149,7 @@ describe("serve with gateway.upstreams", () => {
     120_000,
   );
 
-  it("keeps the history for a token of the mode stateful, and for no other", async () => {
+  it("keeps the history for a token of the mode stateful, and for no other", { tags: ["slow"] }, async () => {
     const apiKeyEnv = "EXAMPLE_KEY";
     configure({ anthropic: { api: "anthropic", baseUrl: simulator.url, credentials: "server", apiKeyEnv } });
     const scopes = "gateway:anthropic,write";

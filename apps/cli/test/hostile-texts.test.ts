@@ -48,7 +48,7 @@ function hostile(piece: string, length: number): string {
 }
 
 describe("texts made to freeze a process", () => {
-  it.each(Object.entries(pieces))("%s are diagnosed", async (_, piece) => {
+  it.each(Object.entries(pieces))("%s are diagnosed", { tags: ["slow"] }, async (_, piece) => {
     const errors = [
       hostile(piece, testSize({ short: 65_536, long: 1_048_576 })),
       JSON.stringify({ status: 400, message: hostile(piece, 300_000) }),
@@ -61,7 +61,7 @@ describe("texts made to freeze a process", () => {
     }
   });
 
-  it("end a turn when a provider answers with them", async () => {
+  it("end a turn when a provider answers with them", { tags: ["slow"] }, async () => {
     const texts = ["addresses", "escapes", "spaces", "limits", "nested"].map((name) => pieces[name] ?? "");
     let asked = 0;
     const server = createServer((request, response) => {
@@ -92,7 +92,7 @@ describe("texts made to freeze a process", () => {
     }
   });
 
-  it("are imported, shown, searched, checked and exported", async () => {
+  it("are imported, shown, searched, checked and exported", { tags: ["slow"] }, async () => {
     mkdirSync(join(directory.path, "in"));
     const lines = Object.values(pieces).flatMap((piece, at) => [
       { type: "message", id: `u${at}`, message: { role: "user", content: hostile(piece, 100_000) } },

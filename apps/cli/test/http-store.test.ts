@@ -174,7 +174,7 @@ describe("--store https://…", () => {
     expect(commands.length).toBeGreaterThanOrEqual(40);
   });
 
-  it("takes the authority of NODE_EXTRA_CA_CERTS, and refuses one that nobody knows", async () => {
+  it("takes the authority of NODE_EXTRA_CA_CERTS, and refuses one that nobody knows", { tags: ["slow"] }, async () => {
     const run = (environment: Readonly<Record<string, string>>): Promise<Run> =>
       runChild(remote.path, ["sessions", "--json", "--store", front.url], {
         environment: { THROUGHLINE_TOKEN: token, ...environment },
@@ -214,7 +214,7 @@ describe("a server that refuses or is not there", () => {
     return [code, error?.["code"], error?.["remedy"]];
   };
 
-  it("names what starts the server where none listens", async () => {
+  it("names what starts the server where none listens", { tags: ["slow"] }, async () => {
     const args = ["sessions", "--store", "http://127.0.0.1:1", "--json"];
     expect(failureOf(await runHere(remote.path, args))).toEqual([
       1,
@@ -249,28 +249,32 @@ describe("a server that refuses or is not there", () => {
     expect((await overHttp(["sessions", "--json"], "", reader.text)).code).toBe(0);
   });
 
-  it("ends with a typed error where the server ends in the middle, and may be repeated", async () => {
-    const home = temporaryDirectory();
-    const path = join(home.path, "sessions.db");
-    const open = (port: number): Promise<Server> =>
-      createServer({ openStore: (onEvent) => createSqliteStore({ path, onEvent }), port, limits });
-    let other = await open(0);
-    const secret = (await other.tokens.create(everything, "tests")).text;
-    const environment = { THROUGHLINE_TOKEN: secret };
-    const args = ["append", "notes", "--store", other.url, "--json"];
-    expect((await runHere(home.path, args, { environment, stdin: '{"type":"note","id":"k1"}\n' })).code).toBe(0);
-    await other.close();
-    const cut = await runHere(home.path, args, { environment, stdin: '{"type":"note","id":"k2"}\n' });
-    expect(failureOf(cut).slice(0, 2)).toEqual([1, "STORE_UNREACHABLE"]);
-    other = await open(Number(new URL(other.url).port));
-    expect((await runHere(home.path, args, { environment, stdin: '{"type":"note","id":"k2"}\n' })).code).toBe(0);
-    const shown = await runHere(home.path, ["show", "notes", "--all-branches", "--json", "--store", other.url], {
-      environment,
-    });
-    expect(objects(shown.stdout).map(({ id }) => id)).toEqual(["k1", "k2", undefined]);
-    await other.close();
-    home.remove();
-  });
+  it(
+    "ends with a typed error where the server ends in the middle, and may be repeated",
+    { tags: ["slow"] },
+    async () => {
+      const home = temporaryDirectory();
+      const path = join(home.path, "sessions.db");
+      const open = (port: number): Promise<Server> =>
+        createServer({ openStore: (onEvent) => createSqliteStore({ path, onEvent }), port, limits });
+      let other = await open(0);
+      const secret = (await other.tokens.create(everything, "tests")).text;
+      const environment = { THROUGHLINE_TOKEN: secret };
+      const args = ["append", "notes", "--store", other.url, "--json"];
+      expect((await runHere(home.path, args, { environment, stdin: '{"type":"note","id":"k1"}\n' })).code).toBe(0);
+      await other.close();
+      const cut = await runHere(home.path, args, { environment, stdin: '{"type":"note","id":"k2"}\n' });
+      expect(failureOf(cut).slice(0, 2)).toEqual([1, "STORE_UNREACHABLE"]);
+      other = await open(Number(new URL(other.url).port));
+      expect((await runHere(home.path, args, { environment, stdin: '{"type":"note","id":"k2"}\n' })).code).toBe(0);
+      const shown = await runHere(home.path, ["show", "notes", "--all-branches", "--json", "--store", other.url], {
+        environment,
+      });
+      expect(objects(shown.stdout).map(({ id }) => id)).toEqual(["k1", "k2", undefined]);
+      await other.close();
+      home.remove();
+    },
+  );
 });
 
 describe("the token of server.json", () => {

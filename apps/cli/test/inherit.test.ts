@@ -93,62 +93,70 @@ async function sessionKeys(...more: readonly string[]): Promise<unknown[]> {
 }
 
 describe("sessions of another program at the first run", () => {
-  it("are noticed and offered on a terminal, and imported only after a yes; a no is remembered [MIG-04]", async () => {
-    const folder = openclawSession();
-    const before = stateOf(folder);
-    {
-      await using terminal = chat();
-      await terminal.waitFor("1 transcript");
-      expect(terminal.text()).toContain(folder);
-      await terminal.waitFor("[y/N] ");
-      terminal.write("\r");
-      await terminal.waitFor("Nothing was imported");
-      await terminal.waitFor("> ");
-      terminal.write("/quit\r");
-      expect(await terminal.exitCode()).toBe(0);
-    }
-    expect(await sessionKeys()).toEqual([]);
-    {
-      await using again = chat();
-      await again.waitFor("> ");
-      expect(again.text()).not.toContain("OpenClaw");
-    }
-    // Whoever never answered is asked again.
-    writeFileSync(join(home, "inherited.json"), "{");
-    {
-      await using interrupted = chat();
-      await interrupted.waitFor("[y/N] ");
-      interrupted.write("\u0003");
-      expect(await interrupted.exitCode()).not.toBe(0);
-    }
-    expect(await sessionKeys()).toEqual([]);
-    await using yes = chat();
-    await yes.waitFor("[y/N] ");
-    yes.write("y\r");
-    await yes.waitFor("Imported 1 session, 2 records");
-    // An import is not resumed: the person did not ask for that.
-    await yes.waitFor("New session");
-    expect(await sessionKeys()).toEqual([key]);
-    expect(stateOf(folder)).toEqual(before);
-  });
+  it(
+    "are noticed and offered on a terminal, and imported only after a yes; a no is remembered [MIG-04]",
+    { tags: ["slow"] },
+    async () => {
+      const folder = openclawSession();
+      const before = stateOf(folder);
+      {
+        await using terminal = chat();
+        await terminal.waitFor("1 transcript");
+        expect(terminal.text()).toContain(folder);
+        await terminal.waitFor("[y/N] ");
+        terminal.write("\r");
+        await terminal.waitFor("Nothing was imported");
+        await terminal.waitFor("> ");
+        terminal.write("/quit\r");
+        expect(await terminal.exitCode()).toBe(0);
+      }
+      expect(await sessionKeys()).toEqual([]);
+      {
+        await using again = chat();
+        await again.waitFor("> ");
+        expect(again.text()).not.toContain("OpenClaw");
+      }
+      // Whoever never answered is asked again.
+      writeFileSync(join(home, "inherited.json"), "{");
+      {
+        await using interrupted = chat();
+        await interrupted.waitFor("[y/N] ");
+        interrupted.write("\u0003");
+        expect(await interrupted.exitCode()).not.toBe(0);
+      }
+      expect(await sessionKeys()).toEqual([]);
+      await using yes = chat();
+      await yes.waitFor("[y/N] ");
+      yes.write("y\r");
+      await yes.waitFor("Imported 1 session, 2 records");
+      // An import is not resumed: the person did not ask for that.
+      await yes.waitFor("New session");
+      expect(await sessionKeys()).toEqual([key]);
+      expect(stateOf(folder)).toEqual(before);
+    },
+  );
 
-  it("go on in the new store only, and are not imported over what was said since [MIG-06]", async () => {
-    const folder = openclawSession();
-    const before = stateOf(folder);
-    const once = ["chat", "--model", "offline", "--once"];
-    const environment = { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
-    const first = await run([...once, "here we go on", "--json"], { environment });
-    expect(first.code).toBe(0);
-    expect(objects(first.stdout)[0]).toMatchObject({ key, sessionId: "s1" });
-    const second = await run([...once, "and on"], { environment });
-    expect(second.code).toBe(0);
-    expect(stateOf(folder)).toEqual(before);
-    const shown = await run(["show", key, "--role", "user", "--json", "--quiet"]);
-    const texts = objects(shown.stdout).flatMap(({ record }) =>
-      record === undefined ? [] : [(record as { message: { content: unknown } }).message.content],
-    );
-    expect(texts).toEqual(["where are the lamps?", "here we go on", "and on"]);
-  });
+  it(
+    "go on in the new store only, and are not imported over what was said since [MIG-06]",
+    { tags: ["slow"] },
+    async () => {
+      const folder = openclawSession();
+      const before = stateOf(folder);
+      const once = ["chat", "--model", "offline", "--once"];
+      const environment = { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
+      const first = await run([...once, "here we go on", "--json"], { environment });
+      expect(first.code).toBe(0);
+      expect(objects(first.stdout)[0]).toMatchObject({ key, sessionId: "s1" });
+      const second = await run([...once, "and on"], { environment });
+      expect(second.code).toBe(0);
+      expect(stateOf(folder)).toEqual(before);
+      const shown = await run(["show", key, "--role", "user", "--json", "--quiet"]);
+      const texts = objects(shown.stdout).flatMap(({ record }) =>
+        record === undefined ? [] : [(record as { message: { content: unknown } }).message.content],
+      );
+      expect(texts).toEqual(["where are the lamps?", "here we go on", "and on"]);
+    },
+  );
 
   it("are told of in one line where nobody can be asked, and nothing is imported", async () => {
     const folder = openclawSession();
@@ -199,22 +207,26 @@ describe("sessions of another program at the first run", () => {
 });
 
 describe("the state directory of another program", () => {
-  it("is seen where it holds nothing but an agent's database, and asked for on a terminal [MIG-04]", async () => {
-    const path = openclawDatabase("main", key, "s1");
-    const told = await run(["chat", "--model", "offline", "--key", "mine", "--once", "hello"], {
-      environment: { THROUGHLINE_HOME: join(directory.path, "other") },
-    });
-    expect(told.stderr).toContain(`a database (`);
-    expect(told.stderr).toContain(`in ${path}. \`throughline import PATH\` brings them here.`);
-    await using terminal = chat();
-    await terminal.waitFor("[y/N] ");
-    expect(terminal.text()).toContain(path);
-    expect(await sessionKeys()).toEqual([]);
-    terminal.write("y\r");
-    await terminal.waitFor("Imported 1 session, 3 records");
-    await terminal.waitFor("New session");
-    expect(await sessionKeys()).toEqual([key]);
-  });
+  it(
+    "is seen where it holds nothing but an agent's database, and asked for on a terminal [MIG-04]",
+    { tags: ["slow"] },
+    async () => {
+      const path = openclawDatabase("main", key, "s1");
+      const told = await run(["chat", "--model", "offline", "--key", "mine", "--once", "hello"], {
+        environment: { THROUGHLINE_HOME: join(directory.path, "other") },
+      });
+      expect(told.stderr).toContain(`a database (`);
+      expect(told.stderr).toContain(`in ${path}. \`throughline import PATH\` brings them here.`);
+      await using terminal = chat();
+      await terminal.waitFor("[y/N] ");
+      expect(terminal.text()).toContain(path);
+      expect(await sessionKeys()).toEqual([]);
+      terminal.write("y\r");
+      await terminal.waitFor("Imported 1 session, 3 records");
+      await terminal.waitFor("New session");
+      expect(await sessionKeys()).toEqual([key]);
+    },
+  );
 
   it("is taken over whole: every agent, its database and its transcripts, and what comes later [MIG-05]", async () => {
     openclawDatabase("main", key, "s1");
@@ -260,7 +272,7 @@ describe("a store in the folder that it should inherit", () => {
   const inherits = { ...noKeys, THROUGHLINE_SESSION_INHERIT_ENABLED: "true" };
   const once = ["chat", "--model", "offline", "--key", "mine", "--once", "hello"];
 
-  it("imports the sessions of a folder that is not the store's own [MIG-05]", async () => {
+  it("imports the sessions of a folder that is not the store's own [MIG-05]", { tags: ["slow"] }, async () => {
     openclawSession();
     const store = `jsonl:${directory.path}`;
     const { stderr } = await run([...once, "--store", store], { environment: inherits });

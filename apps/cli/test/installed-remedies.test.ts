@@ -61,12 +61,16 @@ describe("a remedy of the installed command", () => {
 });
 
 describe("a remedy in a checkout", () => {
-  it.each(["npm run -s throughline --", "npm start --"])("names the command that works there, after %s", (start) => {
-    const { status, stderr } = typed(`${start} show nothing`, root);
-    expect([status, stderr]).toEqual([1, expect.stringContaining("`npm run -s throughline -- sessions")]);
-  });
+  it.each(["npm run -s throughline --", "npm start --"])(
+    "names the command that works there, after %s",
+    { tags: ["slow"] },
+    (start) => {
+      const { status, stderr } = typed(`${start} show nothing`, root);
+      expect([status, stderr]).toEqual([1, expect.stringContaining("`npm run -s throughline -- sessions")]);
+    },
+  );
 
-  it.each(commands)("of %s works: npm run -s throughline -- %s", (_code, rest) => {
+  it.each(commands)("of %s works: npm run -s throughline -- %s", { tags: ["slow"] }, (_code, rest) => {
     const { status, stderr } = typed(`npm run -s throughline -- ${rest}`, root);
     expect([status, stderr]).toEqual([0, expect.not.stringContaining("error:")]);
   });

@@ -23,34 +23,38 @@ beforeAll(() =>
 afterAll(() => directory.remove());
 
 describe("an interrupt", () => {
-  it("of an export says what holds, leaves whole files only, and the same command goes on", async () => {
-    const target = join(home, "exported");
-    const args = ["export", "--all", "-o", target, "--store", url, "--json"];
-    const child = start(home, args);
-    let stderr = "";
-    child.stderr.on("data", (chunk) => (stderr += chunk));
-    child.stdout.once("data", () => child.kill("SIGINT"));
-    child.stdout.resume();
-    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(130);
-    expect(objects(stderr)).toEqual([
-      expect.objectContaining({
-        kind: "error",
-        code: "ABORTED",
-        remedy: expect.stringContaining("Run the same command again") as string,
-      }),
-    ]);
-    const folder = join(target, "agents/main/sessions");
-    const before = readdirSync(folder);
-    expect(before.length).toBeLessThan(count);
-    expect(before.every((name) => /^id-.+\.jsonl$/.test(name))).toBe(true);
-    const { code, stdout } = await runHere(home, args);
-    expect(code).toBe(0);
-    expect(objects(stdout).at(-1)).toEqual({ kind: "end", count: count + 1, nextCursor: null });
-    expect(readdirSync(folder)).toHaveLength(count + 1);
-    expect((await runHere(home, args)).stderr).toContain("EXPORT_EXISTS");
-  });
+  it(
+    "of an export says what holds, leaves whole files only, and the same command goes on",
+    { tags: ["slow"] },
+    async () => {
+      const target = join(home, "exported");
+      const args = ["export", "--all", "-o", target, "--store", url, "--json"];
+      const child = start(home, args);
+      let stderr = "";
+      child.stderr.on("data", (chunk) => (stderr += chunk));
+      child.stdout.once("data", () => child.kill("SIGINT"));
+      child.stdout.resume();
+      expect(await new Promise((resolve) => child.on("close", resolve))).toBe(130);
+      expect(objects(stderr)).toEqual([
+        expect.objectContaining({
+          kind: "error",
+          code: "ABORTED",
+          remedy: expect.stringContaining("Run the same command again") as string,
+        }),
+      ]);
+      const folder = join(target, "agents/main/sessions");
+      const before = readdirSync(folder);
+      expect(before.length).toBeLessThan(count);
+      expect(before.every((name) => /^id-.+\.jsonl$/.test(name))).toBe(true);
+      const { code, stdout } = await runHere(home, args);
+      expect(code).toBe(0);
+      expect(objects(stdout).at(-1)).toEqual({ kind: "end", count: count + 1, nextCursor: null });
+      expect(readdirSync(folder)).toHaveLength(count + 1);
+      expect((await runHere(home, args)).stderr).toContain("EXPORT_EXISTS");
+    },
+  );
 
-  it("of an import says how much was done, and the same command goes on", async () => {
+  it("of an import says how much was done, and the same command goes on", { tags: ["slow"] }, async () => {
     const source = join(home, "source");
     mkdirSync(source);
     const header = '{"type":"session","version":3,"id":"ID","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/x"}\n';

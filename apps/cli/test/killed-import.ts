@@ -1,4 +1,4 @@
-// Imports a folder as the command line does and ends itself with SIGKILL in the middle: run by large-imports.test.ts.
+// Imports a folder as the command line does and ends itself with SIGKILL in the middle: run by large-imports.slow.test.ts.
 // Arguments: the home, the folder, and the number of the progress report at which the process ends.
 import { PassThrough, Writable } from "node:stream";
 import process from "node:process";

@@ -148,7 +148,7 @@ describe("delete and restore", () => {
     expect(await texts(key)).toHaveLength(4);
   });
 
-  it("refuses the main session and waits for a turn that is running [STO-11]", async () => {
+  it("refuses the main session and waits for a turn that is running [STO-11]", { tags: ["slow"] }, async () => {
     expect(objects((await run(["delete", "agent:main:main", "--json"])).stderr)[0]).toMatchObject({
       code: "SESSION_PROTECTED",
     });
@@ -166,7 +166,7 @@ describe("delete and restore", () => {
     expect(await texts("id-agent-main-cli-direct-plans")).toHaveLength(5);
   });
 
-  it("asks on a terminal, takes only yes for yes, and never asks with --no-input", async () => {
+  it("asks on a terminal, takes only yes for yes, and never asks with --no-input", { tags: ["slow"] }, async () => {
     const ask = async (answer: string, ...more: readonly string[]): Promise<number | null> => {
       const { runInTerminal } = await import("./terminal.ts");
       await using terminal = runInTerminal(directory.path, ["delete", key, "--purge", ...more]);
@@ -298,7 +298,7 @@ describe("watch", () => {
 });
 
 describe("completion", () => {
-  it("completes commands, options, words and keys in bash, colons or not", async () => {
+  it("completes commands, options, words and keys in bash, colons or not", { tags: ["slow"] }, async () => {
     const { stdout: script } = await run(["completion", "bash"]);
     const complete = (line: string): Promise<string> =>
       new Promise((resolve, reject) => {

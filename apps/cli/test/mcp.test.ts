@@ -85,7 +85,7 @@ it("is registered with each client by the same command", () => {
 });
 
 describe.each(generations)("an MCP client of protocol %s", (version, options) => {
-  it("is registered by the guide's JSON and started from an empty folder [MCP]", async () => {
+  it("is registered by the guide's JSON and started from an empty folder [MCP]", { tags: ["slow"] }, async () => {
     const cwd = join(directory.path, "empty");
     mkdirSync(cwd);
     const transport = new StdioClientTransport({
@@ -103,7 +103,7 @@ describe.each(generations)("an MCP client of protocol %s", (version, options) =>
     expect(await textOf(client, "read_session", { key: theirs })).toBe("There is no such session.");
   });
 
-  it("speaks streamable HTTP with a token, which narrows what it sees", async () => {
+  it("speaks streamable HTTP with a token, which narrows what it sees", { tags: ["slow"] }, async () => {
     const tokenOf = async (...args: readonly string[]): Promise<string> =>
       (await runHere(directory.path, ["token", "create", "x", "--quiet", ...args])).stdout.trim();
     const all = await tokenOf("--scopes", "read");
@@ -243,7 +243,7 @@ describe("over stdin and stdout", () => {
     }
   });
 
-  it("ends with its client, however that one ends [MCP]", async () => {
+  it("ends with its client, however that one ends [MCP]", { tags: ["slow"] }, async () => {
     await Promise.all(
       (["stdin", "SIGTERM", "both"] as const).map(async (end) => {
         const child = start(directory.path, ["mcp"]);

@@ -68,13 +68,17 @@ describe("a command that was told of no address", () => {
     expect(await connectionsOf(args)).toEqual({ code: 0, lines: "" });
   });
 
-  it("is what the test sees: one that was told of a server connects to it, and to nothing else", async () => {
-    const server = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
-    await new Promise((resolve) => server.once("listening", resolve));
-    const { port } = server.address() as { readonly port: number };
-    const { lines } = await connectionsOf(["sessions", "--store", `http://127.0.0.1:${port}`]);
-    server.close();
-    expect(lines).not.toBe("");
-    for (const line of lines.trim().split("\n")) expect(line).toContain(String(port));
-  });
+  it(
+    "is what the test sees: one that was told of a server connects to it, and to nothing else",
+    { tags: ["slow"] },
+    async () => {
+      const server = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
+      await new Promise((resolve) => server.once("listening", resolve));
+      const { port } = server.address() as { readonly port: number };
+      const { lines } = await connectionsOf(["sessions", "--store", `http://127.0.0.1:${port}`]);
+      server.close();
+      expect(lines).not.toBe("");
+      for (const line of lines.trim().split("\n")) expect(line).toContain(String(port));
+    },
+  );
 });

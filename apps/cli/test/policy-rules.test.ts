@@ -87,7 +87,7 @@ describe("a send policy", () => {
     });
   });
 
-  it("mutes a channel, keeps groups silent, and allows direct chats only [POL-09]", async () => {
+  it("mutes a channel, keeps groups silent, and allows direct chats only [POL-09]", { tags: ["slow"] }, async () => {
     const mute = await homeWith({ rules: [{ match: { channel: "discord" }, action: "deny" }] });
     expect(Object.values(await table(mute)).map((row) => row.slice(0, 5))).toEqual([
       "deny ",

@@ -58,7 +58,7 @@ describe("a command that a message prints", () => {
     expect((await runHere(directory.path, ["show", key, "--store", url])).stdout).toContain("one");
   });
 
-  it("shows no password of a store", async () => {
+  it("shows no password of a store", { tags: ["slow"] }, async () => {
     const args = ["show", "k", "--store", "postgres://ada:secret@127.0.0.1:1/none"];
     const { stderr } = await runHere(directory.path, args);
     expect(stderr).not.toContain("secret");

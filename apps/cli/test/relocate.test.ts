@@ -51,32 +51,36 @@ async function fill(at: string): Promise<void> {
 }
 
 describe("relocate", () => {
-  it("moves one namespace, says what stayed and why, and moves the rest when it is run again", async (context) => {
-    if ("unavailable" in server) return context.skip(server.unavailable);
-    const { source, target } = places();
-    await fill(source);
-    const run = (...args: string[]): ReturnType<typeof runHere> =>
-      runHere(directory.path, ["relocate", "--store", source, "--to-store", target, ...args]);
-    const unasked = await run();
-    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("--yes")]);
-    const first = await run("--yes", "--json");
-    expect(first.code).toBe(3);
-    expect(first.stderr).toContain("1 session in a turn stayed");
-    expect(objects(first.stdout).map(({ kind, state }) => [kind, state])).toEqual([
-      ["relocate", "moved"],
-      ["relocate", "busy"],
-      ["end", undefined],
-    ]);
-    expect(kinds(first.stdout)).toEqual(["relocate", "relocate", "end"]);
-    await withStore(source, (store) => store.append(refOf("b"), [], { turn: { action: "close", fence: 1 } }));
-    const second = await run("--yes");
-    expect([second.code, second.stdout]).toEqual([0, expect.stringMatching(/^moved\t\d+ records?\tagent:main:b\n$/)]);
-    const all = await run("--all-namespaces", "--yes");
-    expect([all.code, all.stdout]).toEqual([0, "moved\t1 record\tagent:main:c\n"]);
-    expect((await run("--all-namespaces", "--yes")).stdout).toBe("");
-    const found = await runHere(directory.path, ["search", "needle", "--store", target, "--json"]);
-    expect(objects(found.stdout).filter(({ kind }) => kind === "hit")).toHaveLength(2);
-  });
+  it(
+    "moves one namespace, says what stayed and why, and moves the rest when it is run again",
+    { tags: ["slow"] },
+    async (context) => {
+      if ("unavailable" in server) return context.skip(server.unavailable);
+      const { source, target } = places();
+      await fill(source);
+      const run = (...args: string[]): ReturnType<typeof runHere> =>
+        runHere(directory.path, ["relocate", "--store", source, "--to-store", target, ...args]);
+      const unasked = await run();
+      expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("--yes")]);
+      const first = await run("--yes", "--json");
+      expect(first.code).toBe(3);
+      expect(first.stderr).toContain("1 session in a turn stayed");
+      expect(objects(first.stdout).map(({ kind, state }) => [kind, state])).toEqual([
+        ["relocate", "moved"],
+        ["relocate", "busy"],
+        ["end", undefined],
+      ]);
+      expect(kinds(first.stdout)).toEqual(["relocate", "relocate", "end"]);
+      await withStore(source, (store) => store.append(refOf("b"), [], { turn: { action: "close", fence: 1 } }));
+      const second = await run("--yes");
+      expect([second.code, second.stdout]).toEqual([0, expect.stringMatching(/^moved\t\d+ records?\tagent:main:b\n$/)]);
+      const all = await run("--all-namespaces", "--yes");
+      expect([all.code, all.stdout]).toEqual([0, "moved\t1 record\tagent:main:c\n"]);
+      expect((await run("--all-namespaces", "--yes")).stdout).toBe("");
+      const found = await runHere(directory.path, ["search", "needle", "--store", target, "--json"]);
+      expect(objects(found.stdout).filter(({ kind }) => kind === "hit")).toHaveLength(2);
+    },
+  );
 
   it("takes PostgreSQL only, and changes nothing where a target is none", async (context) => {
     if ("unavailable" in server) return context.skip(server.unavailable);

@@ -128,29 +128,33 @@ describe("a chain of summary models", () => {
     expect(asked(anthropic).map(({ model }) => model)).not.toContain("claude-opus-5");
   });
 
-  it("sends Ollama its model and its window, at the configured address, and waits as long as it may [SUM-05]", async () => {
-    const { stdout } = await throughline("config");
-    const of = (name: string): unknown =>
-      objects(stdout).find((row) => row["key"] === `session.compaction.ollama.${name}`)?.["value"];
-    expect(["url", "model", "timeoutSeconds", "contextTokens"].map(of)).toEqual([
-      "http://localhost:11434",
-      "qwen2.5:7b",
-      600,
-      131_072,
-    ]);
-    withOllama();
-    await compact();
-    expect(asked(ollama)).toMatchObject([{ model: "qwen2.5:7b", options: { num_ctx: 131_072 } }]);
-    configure({
-      compaction: {
-        summaryModels: ["ollama"],
-        ollama: { ...local(), timeoutSeconds: 1, model: "small", contextTokens: 8192 },
-      },
-    });
-    ollama.enqueue({ kind: "answer", content: summary, delayMs: 30_000 });
-    expect(await compact()).toMatchObject({ provider: main });
-    expect(asked(ollama).at(-1)).toMatchObject({ model: "small", options: { num_ctx: 8192 } });
-  });
+  it(
+    "sends Ollama its model and its window, at the configured address, and waits as long as it may [SUM-05]",
+    { tags: ["slow"] },
+    async () => {
+      const { stdout } = await throughline("config");
+      const of = (name: string): unknown =>
+        objects(stdout).find((row) => row["key"] === `session.compaction.ollama.${name}`)?.["value"];
+      expect(["url", "model", "timeoutSeconds", "contextTokens"].map(of)).toEqual([
+        "http://localhost:11434",
+        "qwen2.5:7b",
+        600,
+        131_072,
+      ]);
+      withOllama();
+      await compact();
+      expect(asked(ollama)).toMatchObject([{ model: "qwen2.5:7b", options: { num_ctx: 131_072 } }]);
+      configure({
+        compaction: {
+          summaryModels: ["ollama"],
+          ollama: { ...local(), timeoutSeconds: 1, model: "small", contextTokens: 8192 },
+        },
+      });
+      ollama.enqueue({ kind: "answer", content: summary, delayMs: 30_000 });
+      expect(await compact()).toMatchObject({ provider: main });
+      expect(asked(ollama).at(-1)).toMatchObject({ model: "small", options: { num_ctx: 8192 } });
+    },
+  );
 });
 
 describe("a summary model that fails", () => {

@@ -59,7 +59,7 @@ describe("chat in a session that may not send", () => {
       expect(await say(key, "hello")).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello.") });
   });
 
-  it("says so in a conversation, which continues with the stored message once it may", async () => {
+  it("says so in a conversation, which continues with the stored message once it may", { tags: ["slow"] }, async () => {
     await run("new", "--key", "notes");
     await run("entry", "notes", "set", "sendPolicy", "deny");
     await using terminal = runInTerminal(directory.path, ["chat", "--key", "notes", "--model", "offline"]);

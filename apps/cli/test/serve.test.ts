@@ -50,33 +50,41 @@ const ask = (url: string, path: string, token: string): Promise<Response> =>
   fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
 
 describe("serve", () => {
-  it("listens on loopback, leaves its address and a token for its user, and removes both when it stops", async () => {
-    const { child, url, ended, output } = await serve();
-    const file = readFile();
-    expect([new URL(url).hostname, file.url, file.pid]).toEqual(["127.0.0.1", url, child.pid]);
-    expect(statSync(serverFile()).mode & 0o777).toBe(0o600);
-    expect((await ask(url, "/api/v1/store", file.token)).status).toBe(200);
-    expect(output()).not.toContain(file.token);
-    child.kill("SIGTERM");
-    expect(await ended).toBe(0);
-    expect(existsSync(serverFile())).toBe(false);
-    expect(output()).not.toContain(file.token.slice(-40));
-    const { stdout } = await runHere(directory.path, ["token", "list", "--all", "--json"]);
-    expect(objects(stdout)[0]).toMatchObject({ label: "server.json", revokedAtMs: expect.any(Number), secret: null });
-    expect(objects((await runHere(directory.path, ["token", "list", "--json"])).stdout)).toHaveLength(1);
-  });
+  it(
+    "listens on loopback, leaves its address and a token for its user, and removes both when it stops",
+    { tags: ["slow"] },
+    async () => {
+      const { child, url, ended, output } = await serve();
+      const file = readFile();
+      expect([new URL(url).hostname, file.url, file.pid]).toEqual(["127.0.0.1", url, child.pid]);
+      expect(statSync(serverFile()).mode & 0o777).toBe(0o600);
+      expect((await ask(url, "/api/v1/store", file.token)).status).toBe(200);
+      expect(output()).not.toContain(file.token);
+      child.kill("SIGTERM");
+      expect(await ended).toBe(0);
+      expect(existsSync(serverFile())).toBe(false);
+      expect(output()).not.toContain(file.token.slice(-40));
+      const { stdout } = await runHere(directory.path, ["token", "list", "--all", "--json"]);
+      expect(objects(stdout)[0]).toMatchObject({ label: "server.json", revokedAtMs: expect.any(Number), secret: null });
+      expect(objects((await runHere(directory.path, ["token", "list", "--json"])).stdout)).toHaveLength(1);
+    },
+  );
 
-  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("ends streams that are open with bye on %s", async (signal) => {
-    const { child, url, ended } = await serve();
-    await runHere(directory.path, ["append", "notes"], { stdin: '{"type":"note"}\n' });
-    const response = await ask(url, "/api/v1/sessions/notes/events", readFile().token);
-    const text = response.text();
-    child.kill(signal);
-    expect(await ended).toBe(0);
-    expect(await text).toMatch(/event: hello[^]*event: bye\ndata: \{"retryMs":\d+\}\n\n$/);
-  });
+  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+    "ends streams that are open with bye on %s",
+    { tags: ["slow"] },
+    async (signal) => {
+      const { child, url, ended } = await serve();
+      await runHere(directory.path, ["append", "notes"], { stdin: '{"type":"note"}\n' });
+      const response = await ask(url, "/api/v1/sessions/notes/events", readFile().token);
+      const text = response.text();
+      child.kill(signal);
+      expect(await ended).toBe(0);
+      expect(await text).toMatch(/event: hello[^]*event: bye\ndata: \{"retryMs":\d+\}\n\n$/);
+    },
+  );
 
-  it("ends a request that runs before it stops, and at once at the second signal", async () => {
+  it("ends a request that runs before it stops, and at once at the second signal", { tags: ["slow"] }, async () => {
     const { child, url, ended } = await serve();
     const { token } = readFile();
     const body = JSON.stringify({ drafts: [{ type: "note" }] });
@@ -107,7 +115,7 @@ describe("serve", () => {
     open.destroy();
   });
 
-  it("is the only server of a home, and takes the place of one that was killed", async () => {
+  it("is the only server of a home, and takes the place of one that was killed", { tags: ["slow"] }, async () => {
     const first = await serve();
     const { token } = readFile();
     const refused = await serve();
@@ -191,7 +199,7 @@ describe("serve", () => {
     expect(readFileSync(target, "utf8")).toBe("untouched");
   });
 
-  it("replaces a server.json that no server wrote", async () => {
+  it("replaces a server.json that no server wrote", { tags: ["slow"] }, async () => {
     writeFileSync(serverFile(), '{"url":"http://127.0.0.1:1","tok', { mode: 0o600 });
     const { child } = await serve();
     expect(readFile().pid).toBe(child.pid);

@@ -57,23 +57,27 @@ describe("the model of a conversation", () => {
     expect(await asked("--model", "anthropic/claude-sonnet-4-6")).toMatchObject({ model: "claude-sonnet-4-6" });
   });
 
-  it("of a fork of an import is that of a key here, else the one that the transcript names [REC-14]", async () => {
-    const stem = { timestamp: "2026-01-01T00:00:00.000Z" };
-    const lines = [
-      { type: "session", version: 3, id: "m1", ...stem, cwd: "/home/ada" },
-      { type: "message", id: "a", parentId: null, ...stem, message: { role: "user", content: "Hi" } },
-      { type: "model_change", id: "b", parentId: "a", ...stem, provider: "anthropic", modelId: "claude-opus-5" },
-      { type: "thinking_level_change", id: "c", parentId: "b", ...stem, thinkingLevel: "medium" },
-    ];
-    const file = join(directory.path, "m1.jsonl");
-    writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-    await must("import", file, "--key", key);
-    expect(await asked()).toMatchObject({ model: "claude-sonnet-4-5" });
-    expect(await asked("--model", "anthropic/claude-opus-5")).toMatchObject({ effort: "medium" });
-    await append({ type: "model_change", provider: "ollama", modelId: "qwen3:8b" });
-    const { stderr } = await run("chat", "--key", key, "--once", "Hi", "--timeout", "5000");
-    expect(stderr).toContain("model: ollama/qwen3:8b (the session's own)");
-  });
+  it(
+    "of a fork of an import is that of a key here, else the one that the transcript names [REC-14]",
+    { tags: ["slow"] },
+    async () => {
+      const stem = { timestamp: "2026-01-01T00:00:00.000Z" };
+      const lines = [
+        { type: "session", version: 3, id: "m1", ...stem, cwd: "/home/ada" },
+        { type: "message", id: "a", parentId: null, ...stem, message: { role: "user", content: "Hi" } },
+        { type: "model_change", id: "b", parentId: "a", ...stem, provider: "anthropic", modelId: "claude-opus-5" },
+        { type: "thinking_level_change", id: "c", parentId: "b", ...stem, thinkingLevel: "medium" },
+      ];
+      const file = join(directory.path, "m1.jsonl");
+      writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+      await must("import", file, "--key", key);
+      expect(await asked()).toMatchObject({ model: "claude-sonnet-4-5" });
+      expect(await asked("--model", "anthropic/claude-opus-5")).toMatchObject({ effort: "medium" });
+      await append({ type: "model_change", provider: "ollama", modelId: "qwen3:8b" });
+      const { stderr } = await run("chat", "--key", key, "--once", "Hi", "--timeout", "5000");
+      expect(stderr).toContain("model: ollama/qwen3:8b (the session's own)");
+    },
+  );
 
   it.each([
     [

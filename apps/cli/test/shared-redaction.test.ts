@@ -42,7 +42,7 @@ for (const scheme of ["sqlite", "jsonl"] as const) {
 }
 
 describe("rewind while another process has a turn open", () => {
-  it("waits, and leaves the head where it is when it waited in vain", async () => {
+  it("waits, and leaves the head where it is when it waited in vain", { tags: ["slow"] }, async () => {
     await seed(directory.path, [{ key: origin, drafts: [user("one"), user("two")] }]);
     const ref = sessionRef({ key: origin });
     {

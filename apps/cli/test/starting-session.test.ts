@@ -117,7 +117,7 @@ describe("a command of the terminal", () => {
 });
 
 describe("an imported session", () => {
-  it("is neither resumed nor sent by itself", async () => {
+  it("is neither resumed nor sent by itself", { tags: ["slow"] }, async () => {
     await using provider = createProviderSimulator({ fallback: () => "Hi." });
     await provider.start();
     expect((await run(["import", piFile()])).code).toBe(0);
@@ -162,47 +162,55 @@ describe("an imported session", () => {
     expect(readFileSync(path, "utf8").split("\n")).toHaveLength(5);
   });
 
-  it("stays a new one when another conversation of the folder has taken its key meanwhile", async () => {
-    const app = join(directory.path, "app");
-    const environment = { ...noKeys, HOME: directory.path, THROUGHLINE_HOME: directory.path };
-    await using terminal = runInTerminal(app, ["chat", "--model", "offline"], { environment, columns: 200 });
-    await terminal.waitFor("New session");
-    await terminal.waitFor("> ");
-    expect(await say(app, "hello")).toBe("agent:main:cli:direct:app");
-    terminal.write("hello\r");
-    await terminal.waitFor("I answer by rules");
-    terminal.write("/quit\r");
-    await terminal.waitFor("Saved. Resume");
-    expect(await session("agent:main:cli:direct:app")).toMatchObject({ messageCount: 2 });
-    expect(await session("agent:main:cli:direct:app-2")).toMatchObject({ messageCount: 2, cwd: app });
-  });
+  it(
+    "stays a new one when another conversation of the folder has taken its key meanwhile",
+    { tags: ["slow"] },
+    async () => {
+      const app = join(directory.path, "app");
+      const environment = { ...noKeys, HOME: directory.path, THROUGHLINE_HOME: directory.path };
+      await using terminal = runInTerminal(app, ["chat", "--model", "offline"], { environment, columns: 200 });
+      await terminal.waitFor("New session");
+      await terminal.waitFor("> ");
+      expect(await say(app, "hello")).toBe("agent:main:cli:direct:app");
+      terminal.write("hello\r");
+      await terminal.waitFor("I answer by rules");
+      terminal.write("/quit\r");
+      await terminal.waitFor("Saved. Resume");
+      expect(await session("agent:main:cli:direct:app")).toMatchObject({ messageCount: 2 });
+      expect(await session("agent:main:cli:direct:app-2")).toMatchObject({ messageCount: 2, cwd: app });
+    },
+  );
 
-  it("continues in a fork on a terminal with the first word, also after /switch by its title", async () => {
-    await run(["import", piFile()]);
-    const app = join(directory.path, "app");
-    const environment = { ...noKeys, HOME: directory.path, THROUGHLINE_HOME: directory.path };
-    await using terminal = runInTerminal(app, ["chat", "--model", "offline"], { environment, columns: 200 });
-    await terminal.waitFor("> ");
-    expect(terminal.text()).toContain("New session");
-    terminal.write("/switch fix the pier\r");
-    await terminal.waitFor("Continuing in a fork");
-    terminal.write("/history\r");
-    await terminal.waitFor("lamp oil");
-    terminal.write("/context\r");
-    await terminal.waitFor("/context");
-    await terminal.waitFor("> ");
-    expect(terminal.text()).not.toContain("no messages yet");
-    expect(await session("agent:main:cli:direct:app")).toBeUndefined();
-    terminal.write("hello\r");
-    await terminal.waitFor("I answer by rules");
-    terminal.write("/quit\r");
-    expect(await terminal.exitCode()).toBe(0);
-    expect(await session("agent:main:cli:direct:app")).toMatchObject({
-      messageCount: 4,
-      name: "Fix the pier in main.ts",
-    });
-    expect(await session(importedKey)).toMatchObject({ messageCount: 2 });
-  });
+  it(
+    "continues in a fork on a terminal with the first word, also after /switch by its title",
+    { tags: ["slow"] },
+    async () => {
+      await run(["import", piFile()]);
+      const app = join(directory.path, "app");
+      const environment = { ...noKeys, HOME: directory.path, THROUGHLINE_HOME: directory.path };
+      await using terminal = runInTerminal(app, ["chat", "--model", "offline"], { environment, columns: 200 });
+      await terminal.waitFor("> ");
+      expect(terminal.text()).toContain("New session");
+      terminal.write("/switch fix the pier\r");
+      await terminal.waitFor("Continuing in a fork");
+      terminal.write("/history\r");
+      await terminal.waitFor("lamp oil");
+      terminal.write("/context\r");
+      await terminal.waitFor("/context");
+      await terminal.waitFor("> ");
+      expect(terminal.text()).not.toContain("no messages yet");
+      expect(await session("agent:main:cli:direct:app")).toBeUndefined();
+      terminal.write("hello\r");
+      await terminal.waitFor("I answer by rules");
+      terminal.write("/quit\r");
+      expect(await terminal.exitCode()).toBe(0);
+      expect(await session("agent:main:cli:direct:app")).toMatchObject({
+        messageCount: 4,
+        name: "Fix the pier in main.ts",
+      });
+      expect(await session(importedKey)).toMatchObject({ messageCount: 2 });
+    },
+  );
 });
 
 describe("sessions", () => {

@@ -139,14 +139,18 @@ describe("search", () => {
     database.close();
   });
 
-  it("answers beside a writer that is stuck, and says what it read instead of the index", async () => {
-    const stuck = new Database(join(directory.path, "sessions.db"));
-    stuck.exec("BEGIN IMMEDIATE");
-    const { code, out, talk } = await run("search", "harbour lights");
-    expect([code, places(out)]).toEqual([0, ["agent:main:a 1", "agent:main:b 2"]]);
-    expect(talk).toMatchObject([{ kind: "finding", code: "SEARCH_INDEX_BEHIND", severity: "warning" }]);
-    stuck.close();
-  });
+  it(
+    "answers beside a writer that is stuck, and says what it read instead of the index",
+    { tags: ["slow"] },
+    async () => {
+      const stuck = new Database(join(directory.path, "sessions.db"));
+      stuck.exec("BEGIN IMMEDIATE");
+      const { code, out, talk } = await run("search", "harbour lights");
+      expect([code, places(out)]).toEqual([0, ["agent:main:a 1", "agent:main:b 2"]]);
+      expect(talk).toMatchObject([{ kind: "finding", code: "SEARCH_INDEX_BEHIND", severity: "warning" }]);
+      stuck.close();
+    },
+  );
 });
 
 describe("backup and restore-backup", () => {
@@ -183,7 +187,7 @@ describe("backup and restore-backup", () => {
 });
 
 describe("reindex", () => {
-  it("keeps a damaged sessions.json and writes a new one, as doctor advises [IDX-03]", async () => {
+  it("keeps a damaged sessions.json and writes a new one, as doctor advises [IDX-03]", { tags: ["slow"] }, async () => {
     const path = join(directory.path, "files/agents/main/sessions/sessions.json");
     const whole = JSON.parse(readFileSync(path, "utf8")) as Record<string, Record<string, unknown>>;
     const theirs = { ...whole, "agent:main:theirs": { sessionId: "t1", updatedAt: 5 } };

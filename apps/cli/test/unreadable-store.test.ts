@@ -48,31 +48,35 @@ const isReachable =
   }).status === 0;
 
 describe.skipIf(!isReachable)("a store its user may not read (a program that another user reaches only)", () => {
-  it("is named with the cause and a remedy that helps, and no command calls it a beginning", async () => {
-    const home = join(directory.path, "home");
-    mkdirSync(home);
-    await seed(home, [{ key: "agent:main:a", drafts: [user("one")] }]);
-    const path = join(home, "sessions.db");
-    if (isRoot) for (const each of [directory.path, home, path]) chownSync(each, nobody, nobody);
-    for (const [closed, open, asked] of [
-      [path, 0o600, path],
-      [home, 0o700, home],
-    ] as const) {
-      chmodSync(closed, 0);
-      for (const args of [["sessions"], ["doctor"]]) {
-        const { code, errors, text } = runBound(home, args);
-        expect([args[0], code, errors.length]).toEqual([args[0], 1, 1]);
-        expect(errors).toMatchObject([
-          { code: "FILE_UNREADABLE", message: expect.stringContaining("cannot be read.") },
-        ]);
-        expect(text).not.toMatch(/Make room|There is no store yet/);
-        expect(errors[0]?.["remedy"]).toMatch(new RegExp(`chmod u\\+rwx? ${asked}`));
+  it(
+    "is named with the cause and a remedy that helps, and no command calls it a beginning",
+    { tags: ["slow"] },
+    async () => {
+      const home = join(directory.path, "home");
+      mkdirSync(home);
+      await seed(home, [{ key: "agent:main:a", drafts: [user("one")] }]);
+      const path = join(home, "sessions.db");
+      if (isRoot) for (const each of [directory.path, home, path]) chownSync(each, nobody, nobody);
+      for (const [closed, open, asked] of [
+        [path, 0o600, path],
+        [home, 0o700, home],
+      ] as const) {
+        chmodSync(closed, 0);
+        for (const args of [["sessions"], ["doctor"]]) {
+          const { code, errors, text } = runBound(home, args);
+          expect([args[0], code, errors.length]).toEqual([args[0], 1, 1]);
+          expect(errors).toMatchObject([
+            { code: "FILE_UNREADABLE", message: expect.stringContaining("cannot be read.") },
+          ]);
+          expect(text).not.toMatch(/Make room|There is no store yet/);
+          expect(errors[0]?.["remedy"]).toMatch(new RegExp(`chmod u\\+rwx? ${asked}`));
+        }
+        // What the remedy says.
+        chmodSync(closed, open);
+        expect(runBound(home, ["sessions"]).code).toBe(0);
       }
-      // What the remedy says.
-      chmodSync(closed, open);
-      expect(runBound(home, ["sessions"]).code).toBe(0);
-    }
-  });
+    },
+  );
 });
 
 describe("a line that was malformed before it was imported", () => {

@@ -148,7 +148,7 @@ describe("a store that fails", () => {
     expect((await call("search_sessions", { query: "gondola" })).isError).toBe(false);
   });
 
-  it("gives what was found until the time of a call is over", async () => {
+  it("gives what was found until the time of a call is over", { tags: ["slow"] }, async () => {
     const store = createMemoryStore();
     const ref = refOf("main", "one");
     await fill(store, ref, ["gondola", "a canal", "a gondola"]);
@@ -225,47 +225,51 @@ describe("a store that fails", () => {
     await locked.close();
   });
 
-  it("cuts an answer off whose sender is not admitted any more, and none while the store is away", async () => {
-    const gate = Promise.withResolvers<AbortSignal>();
-    const waiting = {
-      list: ({ signal }: { readonly signal: AbortSignal }) => {
-        gate.resolve(signal);
-        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("left"))));
-      },
-    } as unknown as SessionStore;
-    const scope = { namespace: "", agentId: "main", agents: "*", keyPrefixes: [], allowNotes: false } as const;
-    const errors: unknown[] = [];
-    const away = new ThroughlineError("STORE_LOCKED", "locked");
-    const refusals = [away, new ThroughlineError("UNAUTHENTICATED", "The request has no valid token.")];
-    let asked = 0;
-    const server = await serveMemoryOverHttp({
-      version: "1",
-      openStore: async () => waiting,
-      resultTokens: 5000,
-      callTimeoutMs: 60_000,
-      host: "127.0.0.1",
-      port: 0,
-      onError: (error: unknown) => errors.push(error),
-      admit: async () => {
-        asked += 1;
-        if (asked === 1) return scope;
-        throw refusals.shift() ?? away;
-      },
-    });
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "list_sessions" } });
-    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const asking = fetch(server.url, { method: "POST", body, headers }).then((response) => response.text());
-    const outcome = expect(asking).rejects.toThrow();
-    const signal = await gate.promise;
-    await expect.poll(() => errors, { timeout: 10_000 }).toContain(away);
-    expect(signal.aborted).toBe(false);
-    await outcome;
-    await expect.poll(() => signal.aborted).toBe(true);
-    expect(asked).toBe(3);
-    await server.close();
-  });
+  it(
+    "cuts an answer off whose sender is not admitted any more, and none while the store is away",
+    { tags: ["slow"] },
+    async () => {
+      const gate = Promise.withResolvers<AbortSignal>();
+      const waiting = {
+        list: ({ signal }: { readonly signal: AbortSignal }) => {
+          gate.resolve(signal);
+          return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("left"))));
+        },
+      } as unknown as SessionStore;
+      const scope = { namespace: "", agentId: "main", agents: "*", keyPrefixes: [], allowNotes: false } as const;
+      const errors: unknown[] = [];
+      const away = new ThroughlineError("STORE_LOCKED", "locked");
+      const refusals = [away, new ThroughlineError("UNAUTHENTICATED", "The request has no valid token.")];
+      let asked = 0;
+      const server = await serveMemoryOverHttp({
+        version: "1",
+        openStore: async () => waiting,
+        resultTokens: 5000,
+        callTimeoutMs: 60_000,
+        host: "127.0.0.1",
+        port: 0,
+        onError: (error: unknown) => errors.push(error),
+        admit: async () => {
+          asked += 1;
+          if (asked === 1) return scope;
+          throw refusals.shift() ?? away;
+        },
+      });
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "list_sessions" } });
+      const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+      const asking = fetch(server.url, { method: "POST", body, headers }).then((response) => response.text());
+      const outcome = expect(asking).rejects.toThrow();
+      const signal = await gate.promise;
+      await expect.poll(() => errors, { timeout: 10_000 }).toContain(away);
+      expect(signal.aborted).toBe(false);
+      await outcome;
+      await expect.poll(() => signal.aborted).toBe(true);
+      expect(asked).toBe(3);
+      await server.close();
+    },
+  );
 
-  it("lets four calls work at once and a hundred wait", async () => {
+  it("lets four calls work at once and a hundred wait", { tags: ["slow"] }, async () => {
     const store = createMemoryStore();
     let working = 0;
     let most = 0;

@@ -70,7 +70,7 @@ describe.each(["memory", "SQLite"])("over a store of %s", (kind) => {
     }
   };
 
-  it("reaches no other agent and namespace, whatever a call names", async () => {
+  it("reaches no other agent and namespace, whatever a call names", { tags: ["slow"] }, async () => {
     await withStore(async (store) => {
       const serving = await serve(store, {});
       const missing = (await serving.call("read_session", { key: refOf("work", "nothing").key })).text;

@@ -15,7 +15,7 @@ describe("sizes and framing", () => {
   const path = "/api/v1/sessions/notes/records";
   const json = "content-type: application/json";
 
-  it("row 16: refuses a body that is declared too large before it is sent", async () => {
+  it("row 16: refuses a body that is declared too large before it is sent", { tags: ["slow"] }, async () => {
     const answer = await sendRaw(
       serving.url,
       headOf("POST", path, [bearer, json, "content-length: 99999999999"]),
@@ -25,7 +25,7 @@ describe("sizes and framing", () => {
     expect([answer.isClosed, answer.text]).toEqual([true, expect.stringMatching(/connection: close/i)]);
   });
 
-  it("row 17: ends an endless body at the limit", async () => {
+  it("row 17: ends an endless body at the limit", { tags: ["slow"] }, async () => {
     const small = await serve({ limits: { bodyBytes: 1024 * 1024 } });
     const socket = connectTo(small.url);
     let text = "";
@@ -46,7 +46,7 @@ describe("sizes and framing", () => {
     await small.close();
   });
 
-  it("row 19: refuses headers that are too many or too large", async () => {
+  it("row 19: refuses headers that are too many or too large", { tags: ["slow"] }, async () => {
     const large = await sendRaw(
       serving.url,
       headOf("GET", "/api/v1/store", [bearer, `x-large: ${"x".repeat(70 * 1024)}`]),
@@ -75,21 +75,25 @@ describe("sizes and framing", () => {
     expect(answer.text).not.toContain("\r\n\r\nok");
   });
 
-  it.each([1000, 100_000])("row 18: ends a request whose body of %i bytes comes a byte at a time", async (bytes) => {
-    const short = await serve({ limits: { bodyMs: 400 } });
-    await short.ask("PUT", "/sessions/notes", { body: {} });
-    const socket = connectTo(short.url);
-    let text = "";
-    let isClosed = false;
-    socket.on("data", (chunk) => (text += String(chunk)));
-    socket.on("close", () => (isClosed = true));
-    socket.write(headOf("POST", path, [`authorization: Bearer ${short.token}`, json, `content-length: ${bytes}`]));
-    const dripping = setInterval(() => socket.write("x"), 50);
-    await expect.poll(() => isClosed, { timeout: 5000 }).toBe(true);
-    clearInterval(dripping);
-    expect(answerOf({ text })).toEqual([408, "REQUEST_TIMEOUT"]);
-    await short.close();
-  });
+  it.each([1000, 100_000])(
+    "row 18: ends a request whose body of %i bytes comes a byte at a time",
+    { tags: ["slow"] },
+    async (bytes) => {
+      const short = await serve({ limits: { bodyMs: 400 } });
+      await short.ask("PUT", "/sessions/notes", { body: {} });
+      const socket = connectTo(short.url);
+      let text = "";
+      let isClosed = false;
+      socket.on("data", (chunk) => (text += String(chunk)));
+      socket.on("close", () => (isClosed = true));
+      socket.write(headOf("POST", path, [`authorization: Bearer ${short.token}`, json, `content-length: ${bytes}`]));
+      const dripping = setInterval(() => socket.write("x"), 50);
+      await expect.poll(() => isClosed, { timeout: 5000 }).toBe(true);
+      clearInterval(dripping);
+      expect(answerOf({ text })).toEqual([408, "REQUEST_TIMEOUT"]);
+      await short.close();
+    },
+  );
 
   it.each([
     [
@@ -99,28 +103,32 @@ describe("sizes and framing", () => {
       401,
     ],
     ["whose headers come too slowly", "GET /api/v1/store HTTP/1.1\r\nhost: localhost\r\nx-slow: ", 2000, 408],
-  ])("row 18: ends a request %s, and no other connection", async (_which, head, everyMs, status) => {
-    const other = connectTo(serving.url);
-    let isOtherClosed = false;
-    other.on("close", () => (isOtherClosed = true)).resume();
-    // Refused once its body has come.
-    const none = "/api/v1/sessions/none/records";
-    other.write(`${headOf("POST", none, [bearer, json, "content-length: 28"])}{"drafts":[{"type":"note"}]}`);
-    const socket = connectTo(serving.url);
-    let text = "";
-    let closedMs = 0;
-    const beganMs = performance.now();
-    socket.on("data", (chunk) => (text += String(chunk)));
-    socket.on("close", () => (closedMs = performance.now() - beganMs));
-    socket.write(head);
-    const dripping = setInterval(() => socket.write("x"), everyMs);
-    await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
-    clearInterval(dripping);
-    expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([status, true]);
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(isOtherClosed).toBe(false);
-    other.destroy();
-  });
+  ])(
+    "row 18: ends a request %s, and no other connection",
+    { tags: ["slow"] },
+    async (_which, head, everyMs, status) => {
+      const other = connectTo(serving.url);
+      let isOtherClosed = false;
+      other.on("close", () => (isOtherClosed = true)).resume();
+      // Refused once its body has come.
+      const none = "/api/v1/sessions/none/records";
+      other.write(`${headOf("POST", none, [bearer, json, "content-length: 28"])}{"drafts":[{"type":"note"}]}`);
+      const socket = connectTo(serving.url);
+      let text = "";
+      let closedMs = 0;
+      const beganMs = performance.now();
+      socket.on("data", (chunk) => (text += String(chunk)));
+      socket.on("close", () => (closedMs = performance.now() - beganMs));
+      socket.write(head);
+      const dripping = setInterval(() => socket.write("x"), everyMs);
+      await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
+      clearInterval(dripping);
+      expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([status, true]);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect(isOtherClosed).toBe(false);
+      other.destroy();
+    },
+  );
 });
 
 describe("streams", () => {
@@ -148,7 +156,7 @@ describe("streams", () => {
     expect(serving.log()).not.toContain("failed");
   });
 
-  it("row 25: takes 200 streams of a token, and no more", async () => {
+  it("row 25: takes 200 streams of a token, and no more", { tags: ["slow"] }, async () => {
     await serving.begin("streamed");
     const own = await serving.tokenOf({ namespace: "" });
     const request = headOf("GET", "/api/v1/sessions/streamed/events", [`authorization: Bearer ${own}`]);
@@ -183,7 +191,7 @@ describe("streams", () => {
 });
 
 describe("what is written down", () => {
-  it("row 38: puts nothing that a client sends into the log but one escaped line", async () => {
+  it("row 38: puts nothing that a client sends into the log but one escaped line", { tags: ["slow"] }, async () => {
     const lines = (): readonly string[] => serving.log().split("\n");
     const before = lines().length;
     const evil = "x\u001b[31m\u0007";
@@ -218,33 +226,37 @@ describe("what is written down", () => {
     }
   });
 
-  it("row 40: shows metrics to their scope only, with few labels however many keys there are", async () => {
-    const reader = await serving.tokenOf({ scopes: ["read"] });
-    const metricsOf = (token: string | null): Promise<Response> =>
-      fetch(`${serving.url}/metrics`, token === null ? {} : { headers: { authorization: `Bearer ${token}` } });
-    for (const token of [null, reader]) {
-      const refused = await metricsOf(token);
-      const { code } = (await refused.json()) as { readonly code: string };
-      expect([refused.status, code, refused.headers.get("www-authenticate")]).toEqual([
-        401,
-        "UNAUTHENTICATED",
-        "Bearer",
-      ]);
-    }
-    for (let index = 0; index < 400; index++) await serving.ask("GET", `/sessions/key-${index}`);
-    const text = await (await metricsOf(serving.token)).text();
-    expect(text).not.toContain("key-1");
-    expect(text).toContain(
-      'throughline_http_requests_total{route="/api/v1/sessions/{session}",method="GET",status="404"}',
-    );
-    const perFamily = Map.groupBy(
-      text.split("\n").filter((line) => line !== "" && !line.startsWith("#")),
-      (line) => /^\w+/.exec(line)?.[0] ?? "",
-    );
-    for (const [name, lines] of perFamily) expect([name, lines.length < 500]).toEqual([name, true]);
-  });
+  it(
+    "row 40: shows metrics to their scope only, with few labels however many keys there are",
+    { tags: ["slow"] },
+    async () => {
+      const reader = await serving.tokenOf({ scopes: ["read"] });
+      const metricsOf = (token: string | null): Promise<Response> =>
+        fetch(`${serving.url}/metrics`, token === null ? {} : { headers: { authorization: `Bearer ${token}` } });
+      for (const token of [null, reader]) {
+        const refused = await metricsOf(token);
+        const { code } = (await refused.json()) as { readonly code: string };
+        expect([refused.status, code, refused.headers.get("www-authenticate")]).toEqual([
+          401,
+          "UNAUTHENTICATED",
+          "Bearer",
+        ]);
+      }
+      for (let index = 0; index < 400; index++) await serving.ask("GET", `/sessions/key-${index}`);
+      const text = await (await metricsOf(serving.token)).text();
+      expect(text).not.toContain("key-1");
+      expect(text).toContain(
+        'throughline_http_requests_total{route="/api/v1/sessions/{session}",method="GET",status="404"}',
+      );
+      const perFamily = Map.groupBy(
+        text.split("\n").filter((line) => line !== "" && !line.startsWith("#")),
+        (line) => /^\w+/.exec(line)?.[0] ?? "",
+      );
+      for (const [name, lines] of perFamily) expect([name, lines.length < 500]).toEqual([name, true]);
+    },
+  );
 
-  it("answers probes without a token, whatever Host they name", async () => {
+  it("answers probes without a token, whatever Host they name", { tags: ["slow"] }, async () => {
     for (const [path, word] of [
       ["/healthz", "ok\n"],
       ["/readyz", "ready\n"],

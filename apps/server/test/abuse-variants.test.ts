@@ -21,7 +21,7 @@ const countOf = async (key: string): Promise<unknown> =>
   (await serving.ask("GET", `/sessions/${key}/records`)).body["count"];
 
 describe("headers in other spellings", () => {
-  it("row 1: takes a token from one authorization line only", async () => {
+  it("row 1: takes a token from one authorization line only", { tags: ["slow"] }, async () => {
     const ask = (...lines: readonly string[]): Promise<readonly unknown[]> =>
       send(headOf("GET", "/api/v1/store", lines));
     for (const lines of [
@@ -34,21 +34,25 @@ describe("headers in other spellings", () => {
     expect(await ask(bearer.replace("Bearer", "bEARER"))).toEqual([200, undefined]);
   });
 
-  it("rows 7 and 9: refuses what a browser calls cross-site, also with an origin of the server's name", async () => {
-    const ask = (...lines: readonly string[]): Promise<readonly unknown[]> =>
-      send(headOf("GET", "/api/v1/store", [bearer, ...lines]));
-    for (const lines of [
-      ["origin: http://localhost", "sec-fetch-site: cross-site"],
-      ["origin: http://localhost", "sec-fetch-site: same-origin", "sec-fetch-site: cross-site"],
-      ["origin: http://localhost", "origin: https://evil.example"],
-      ["ORIGIN: http://localhost:3000"],
-      ["origin: http://localhost@evil.example"],
-      ["origin:"],
-      ["sec-fetch-site:"],
-    ])
-      expect([lines, await ask(...lines)]).toEqual([lines, [403, "ORIGIN_REFUSED"]]);
-    expect(await ask("origin: http://localhost", "sec-fetch-site: same-origin")).toEqual([200, undefined]);
-  });
+  it(
+    "rows 7 and 9: refuses what a browser calls cross-site, also with an origin of the server's name",
+    { tags: ["slow"] },
+    async () => {
+      const ask = (...lines: readonly string[]): Promise<readonly unknown[]> =>
+        send(headOf("GET", "/api/v1/store", [bearer, ...lines]));
+      for (const lines of [
+        ["origin: http://localhost", "sec-fetch-site: cross-site"],
+        ["origin: http://localhost", "sec-fetch-site: same-origin", "sec-fetch-site: cross-site"],
+        ["origin: http://localhost", "origin: https://evil.example"],
+        ["ORIGIN: http://localhost:3000"],
+        ["origin: http://localhost@evil.example"],
+        ["origin:"],
+        ["sec-fetch-site:"],
+      ])
+        expect([lines, await ask(...lines)]).toEqual([lines, [403, "ORIGIN_REFUSED"]]);
+      expect(await ask("origin: http://localhost", "sec-fetch-site: same-origin")).toEqual([200, undefined]);
+    },
+  );
 
   it.each([
     "localhost.",
@@ -84,7 +88,7 @@ describe("headers in other spellings", () => {
 });
 
 describe("bodies in other framings", () => {
-  it("row 16: asks for a body only where the request may pass", async () => {
+  it("row 16: asks for a body only where the request may pass", { tags: ["slow"] }, async () => {
     const waiting = "expect: 100-continue";
     const large = await sendRaw(
       serving.url,
@@ -153,7 +157,7 @@ describe("bodies in other framings", () => {
     expect(small.status).toBe(200);
   });
 
-  it("row 24: closes the connection of a client that does not read its answer", async () => {
+  it("row 24: closes the connection of a client that does not read its answer", { tags: ["slow"] }, async () => {
     const impatient = await serve({ limits: { bodyMs: 1000 } });
     const text = "x".repeat(2_000_000);
     for (let count = 0; count < 8; count++) await impatient.begin("long", [{ type: "note", text }]);

@@ -73,7 +73,7 @@ describe("who asks", () => {
     await strict.close();
   });
 
-  it("row 6: answers for its own names only, and to one Host line only", async () => {
+  it("row 6: answers for its own names only, and to one Host line only", { tags: ["slow"] }, async () => {
     const port = new URL(serving.url).port;
     const ask = async (host: string, target = "/api/v1/store"): Promise<readonly unknown[]> =>
       answerOf(await sendRaw(serving.url, headOf("GET", target, [bearer], host)));
@@ -204,7 +204,7 @@ describe("what is asked for", () => {
     ["/sessions/notes/../notes", 404, "ROUTE_NOT_FOUND"],
     ["/sessions//", 404, "ROUTE_NOT_FOUND"],
     ["/nothing", 404, "ROUTE_NOT_FOUND"],
-  ])("row 14: %s is %i %s", async (path, status, code) => {
+  ])("row 14: %s is %i %s", { tags: ["slow"] }, async (path, status, code) => {
     // As it stands: fetch would resolve the dots.
     const answer = await sendRaw(serving.url, headOf("GET", `/api/v1${path}`, [bearer]));
     expect(answerOf(answer)).toEqual([status, code]);
@@ -222,7 +222,7 @@ describe("what is asked for", () => {
     }
   });
 
-  it("row 15: opens no file of the page's folder or around it", async () => {
+  it("row 15: opens no file of the page's folder or around it", { tags: ["slow"] }, async () => {
     for (const path of ["/inspect/..%2f..%2fserver.json", "/inspect/../../server.json", "/inspect", "/server.json"])
       expect([path, answerOf(await sendRaw(serving.url, headOf("GET", path, [bearer])))[0]]).toEqual([path, 404]);
   });
@@ -264,7 +264,7 @@ describe("what is asked for", () => {
     expect((await serving.ask("GET", "/sessions/notes")).status).toBe(200);
   });
 
-  it("row 23: unpacks nothing", async () => {
+  it("row 23: unpacks nothing", { tags: ["slow"] }, async () => {
     const bomb = gzipSync(Buffer.alloc(10 * 1024 * 1024));
     const head = headOf("POST", "/api/v1/sessions/notes/records", [
       bearer,
@@ -344,7 +344,7 @@ describe("what is asked for", () => {
     expect([broken.status, broken.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
   });
 
-  it("row 36: speaks no other protocol", async () => {
+  it("row 36: speaks no other protocol", { tags: ["slow"] }, async () => {
     const upgrade = headOf("GET", "/api/v1/store", [
       bearer,
       "connection: upgrade",
@@ -355,7 +355,7 @@ describe("what is asked for", () => {
     expect(answerOf(await sendRaw(serving.url, upgrade))[0]).toBe(400);
   });
 
-  it("row 37: takes the methods of its routes only", async () => {
+  it("row 37: takes the methods of its routes only", { tags: ["slow"] }, async () => {
     expect(answerOf(await sendRaw(serving.url, headOf("TRACE", "/api/v1/store", [bearer])))).toEqual([
       405,
       "METHOD_REFUSED",

@@ -85,25 +85,29 @@ describe("bodies in flight", () => {
     other.take(2 * mebibyte);
   });
 
-  it("are refused beyond the budget of the process, and one that is larger than it passes alone", async () => {
-    const served = await serving();
-    const tokens = [await served.tokenOf({}), await served.tokenOf({}), await served.tokenOf({})];
-    const [one, two, third = ""] = tokens;
-    const uploads = [one, two].map((token) => upload(served.url, records, token ?? "", 5 * mebibyte - 1000));
-    const held = await Promise.all(uploads);
-    expect((await ask(served, mebibyte, third)).status).toBe(503);
-    for (const request of held) request.destroy();
-    await expect.poll(async () => (await ask(served, 12 * mebibyte, third)).status).toBe(201);
-    // What was answered is given back, also what was refused.
-    for (let index = 0; index < 3; index++) {
-      const broken = await fetch(served.url + records, {
-        method: "POST",
-        headers: { authorization: `Bearer ${third}`, "content-type": "application/json" },
-        body: `{${" ".repeat(5 * mebibyte)}`,
-      });
-      expect(broken.status).toBe(400);
-    }
-  });
+  it(
+    "are refused beyond the budget of the process, and one that is larger than it passes alone",
+    { tags: ["slow"] },
+    async () => {
+      const served = await serving();
+      const tokens = [await served.tokenOf({}), await served.tokenOf({}), await served.tokenOf({})];
+      const [one, two, third = ""] = tokens;
+      const uploads = [one, two].map((token) => upload(served.url, records, token ?? "", 5 * mebibyte - 1000));
+      const held = await Promise.all(uploads);
+      expect((await ask(served, mebibyte, third)).status).toBe(503);
+      for (const request of held) request.destroy();
+      await expect.poll(async () => (await ask(served, 12 * mebibyte, third)).status).toBe(201);
+      // What was answered is given back, also what was refused.
+      for (let index = 0; index < 3; index++) {
+        const broken = await fetch(served.url + records, {
+          method: "POST",
+          headers: { authorization: `Bearer ${third}`, "content-type": "application/json" },
+          body: `{${" ".repeat(5 * mebibyte)}`,
+        });
+        expect(broken.status).toBe(400);
+      }
+    },
+  );
 });
 
 describe("calls through the gateway", () => {

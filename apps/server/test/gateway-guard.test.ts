@@ -174,7 +174,7 @@ async function assertBothKept(at: GatewayServing, known: ReadonlySet<string> = n
 }
 
 describe("an overflow", () => {
-  it("is healed with one rebuilt request on each surface, whole and streamed", async () => {
+  it("is healed with one rebuilt request on each surface, whole and streamed", { tags: ["slow"] }, async () => {
     const at = await start();
     const known = new Set<string>();
     for (const [name, [upstream, ask]] of Object.entries(asks)) {

@@ -81,6 +81,7 @@ describe("bodies", () => {
 
   it.each(["record", "guard"])(
     "with a message above the limit of a record are given back in %s mode",
+    { tags: ["slow"], timeout: 60_000 },
     async (mode) => {
       const gateway = await serveGateway(
         { fallback: () => "Well.", models: { "*": { windowTokens: 1e9 } } },
@@ -122,7 +123,6 @@ describe("bodies", () => {
       );
       expect(bytes).toBeLessThan(JSON.stringify(images).length * 1.1);
     },
-    60_000,
   );
 
   it("that come as 1-byte chunks, with CR LF or pretty-printed are given back byte for byte", async () => {
@@ -334,7 +334,7 @@ describe("upstreams", () => {
     await expect.poll(async () => outcomes(gateway), { timeout: 10_000 }).toEqual(["answered"]);
   });
 
-  it("are read no faster than the client reads", async () => {
+  it("are read no faster than the client reads", { tags: ["slow"] }, async () => {
     let sent = 0;
     const piece = Buffer.alloc(64 * 1024, "x");
     const gateway = await behind((socket) => {

@@ -39,25 +39,33 @@ describe("an answer of an upstream", () => {
     ["101", "HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"],
     ["101 without a protocol", "HTTP/1.1 101 Switching\r\n\r\n"],
     ["99", "HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n"],
-  ])("with the status %s is 502 in the provider's form, and the next call passes", async (_name, bytes) => {
-    const raw = await start();
-    raw.answerWith(({ socket }) => socket.write(bytes));
-    expect(await ask(raw)).toMatch(/^HTTP\/1\.1 502 [^]*"type":"api_error"/);
-    await expect.poll(() => raw.outcomes(), { timeout: 5000 }).toEqual(["failed"]);
-    raw.answerWith(({ socket }) => socket.write(answerBytes(reply)));
-    expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 /);
-  });
+  ])(
+    "with the status %s is 502 in the provider's form, and the next call passes",
+    { tags: ["slow"] },
+    async (_name, bytes) => {
+      const raw = await start();
+      raw.answerWith(({ socket }) => socket.write(bytes));
+      expect(await ask(raw)).toMatch(/^HTTP\/1\.1 502 [^]*"type":"api_error"/);
+      await expect.poll(() => raw.outcomes(), { timeout: 5000 }).toEqual(["failed"]);
+      raw.answerWith(({ socket }) => socket.write(answerBytes(reply)));
+      expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
 
-  it("keeps the bytes of its reason and headers, and a reason that no server can write is left out", async () => {
-    const raw = await start();
-    raw.answerWith(({ socket }) =>
-      socket.write(answerBytes(reply, "HTTP/1.1 200 Caf\xe9\r\nx-name: \x80\xff \xc3\xa9")),
-    );
-    expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 Caf\xe9\r\nx-name: \x80\xff \xc3\xa9\r\n/);
-    raw.answerWith(({ socket }) => socket.write(answerBytes(reply, "HTTP/1.1 200 O\x01K")));
-    expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Well\./);
-    await expect.poll(() => raw.outcomes(), { timeout: 5000 }).toEqual(["answered", "answered"]);
-  });
+  it(
+    "keeps the bytes of its reason and headers, and a reason that no server can write is left out",
+    { tags: ["slow"] },
+    async () => {
+      const raw = await start();
+      raw.answerWith(({ socket }) =>
+        socket.write(answerBytes(reply, "HTTP/1.1 200 Caf\xe9\r\nx-name: \x80\xff \xc3\xa9")),
+      );
+      expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 Caf\xe9\r\nx-name: \x80\xff \xc3\xa9\r\n/);
+      raw.answerWith(({ socket }) => socket.write(answerBytes(reply, "HTTP/1.1 200 O\x01K")));
+      expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Well\./);
+      await expect.poll(() => raw.outcomes(), { timeout: 5000 }).toEqual(["answered", "answered"]);
+    },
+  );
 
   it("that breaks while the request is still read breaks the client's answer off in guard mode", async () => {
     const raw = await start({ mode: "guard" });
@@ -70,7 +78,7 @@ describe("an answer of an upstream", () => {
     await expect.poll(async () => (await raw.outcomes()).length, { timeout: 5000 }).toBe(1);
   });
 
-  it("that quotes credentials is stored without them", async () => {
+  it("that quotes credentials is stored without them", { tags: ["slow"] }, async () => {
     const raw = await start();
     raw.answerWith(({ head, socket }) => socket.write(answerBytes({ error: head }, "HTTP/1.1 401 Unauthorized")));
     const shown = ["sk-planted-key", "planted-login", "planted-of-a-proxy"];
@@ -109,7 +117,7 @@ describe("the end of an answer", () => {
   it.each([
     ["of 2 MB", "", Buffer.from(event)],
     ["that came packed", "content-encoding: gzip\r\n", gzipSync(event)],
-  ])("%s is heard once the reply is on the disk in stateful mode", async (_which, lines, bytes) => {
+  ])("%s is heard once the reply is on the disk in stateful mode", { tags: ["slow"] }, async (_which, lines, bytes) => {
     const inner = createMemoryStore();
     let storedMs = 0;
     const append: SessionStore["append"] = async (ref, drafts, options) => {
@@ -147,17 +155,21 @@ describe("the end of an answer", () => {
 });
 
 describe("a request", () => {
-  it("that would like HTTP/2 is answered with what there is, by the gateway and the service", async () => {
-    const raw = await start();
-    const lines = ["connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAAAAIAAAABAAMAAABk"];
-    expect(await ask(raw, { lines })).toMatch(/^HTTP\/1\.1 200 [^]*Well\./);
-    expect(raw.heard[0]?.body.toString()).toBe(JSON.stringify(question));
-    expect(raw.heard[0]?.head).not.toMatch(/h2c|http2-settings/i);
-    const own = headOf("GET", "/api/v1/sessions", [`authorization: Bearer ${raw.token}`, ...lines]);
-    expect((await sendRaw(raw.serving.url, own)).text).toMatch(/^HTTP\/1\.1 200 /);
-  });
+  it(
+    "that would like HTTP/2 is answered with what there is, by the gateway and the service",
+    { tags: ["slow"] },
+    async () => {
+      const raw = await start();
+      const lines = ["connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAAAAIAAAABAAMAAABk"];
+      expect(await ask(raw, { lines })).toMatch(/^HTTP\/1\.1 200 [^]*Well\./);
+      expect(raw.heard[0]?.body.toString()).toBe(JSON.stringify(question));
+      expect(raw.heard[0]?.head).not.toMatch(/h2c|http2-settings/i);
+      const own = headOf("GET", "/api/v1/sessions", [`authorization: Bearer ${raw.token}`, ...lines]);
+      expect((await sendRaw(raw.serving.url, own)).text).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
 
-  it("that waits to be asked for its body is asked once it may pass", async () => {
+  it("that waits to be asked for its body is asked once it may pass", { tags: ["slow"] }, async () => {
     const raw = await start();
     const lines = ["expect: 100-continue", "content-length: 1000000"];
     const refused = await sendRaw(raw.serving.url, headOf("POST", "/caller/v1/messages", lines));
@@ -185,55 +197,63 @@ describe("a request", () => {
     expect(text).not.toContain("planted");
   });
 
-  it("that is rebuilt has no header of the client's own bytes, nor its key of repeats", async () => {
-    const raw = await start({ mode: "guard" });
-    const long = Array.from({ length: 40_000 }, (_, index) => `line ${index}`).join("\n");
-    const messages = [
-      { role: "user", content: "Read it." },
-      { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "read", input: {} }] },
-      { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: long }] },
-    ];
-    const message = "prompt is too long: 250000 tokens > 200000 maximum";
-    raw.answerWith(({ socket }) =>
-      socket.write(
-        raw.heard.length > 1
-          ? answerBytes(reply)
-          : answerBytes(
-              { type: "error", error: { type: "invalid_request_error", message } },
-              "HTTP/1.1 400 Bad Request",
-            ),
-      ),
-    );
-    const own = ["idempotency-key: once", "content-md5: abc", "digest: sha-256=abc"];
-    expect(await ask(raw, { lines: own, body: JSON.stringify({ ...question, messages }) })).toContain("Well.");
-    const heads = raw.heard.map(({ head }) => own.map((line) => head.includes(line)));
-    expect(heads).toEqual([
-      [true, true, true],
-      [false, false, false],
-    ]);
-  });
-
-  it("that is no JSON inside of a message or a member is stored, and given back byte for byte", async () => {
-    const raw = await start();
-    const { serving, token } = raw;
-    const bodies = [
-      '{"model":"m","messages":[{"role":"user","content":tru}]}',
-      '{"model":"m","messages":[{"role":"user","content":"one\nline"}]}',
-      '{"model":tru,"max_tokens":x,"messages":[{"role":"user","content":"Hello"}]}',
-      '{"metadata":{no},"messages":[{"role":"user","content":"Hello"}]}',
-    ];
-    for (const body of bodies) {
-      const heard = await ask(raw, { body });
-      const [session, call] = ["session", "call"].map(
-        (name) => new RegExp(`throughline-${name}: (\\S+)`).exec(heard)?.[1],
+  it(
+    "that is rebuilt has no header of the client's own bytes, nor its key of repeats",
+    { tags: ["slow"] },
+    async () => {
+      const raw = await start({ mode: "guard" });
+      const long = Array.from({ length: 40_000 }, (_, index) => `line ${index}`).join("\n");
+      const messages = [
+        { role: "user", content: "Read it." },
+        { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "read", input: {} }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: long }] },
+      ];
+      const message = "prompt is too long: 250000 tokens > 200000 maximum";
+      raw.answerWith(({ socket }) =>
+        socket.write(
+          raw.heard.length > 1
+            ? answerBytes(reply)
+            : answerBytes(
+                { type: "error", error: { type: "invalid_request_error", message } },
+                "HTTP/1.1 400 Bad Request",
+              ),
+        ),
       );
-      const path = `${serving.url}/api/v1/sessions/${session}/calls/${call}/request?payload=bytes`;
-      const given = async (): Promise<string> =>
-        (await fetch(path, { headers: { authorization: `Bearer ${token}` } })).text();
-      await expect.poll(given, { timeout: 5000 }).toBe(body);
-    }
-    expect(raw.heard.map(({ body }) => body.toString())).toEqual(bodies);
-  });
+      const own = ["idempotency-key: once", "content-md5: abc", "digest: sha-256=abc"];
+      expect(await ask(raw, { lines: own, body: JSON.stringify({ ...question, messages }) })).toContain("Well.");
+      const heads = raw.heard.map(({ head }) => own.map((line) => head.includes(line)));
+      expect(heads).toEqual([
+        [true, true, true],
+        [false, false, false],
+      ]);
+    },
+  );
+
+  it(
+    "that is no JSON inside of a message or a member is stored, and given back byte for byte",
+    { tags: ["slow"] },
+    async () => {
+      const raw = await start();
+      const { serving, token } = raw;
+      const bodies = [
+        '{"model":"m","messages":[{"role":"user","content":tru}]}',
+        '{"model":"m","messages":[{"role":"user","content":"one\nline"}]}',
+        '{"model":tru,"max_tokens":x,"messages":[{"role":"user","content":"Hello"}]}',
+        '{"metadata":{no},"messages":[{"role":"user","content":"Hello"}]}',
+      ];
+      for (const body of bodies) {
+        const heard = await ask(raw, { body });
+        const [session, call] = ["session", "call"].map(
+          (name) => new RegExp(`throughline-${name}: (\\S+)`).exec(heard)?.[1],
+        );
+        const path = `${serving.url}/api/v1/sessions/${session}/calls/${call}/request?payload=bytes`;
+        const given = async (): Promise<string> =>
+          (await fetch(path, { headers: { authorization: `Bearer ${token}` } })).text();
+        await expect.poll(given, { timeout: 5000 }).toBe(body);
+      }
+      expect(raw.heard.map(({ body }) => body.toString())).toEqual(bodies);
+    },
+  );
 
   it("that is no JSON where it may name what another token was given is refused with a key of ours", async () => {
     const { serving, token, heard } = await start({ api: "openai" });

@@ -78,7 +78,7 @@ describe("a redaction by another process", () => {
     await expect(gateway.requestOf(calls[1] as never)).rejects.toThrow("redacted or removed");
   });
 
-  it("reaches a summary that stood in place of the message", async () => {
+  it("reaches a summary that stood in place of the message", { tags: ["slow"] }, async () => {
     await gateway.close();
     const path = join(folder, "sessions.db");
     const options = { models: { "*": { windowTokens: 3000 } }, fallback: () => "Noted." };

@@ -201,7 +201,7 @@ describe("sessions of clients", () => {
     expect(await run()).toEqual(sessions);
   });
 
-  it("tell a title from the main agent while the first call of that one runs", async () => {
+  it("tell a title from the main agent while the first call of that one runs", { tags: ["slow"] }, async () => {
     const headers = { "x-claude-code-session-id": "cc-4" };
     gateway.simulator.enqueue({ kind: "answer", content: "Slow.", delayMs: 300 }, "Quick.");
     const main = talk(["one"], { headers, body: { tools } });

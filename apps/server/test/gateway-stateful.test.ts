@@ -80,7 +80,7 @@ const asking = (text: string): object => ({ ...claude, messages: [{ role: "user"
 const session = { "throughline-session": "home" };
 
 describe("a session that holds the history", () => {
-  it("is continued by messages that are new, with the official SDKs", async () => {
+  it("is continued by messages that are new, with the official SDKs", { tags: ["slow"] }, async () => {
     const at = await start();
     const anthropic = new Anthropic({
       apiKey: at.token,
@@ -208,31 +208,35 @@ describe("a session that holds the history", () => {
 });
 
 describe("a question", () => {
-  it("is on the disk before the provider is asked, and the reply before its end goes out", async () => {
-    const at = await start();
-    for (const stream of [true, false]) {
-      at.simulator.enqueue({ kind: "answer", content: `Answer ${String(stream)}`, delayMs: 150, eventDelayMs: 5 });
-      const before = at.simulator.requests.length;
-      const answering = fetch(`${at.url}/anthropic/v1/messages`, {
-        method: "POST",
-        headers: { "x-api-key": at.token, "anthropic-version": "2023-06-01", ...session },
-        body: JSON.stringify({ ...(asking(`Question ${String(stream)}`) as object), stream }),
-      });
-      await expect.poll(() => at.simulator.requests.length).toBe(before + 1);
-      const [{ ref } = { ref: null }] = (await inner.list({ namespace: "" })).sessions;
-      expect(await storedMessages(ref?.key ?? "")).toContain(`user: Question ${String(stream)}`);
-      const reader = (await answering).body?.getReader();
-      let text = "";
-      for (;;) {
-        const { value, done } = (await reader?.read()) ?? { value: undefined, done: true };
-        text += new TextDecoder().decode(value as Uint8Array | undefined);
-        if (text.includes("message_stop") || done) break;
+  it(
+    "is on the disk before the provider is asked, and the reply before its end goes out",
+    { tags: ["slow"] },
+    async () => {
+      const at = await start();
+      for (const stream of [true, false]) {
+        at.simulator.enqueue({ kind: "answer", content: `Answer ${String(stream)}`, delayMs: 150, eventDelayMs: 5 });
+        const before = at.simulator.requests.length;
+        const answering = fetch(`${at.url}/anthropic/v1/messages`, {
+          method: "POST",
+          headers: { "x-api-key": at.token, "anthropic-version": "2023-06-01", ...session },
+          body: JSON.stringify({ ...(asking(`Question ${String(stream)}`) as object), stream }),
+        });
+        await expect.poll(() => at.simulator.requests.length).toBe(before + 1);
+        const [{ ref } = { ref: null }] = (await inner.list({ namespace: "" })).sessions;
+        expect(await storedMessages(ref?.key ?? "")).toContain(`user: Question ${String(stream)}`);
+        const reader = (await answering).body?.getReader();
+        let text = "";
+        for (;;) {
+          const { value, done } = (await reader?.read()) ?? { value: undefined, done: true };
+          text += new TextDecoder().decode(value as Uint8Array | undefined);
+          if (text.includes("message_stop") || done) break;
+        }
+        // Nothing is waited for.
+        expect(await storedMessages(ref?.key ?? "")).toContain(`assistant: Answer ${String(stream)}`);
+        await reader?.cancel();
       }
-      // Nothing is waited for.
-      expect(await storedMessages(ref?.key ?? "")).toContain(`assistant: Answer ${String(stream)}`);
-      await reader?.cancel();
-    }
-  });
+    },
+  );
 
   it("that was not answered is asked again without being stored twice", async () => {
     const at = await start({
@@ -268,23 +272,27 @@ describe("a question", () => {
       { model: "qwen3:8b", messages: [{ role: "user", content: "Question two" }] },
       { error: expect.any(String) },
     ],
-  ])("while another one is answered is 409, which SDKs repeat, at %s", async (path, body, shape) => {
-    const at = await start();
-    at.simulator.enqueue({ kind: "answer", content: "Answer slow.", delayMs: 700 });
-    const first = post(at, "anthropic/v1/messages", asking("Question one"), session);
-    await expect.poll(() => at.simulator.requests.length).toBe(1);
-    const second = await post(at, path, body, session);
-    expect([second.status, second.headers.get("retry-after-ms"), second.json()]).toEqual([
-      409,
-      "1000",
-      expect.objectContaining(shape.error === undefined ? {} : { error: expect.anything() }),
-    ]);
-    expect(second.json()).toMatchObject(shape);
-    expect((await first).status).toBe(200);
-    expect(at.simulator.requests).toHaveLength(1);
-  });
+  ])(
+    "while another one is answered is 409, which SDKs repeat, at %s",
+    { tags: ["slow"] },
+    async (path, body, shape) => {
+      const at = await start();
+      at.simulator.enqueue({ kind: "answer", content: "Answer slow.", delayMs: 700 });
+      const first = post(at, "anthropic/v1/messages", asking("Question one"), session);
+      await expect.poll(() => at.simulator.requests.length).toBe(1);
+      const second = await post(at, path, body, session);
+      expect([second.status, second.headers.get("retry-after-ms"), second.json()]).toEqual([
+        409,
+        "1000",
+        expect.objectContaining(shape.error === undefined ? {} : { error: expect.anything() }),
+      ]);
+      expect(second.json()).toMatchObject(shape);
+      expect((await first).status).toBe(200);
+      expect(at.simulator.requests).toHaveLength(1);
+    },
+  );
 
-  it("waits its turn by the SDK's own repeats", async () => {
+  it("waits its turn by the SDK's own repeats", { tags: ["slow"] }, async () => {
     const at = await start();
     at.simulator.enqueue({ kind: "answer", content: "Answer slow.", delayMs: 500 });
     const first = post(at, "anthropic/v1/messages", asking("Question one"), session);
@@ -346,18 +354,22 @@ describe("a call that cannot be kept", () => {
     expect(at.simulator.requests).toEqual([]);
   });
 
-  it("has no end that the client hears where the store goes in between", async () => {
-    const at = await start();
-    at.simulator.enqueue({ kind: "answer", content: "Answer late.", delayMs: 200 });
-    const answering = fetch(`${at.url}/anthropic/v1/messages`, {
-      method: "POST",
-      headers: { "x-api-key": at.token, "anthropic-version": "2023-06-01", ...session },
-      body: JSON.stringify({ ...(asking("Question one") as object), stream: true }),
-    });
-    await expect.poll(() => at.simulator.requests.length).toBe(1);
-    leaving.leave("fails");
-    const answer = await answering;
-    await expect(answer.text()).rejects.toThrow("terminated");
-    leaving.comeBack();
-  }, 20_000);
+  it(
+    "has no end that the client hears where the store goes in between",
+    { tags: ["slow"], timeout: 20_000 },
+    async () => {
+      const at = await start();
+      at.simulator.enqueue({ kind: "answer", content: "Answer late.", delayMs: 200 });
+      const answering = fetch(`${at.url}/anthropic/v1/messages`, {
+        method: "POST",
+        headers: { "x-api-key": at.token, "anthropic-version": "2023-06-01", ...session },
+        body: JSON.stringify({ ...(asking("Question one") as object), stream: true }),
+      });
+      await expect.poll(() => at.simulator.requests.length).toBe(1);
+      leaving.leave("fails");
+      const answer = await answering;
+      await expect(answer.text()).rejects.toThrow("terminated");
+      leaving.comeBack();
+    },
+  );
 });

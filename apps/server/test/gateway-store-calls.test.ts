@@ -138,7 +138,7 @@ const goesOn = ["append session", "append session", "load session"];
 const begins = [...goesOn, "load note", "save note", "save note", "save session"].toSorted();
 
 describe("what a call asks the store for", () => {
-  it("is seven statements where a conversation begins, and three where it goes on", async () => {
+  it("is seven statements where a conversation begins, and three where it goes on", { tags: ["slow"] }, async () => {
     const gateway = await serveHere();
     const one = converse(gateway);
     expect(await operationsOf(() => one.say("A question of its own.", gateway))).toEqual(begins);
@@ -147,7 +147,7 @@ describe("what a call asks the store for", () => {
     expect(await one.stored()).toHaveLength(1);
   });
 
-  it("does not grow with the conversations that began with the same words", async () => {
+  it("does not grow with the conversations that began with the same words", { tags: ["slow"] }, async () => {
     const gateway = await serveHere();
     const before = await sessionKeys();
     const others = Array.from({ length: 18 }, () => converse(gateway));
@@ -160,43 +160,51 @@ describe("what a call asks the store for", () => {
     expect((await sessionKeys()).length - before.length).toBe(19);
   });
 
-  it("is three statements where a response is followed by its id, or a client names its session", async () => {
-    const gateway = await serveHere();
-    const send = async (path: string, body: object, headers = {}): Promise<{ readonly id: string }> => {
-      const answer = await fetch(`${gateway.url}/${path}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${gateway.token}`, ...headers },
-        body: JSON.stringify(body),
-      });
-      return (await answer.json()) as { readonly id: string };
-    };
-    const ask = (input: string, more: object): Promise<{ readonly id: string }> =>
-      send("openai/v1/responses", { model: "gpt-6", input, ...more });
-    const { id } = await ask("One response", {});
-    await operationsOf(async () => {});
-    // Each reply has an id that leads to its session.
-    const more = { previous_response_id: id };
-    expect(await operationsOf(() => ask("Another", more))).toEqual([...goesOn, "save note"]);
-    const messages: Said[] = [{ role: "user", content: "Hello" }];
-    const named = (): Promise<unknown> =>
-      send("anthropic/v1/messages", { model: "m", max_tokens: 9, messages }, { "x-claude-code-session-id": "cc-1" });
-    expect(await operationsOf(named)).toEqual(["load session", "save session", ...goesOn].toSorted());
-    messages.push({ role: "user", content: "Are you there?" });
-    expect(await operationsOf(named)).toEqual(goesOn);
-  });
+  it(
+    "is three statements where a response is followed by its id, or a client names its session",
+    { tags: ["slow"] },
+    async () => {
+      const gateway = await serveHere();
+      const send = async (path: string, body: object, headers = {}): Promise<{ readonly id: string }> => {
+        const answer = await fetch(`${gateway.url}/${path}`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${gateway.token}`, ...headers },
+          body: JSON.stringify(body),
+        });
+        return (await answer.json()) as { readonly id: string };
+      };
+      const ask = (input: string, more: object): Promise<{ readonly id: string }> =>
+        send("openai/v1/responses", { model: "gpt-6", input, ...more });
+      const { id } = await ask("One response", {});
+      await operationsOf(async () => {});
+      // Each reply has an id that leads to its session.
+      const more = { previous_response_id: id };
+      expect(await operationsOf(() => ask("Another", more))).toEqual([...goesOn, "save note"]);
+      const messages: Said[] = [{ role: "user", content: "Hello" }];
+      const named = (): Promise<unknown> =>
+        send("anthropic/v1/messages", { model: "m", max_tokens: 9, messages }, { "x-claude-code-session-id": "cc-1" });
+      expect(await operationsOf(named)).toEqual(["load session", "save session", ...goesOn].toSorted());
+      messages.push({ role: "user", content: "Are you there?" });
+      expect(await operationsOf(named)).toEqual(goesOn);
+    },
+  );
 });
 
 describe("the name of the session", () => {
-  it("comes with the answer of a conversation that goes on, however long the store takes", async () => {
-    const gateway = await serveHere();
-    const one = converse(gateway);
-    await one.say("Which way?", gateway);
-    const [session] = await one.stored();
-    delays = { "append session": 400, "load session": 400, "load note": 400, "save note": 400 };
-    expect(await one.say("And then?", gateway)).toBe(session);
-  });
+  it(
+    "comes with the answer of a conversation that goes on, however long the store takes",
+    { tags: ["slow"] },
+    async () => {
+      const gateway = await serveHere();
+      const one = converse(gateway);
+      await one.say("Which way?", gateway);
+      const [session] = await one.stored();
+      delays = { "append session": 400, "load session": 400, "load note": 400, "save note": 400 };
+      expect(await one.say("And then?", gateway)).toBe(session);
+    },
+  );
 
-  it("does not wait for another conversation, whose last call is still being stored", async () => {
+  it("does not wait for another conversation, whose last call is still being stored", { tags: ["slow"] }, async () => {
     const gateway = await serveHere();
     const [slow, quick] = [converse(gateway), converse(gateway)];
     for (const one of [slow, quick]) await one.say("A question.", gateway);
@@ -212,61 +220,73 @@ describe("the name of the session", () => {
   });
 });
 
-it("has a session for each of many conversations that begin alike and go on before they are stored", async () => {
-  const gateway = await serveHere();
-  const before = new Set(await sessionKeys());
-  const all = Array.from({ length: 32 }, () => converse(gateway));
-  delays = { "load note": 60, "save note": 60 };
-  await Promise.all(
-    all.map(async (one) => {
-      for (const text of ["They begin alike.", "And go on."]) await one.say(text, gateway);
-    }),
-  );
-  for (const one of all) await one.stored();
-  expect((await sessionKeys()).filter((key) => !before.has(key))).toHaveLength(all.length);
-});
+it(
+  "has a session for each of many conversations that begin alike and go on before they are stored",
+  { tags: ["slow"] },
+  async () => {
+    const gateway = await serveHere();
+    const before = new Set(await sessionKeys());
+    const all = Array.from({ length: 32 }, () => converse(gateway));
+    delays = { "load note": 60, "save note": 60 };
+    await Promise.all(
+      all.map(async (one) => {
+        for (const text of ["They begin alike.", "And go on."]) await one.say(text, gateway);
+      }),
+    );
+    for (const one of all) await one.stored();
+    expect((await sessionKeys()).filter((key) => !before.has(key))).toHaveLength(all.length);
+  },
+);
 
 describe("a session that another process changes meanwhile", () => {
   const refOf = (key: string): SessionRef => ({ namespace: "", agentId: "main", key });
 
-  it("is the same session where two processes take turns, and every request is given back", async () => {
-    const [here, there] = [await serveHere(), await serveHere()];
-    // A new process knows the token of the other.
-    const one = converse(here);
-    const keys = new Set<string>();
-    for (const gateway of [here, here, there, there, here, there, here]) {
-      await one.say(`Question ${one.bodies.length}.`, gateway);
-      for (const each of await one.stored()) keys.add(each);
-    }
-    const [key = "", ...others] = keys;
-    expect(others).toEqual([]);
-    const { body } = await here.serving.ask("GET", `/sessions/${key}/calls?tail=500`, { token: here.token });
-    const calls = body["items"] as readonly { readonly callId: string }[];
-    const given: string[] = [];
-    for (const { callId } of calls) {
-      const call = { session: key, callId, attempt: 0, outcome: "answered", turnId: callId };
-      given.push(sha256(await here.requestOf(call)));
-    }
-    expect(given).toEqual(one.bodies.map((body) => sha256(Buffer.from(body))));
-  });
+  it(
+    "is the same session where two processes take turns, and every request is given back",
+    { tags: ["slow"] },
+    async () => {
+      const [here, there] = [await serveHere(), await serveHere()];
+      // A new process knows the token of the other.
+      const one = converse(here);
+      const keys = new Set<string>();
+      for (const gateway of [here, here, there, there, here, there, here]) {
+        await one.say(`Question ${one.bodies.length}.`, gateway);
+        for (const each of await one.stored()) keys.add(each);
+      }
+      const [key = "", ...others] = keys;
+      expect(others).toEqual([]);
+      const { body } = await here.serving.ask("GET", `/sessions/${key}/calls?tail=500`, { token: here.token });
+      const calls = body["items"] as readonly { readonly callId: string }[];
+      const given: string[] = [];
+      for (const { callId } of calls) {
+        const call = { session: key, callId, attempt: 0, outcome: "answered", turnId: callId };
+        given.push(sha256(await here.requestOf(call)));
+      }
+      expect(given).toEqual(one.bodies.map((body) => sha256(Buffer.from(body))));
+    },
+  );
 
-  it("is not joined by another conversation that begins alike while its first question is asked elsewhere", async () => {
-    const [here, there] = [await serveHere(), await serveHere()];
-    const [one, other] = [converse(here), new Conversation(here.token, 8)];
-    here.simulator.enqueue({ kind: "answer", content: [{ type: "text", text: "Slow as one." }], delayMs: 1500 });
-    const slow = one.say("Both say this first.", here);
-    const isAsked = async (): Promise<boolean> => {
-      const all = await Promise.all((await sessionKeys()).map(recordsOf));
-      return JSON.stringify(all).includes("Both say this first.");
-    };
-    await expect.poll(isAsked, { timeout: 10_000 }).toBe(true);
-    await other.say("Both say this first.", there);
-    await slow;
-    const keys = [...(await one.stored()), ...(await other.stored())];
-    expect([keys.length, new Set(keys).size]).toEqual([2, 2]);
-  });
+  it(
+    "is not joined by another conversation that begins alike while its first question is asked elsewhere",
+    { tags: ["slow"] },
+    async () => {
+      const [here, there] = [await serveHere(), await serveHere()];
+      const [one, other] = [converse(here), new Conversation(here.token, 8)];
+      here.simulator.enqueue({ kind: "answer", content: [{ type: "text", text: "Slow as one." }], delayMs: 1500 });
+      const slow = one.say("Both say this first.", here);
+      const isAsked = async (): Promise<boolean> => {
+        const all = await Promise.all((await sessionKeys()).map(recordsOf));
+        return JSON.stringify(all).includes("Both say this first.");
+      };
+      await expect.poll(isAsked, { timeout: 10_000 }).toBe(true);
+      await other.say("Both say this first.", there);
+      await slow;
+      const keys = [...(await one.stored()), ...(await other.stored())];
+      expect([keys.length, new Set(keys).size]).toEqual([2, 2]);
+    },
+  );
 
-  it("has a branch where both go on from the same reply", async () => {
+  it("has a branch where both go on from the same reply", { tags: ["slow"] }, async () => {
     const [here, there] = [await serveHere(), await serveHere()];
     const one = converse(here);
     await one.say("Where to?", here);
@@ -288,18 +308,22 @@ describe("a session that another process changes meanwhile", () => {
     ["purged", (ref: SessionRef) => store.remove(ref, { purge: true })],
     ["archived", (ref: SessionRef) => store.move(ref, { kind: "archive" })],
     ["reset", (ref: SessionRef) => resetSession(store, ref)],
-  ] as const)("is followed by another one where it was %s, and the call is stored whole", async (_how, change) => {
-    const here = await serveHere();
-    const one = converse(here);
-    for (const text of ["Shall we begin?", "And go on?"]) await one.say(text, here);
-    const [session = ""] = await one.stored();
-    await change(refOf(session));
-    await one.say("And on?", here);
-    const [key = "", ...others] = await one.stored();
-    expect([key === session, others]).toEqual([false, []]);
-    const texts = JSON.stringify(await recordsOf(key));
-    for (const { content } of one.history) expect(texts).toContain(content);
-  });
+  ] as const)(
+    "is followed by another one where it was %s, and the call is stored whole",
+    { tags: ["slow"] },
+    async (_how, change) => {
+      const here = await serveHere();
+      const one = converse(here);
+      for (const text of ["Shall we begin?", "And go on?"]) await one.say(text, here);
+      const [session = ""] = await one.stored();
+      await change(refOf(session));
+      await one.say("And on?", here);
+      const [key = "", ...others] = await one.stored();
+      expect([key === session, others]).toEqual([false, []]);
+      const texts = JSON.stringify(await recordsOf(key));
+      for (const { content } of one.history) expect(texts).toContain(content);
+    },
+  );
 
   it("keeps nothing of what was redacted since its last call", async () => {
     const here = await serveHere();

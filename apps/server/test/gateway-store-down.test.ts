@@ -85,6 +85,7 @@ async function assertKept(serving: GatewayServing, count: number): Promise<void>
 describe("spool", () => {
   it.each(["fails", "hangs", "forgets"] as const)(
     "keeps calls while the store %s, and stores each once",
+    { tags: ["slow"] },
     async (how) => {
       const serving = await start();
       await ask(serving, "before");
@@ -120,7 +121,7 @@ describe("spool", () => {
     },
   );
 
-  it("holds a call while another turn is open in its session, and the server says so", async () => {
+  it("holds a call while another turn is open in its session, and the server says so", { tags: ["slow"] }, async () => {
     const serving = await start();
     await ask(serving, "before");
     const [call] = await serving.calls(1);
@@ -144,7 +145,7 @@ describe("spool", () => {
     expect(files()).toEqual([]);
   });
 
-  it("is stored by the next process, and a file that is not whole is put aside", async () => {
+  it("is stored by the next process, and a file that is not whole is put aside", { tags: ["slow"] }, async () => {
     const first = await start();
     leaving.leave("fails");
     for (const text of ["first", "second", "third"]) await ask(first, text);
@@ -207,7 +208,7 @@ describe("refuse", () => {
     expect(files()).toEqual([]);
   });
 
-  it("ends an answer only once the call is stored", async () => {
+  it("ends an answer only once the call is stored", { tags: ["slow"] }, async () => {
     const serving = await start({ onStoreDown: "refuse" });
     for (const text of ["first", "second"]) {
       await ask(serving, text);
@@ -244,7 +245,7 @@ describe("refuse", () => {
   });
 });
 
-it("forgets a call that was refused while the store did not answer", async () => {
+it("forgets a call that was refused while the store did not answer", { tags: ["slow"], timeout: 20_000 }, async () => {
   const { url, token, serving, calls } = await start({ onStoreDown: "refuse" });
   const headers = {
     authorization: `Bearer ${token}`,
@@ -271,22 +272,26 @@ it("forgets a call that was refused while the store did not answer", async () =>
     [true, 0],
   ]);
   expect(serving.log()).not.toContain("could not be stored");
-}, 20_000);
+});
 
 describe("pass", () => {
-  it("ends with the server although another program has a turn in the session of a call", async () => {
-    const serving = await start({ onStoreDown: "pass" });
-    await ask(serving, "before");
-    const [call] = await serving.calls(1);
-    await serving.serving.ask("POST", `/sessions/${call?.session}/turns`, {
-      body: { owner: "another", leaseMs: 600_000 },
-    });
-    await ask(serving, "between");
-    const beganMs = performance.now();
-    await serving.serving.server.close();
-    expect(performance.now() - beganMs).toBeLessThan(15_000);
-    expect(serving.serving.log()).toContain("could not be stored");
-  }, 30_000);
+  it(
+    "ends with the server although another program has a turn in the session of a call",
+    { tags: ["slow"], timeout: 30_000 },
+    async () => {
+      const serving = await start({ onStoreDown: "pass" });
+      await ask(serving, "before");
+      const [call] = await serving.calls(1);
+      await serving.serving.ask("POST", `/sessions/${call?.session}/turns`, {
+        body: { owner: "another", leaseMs: 600_000 },
+      });
+      await ask(serving, "between");
+      const beganMs = performance.now();
+      await serving.serving.server.close();
+      expect(performance.now() - beganMs).toBeLessThan(15_000);
+      expect(serving.serving.log()).toContain("could not be stored");
+    },
+  );
 
   it("passes calls on without a record, and counts them", async () => {
     const serving = await start({ onStoreDown: "pass" });

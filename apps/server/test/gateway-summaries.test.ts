@@ -59,6 +59,7 @@ describe("a conversation that overflows", () => {
 
   it.each(surfaces)(
     "is summed up once for many refused calls of a conversation at %s in %s mode",
+    { tags: ["slow"] },
     async (path, mode, of) => {
       const asked: string[] = [];
       const summarizer: Summarizer = {

@@ -93,7 +93,7 @@ describe("a large body", () => {
     expect(heard[0]?.isWhole).toBe(false);
   });
 
-  it("waits here for its end where a key of the server's goes with it", async () => {
+  it("waits here for its end where a key of the server's goes with it", { tags: ["slow"] }, async () => {
     const socket = beginUpload("server");
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(heard).toEqual([]);

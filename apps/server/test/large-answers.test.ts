@@ -30,7 +30,7 @@ async function pageOf(name: string, after: number): Promise<readonly string[]> {
   return (JSON.parse(text) as Page).items.map(({ record }) => record.message.content);
 }
 
-it("gives each of many readers its own page, also while others break off", async () => {
+it("gives each of many readers its own page, also while others break off", { tags: ["slow"] }, async () => {
   const leaving = (): void => {
     const socket = connectTo(serving.url);
     const bearer = `authorization: Bearer ${serving.token}`;

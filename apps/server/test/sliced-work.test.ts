@@ -73,7 +73,7 @@ describe.each([
   ["memory", () => createMemoryStore()],
   ["sqlite", () => createSqliteStore({ path: join(folder, "sessions.db") })],
 ] as const)("a route that reads a long session, over %s", (_name, open) => {
-  it("handles one page of records between two turns of the loop", async () => {
+  it("handles one page of records between two turns of the loop", { tags: ["slow"] }, async () => {
     let most = 0;
     let read = 0;
     const store = open();

@@ -12,7 +12,7 @@ const closed = async (serving: Serving): Promise<number> => {
 };
 
 describe("stopping", () => {
-  it("does not wait for connections that never sent a request, nor for half a one", async () => {
+  it("does not wait for connections that never sent a request, nor for half a one", { tags: ["slow"] }, async () => {
     const serving = await serve();
     const sockets = Array.from({ length: 20 }, () => connectTo(serving.url));
     await Promise.all(sockets.map((socket) => new Promise<void>((resolve) => socket.once("connect", resolve))));

@@ -16,7 +16,7 @@ const compact = async (): Promise<Readonly<Record<string, unknown>>> =>
   (await serving.ask("POST", "/sessions/long/compact", { body: { window: 8000 } })).body;
 
 describe("summaries of a server", () => {
-  it("are made again with the next turn when no model wrote them", async () => {
+  it("are made again with the next turn when no model wrote them", { tags: ["slow"] }, async () => {
     let isDown = true;
     let retried = (): void => {};
     const asked = new Promise<void>((resolve) => (retried = resolve));

@@ -318,7 +318,7 @@ describe("one call", () => {
 });
 
 describe("a turn over HTTP", () => {
-  it("that is left open is interrupted for everybody else", async () => {
+  it("that is left open is interrupted for everybody else", { tags: ["slow"] }, async () => {
     await serving.begin("left", []);
     const sessions = createSessions({ store: beside, model: { chat: createScriptedModel(), modelId: "scripted" } });
     await ask("POST", "left/turns", {
@@ -346,7 +346,7 @@ describe("a turn over HTTP", () => {
     await sessions.close();
   });
 
-  it("takes over a turn that a program left", async () => {
+  it("takes over a turn that a program left", { tags: ["slow"] }, async () => {
     await serving.begin("over", []);
     const at = { namespace: "", agentId: "main", key: "over" };
     const turn = { action: "open", turnId: "t", owner: "loop", fence: 1, leaseUntilMs: Date.now() + 1000 } as const;

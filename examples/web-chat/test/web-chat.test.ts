@@ -79,43 +79,51 @@ class User {
 }
 
 describe("the web chat", () => {
-  it("streams answers, and shows each user their own conversation, also after the server was killed", async () => {
-    const [ada, ben] = [new User(), new User()];
-    const events = await (await ada.turn("I am Ada.", "a1")).text();
-    expect(events).toContain("event: text.delta");
-    expect(events.trimEnd()).toMatch(/event: turn\.result\ndata: {"outcome":"done"}$/);
-    await (await ben.turn("I am Ben.", "b1")).text();
-    await (await ada.turn("I am Ada.", "a1")).text(); // sent again
-    await stop("SIGKILL");
-    await start();
-    expect(await ada.messages()).toEqual(["I am Ada.", "Answer 1 to all."]);
-    expect(await ben.messages()).toEqual(["I am Ben.", "Answer 1 to all."]);
-    ada.forge();
-    expect(await ada.messages()).toEqual([]);
-    expect(provider.refusals).toEqual([]);
-  });
+  it(
+    "streams answers, and shows each user their own conversation, also after the server was killed",
+    { tags: ["slow"] },
+    async () => {
+      const [ada, ben] = [new User(), new User()];
+      const events = await (await ada.turn("I am Ada.", "a1")).text();
+      expect(events).toContain("event: text.delta");
+      expect(events.trimEnd()).toMatch(/event: turn\.result\ndata: {"outcome":"done"}$/);
+      await (await ben.turn("I am Ben.", "b1")).text();
+      await (await ada.turn("I am Ada.", "a1")).text(); // sent again
+      await stop("SIGKILL");
+      await start();
+      expect(await ada.messages()).toEqual(["I am Ada.", "Answer 1 to all."]);
+      expect(await ben.messages()).toEqual(["I am Ben.", "Answer 1 to all."]);
+      ada.forge();
+      expect(await ada.messages()).toEqual([]);
+      expect(provider.refusals).toEqual([]);
+    },
+  );
 
-  it("stores the answer although the reader leaves, and answers what a killed server was asked", async () => {
-    const ada = new User();
-    expect(await ada.messages()).toEqual([]);
-    const left = await ada.turn("Will you finish?", "a1");
-    await left.body?.cancel();
-    await expect.poll(() => ada.messages(), { timeout: 5000 }).toEqual(["Will you finish?", "Answer 1 to all."]);
-    const broken = (await ada.turn("And now?", "a2")).body?.getReader();
-    for (let heard = ""; !heard.includes("text.delta");)
-      heard += new TextDecoder().decode((await broken?.read())?.value);
-    await stop("SIGKILL");
-    await broken?.cancel().catch(() => undefined);
-    await start();
-    await (await ada.turn("Still there?", "a3")).text();
-    expect((await ada.messages()).slice(2)).toEqual([
-      "And now?",
-      expect.stringMatching(/^Answer/),
-      "Still there?",
-      expect.stringMatching(/^Answer/),
-    ]);
-    expect(provider.refusals).toEqual([]);
-  });
+  it(
+    "stores the answer although the reader leaves, and answers what a killed server was asked",
+    { tags: ["slow"] },
+    async () => {
+      const ada = new User();
+      expect(await ada.messages()).toEqual([]);
+      const left = await ada.turn("Will you finish?", "a1");
+      await left.body?.cancel();
+      await expect.poll(() => ada.messages(), { timeout: 5000 }).toEqual(["Will you finish?", "Answer 1 to all."]);
+      const broken = (await ada.turn("And now?", "a2")).body?.getReader();
+      for (let heard = ""; !heard.includes("text.delta");)
+        heard += new TextDecoder().decode((await broken?.read())?.value);
+      await stop("SIGKILL");
+      await broken?.cancel().catch(() => undefined);
+      await start();
+      await (await ada.turn("Still there?", "a3")).text();
+      expect((await ada.messages()).slice(2)).toEqual([
+        "And now?",
+        expect.stringMatching(/^Answer/),
+        "Still there?",
+        expect.stringMatching(/^Answer/),
+      ]);
+      expect(provider.refusals).toEqual([]);
+    },
+  );
 
   it.each([
     [undefined, "a1"],

@@ -53,16 +53,20 @@ async function roles(): Promise<readonly unknown[]> {
 }
 
 describe("the Worker", () => {
-  it("keeps the conversation on the server from one request to the next, and answers a repeated one once", async () => {
-    const first = await ask("/turns/ada", "When does the harbor open?", { "idempotency-key": "one" });
-    expect(await first.text()).toContain("event: turn.result");
-    await (await ask("/turns/ada", "When does the harbor open?", { "idempotency-key": "one" })).text();
-    await (await ask("/turns/ada", "And when does it close?")).text();
-    expect(await roles()).toEqual(["user", "assistant", "user", "assistant"]);
-    expect(provider.requests).toHaveLength(2);
-    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("At six.");
-    expect(provider.refusals).toEqual([]);
-  });
+  it(
+    "keeps the conversation on the server from one request to the next, and answers a repeated one once",
+    { tags: ["slow"] },
+    async () => {
+      const first = await ask("/turns/ada", "When does the harbor open?", { "idempotency-key": "one" });
+      expect(await first.text()).toContain("event: turn.result");
+      await (await ask("/turns/ada", "When does the harbor open?", { "idempotency-key": "one" })).text();
+      await (await ask("/turns/ada", "And when does it close?")).text();
+      expect(await roles()).toEqual(["user", "assistant", "user", "assistant"]);
+      expect(provider.requests).toHaveLength(2);
+      expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("At six.");
+      expect(provider.refusals).toEqual([]);
+    },
+  );
 
   it("stores the answer although the caller leaves", async () => {
     await (await ask("/turns/ada", "When?")).body?.cancel();

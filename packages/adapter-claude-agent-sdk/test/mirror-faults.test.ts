@@ -50,19 +50,23 @@ describe("a mirror whose process dies", () => {
     ["committed", 20],
     ["committed", 150],
     ["between", 150],
-  ])("%s, in a batch of %i turns, has no line twice when the batch comes again", async (how, count) => {
-    expect(await run(how, 1, count)).toBe("SIGKILL");
-    await using store = createSqliteStore({ path: join(folder, "s.db") });
-    const mirror = createClaudeSessionStore({ store });
-    const before = (await mirror.load(key)) ?? [];
-    expect(before).toHaveLength(how === "between" ? 250 : count * 4);
-    await mirror.append(key, turnsFrom(1, count));
-    expect(await mirror.load(key)).toEqual(turnsFrom(1, count));
-  });
+  ])(
+    "%s, in a batch of %i turns, has no line twice when the batch comes again",
+    { tags: ["slow"] },
+    async (how, count) => {
+      expect(await run(how, 1, count)).toBe("SIGKILL");
+      await using store = createSqliteStore({ path: join(folder, "s.db") });
+      const mirror = createClaudeSessionStore({ store });
+      const before = (await mirror.load(key)) ?? [];
+      expect(before).toHaveLength(how === "between" ? 250 : count * 4);
+      await mirror.append(key, turnsFrom(1, count));
+      expect(await mirror.load(key)).toEqual(turnsFrom(1, count));
+    },
+  );
 });
 
 describe("two processes", () => {
-  it("mirror into one session, and lose nothing", async () => {
+  it("mirror into one session, and lose nothing", { tags: ["slow"] }, async () => {
     const turns = testSize({ short: 12, long: 200 });
     expect(await Promise.all([run("writer", 1, turns), run("writer", 10_001, turns)])).toEqual(["done", "done"]);
     await using store = createSqliteStore({ path: join(folder, "s.db") });
@@ -118,7 +122,7 @@ describe("a line that is longer than a record", () => {
     prompt(12, "thanks"),
   ];
 
-  it("is cut, comes back as it was, and goes with its redaction", async () => {
+  it("is cut, comes back as it was, and goes with its redaction", { tags: ["slow"] }, async () => {
     await using store = createSqliteStore({ path: join(folder, "s.db"), create: true, limits });
     const mirror = createClaudeSessionStore({ store });
     await mirror.append(key, [...turn(1, "one"), ...turn(5, "two"), ...long]);
@@ -135,7 +139,7 @@ describe("a line that is longer than a record", () => {
     expect(bytes).toBeLessThan(100_000);
   });
 
-  it("is completed when its process died in between", async () => {
+  it("is completed when its process died in between", { tags: ["slow"] }, async () => {
     await using store = createSqliteStore({ path: join(folder, "s.db"), create: true, limits });
     let appends = 0;
     const failing = aroundCalls(store, ({ name, run: make }) => {

@@ -38,7 +38,7 @@ async function run(
 }
 
 describe.each(["batched", "eager"] as const)("the SDK's query with a session store, %s", (sessionStoreFlush) => {
-  it("mirrors a run, and resumes it on another machine", async () => {
+  it("mirrors a run, and resumes it on another machine", { tags: ["slow"] }, async () => {
     await using store = createSqliteStore({ path: join(folder, "s.db"), create: true });
     const first = await run(store, "one", { sessionStoreFlush });
     expect(first.at(-1)).toMatchObject({ result: "began, 0 lines, 0 agents" });

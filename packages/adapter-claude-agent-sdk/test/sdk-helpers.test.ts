@@ -102,7 +102,7 @@ it("repairs a mirror from the SDK's file, without a second copy of any line", as
   expect(await store.load(key)).toEqual(lines);
 });
 
-it("takes a fork of 2,500 lines, which is one call of the SDK", async () => {
+it("takes a fork of 2,500 lines, which is one call of the SDK", { tags: ["slow"] }, async () => {
   const store = createMemoryStore();
   const sessionStore = createClaudeSessionStore({ store });
   const key = await keyOf(folder);

@@ -30,25 +30,29 @@ function inProcess(path: string, id: string, action: string): Promise<string> {
 const full = ["human: Charge me.", "ai:  ?call1", "tool: charged 5 EUR", "ai: Charged 1 times; receipt: yes"];
 
 describe("graphs", () => {
-  it("continues in another process where an interrupt or kill -9 left it, and runs no node twice", async () => {
-    const path = join(folder, "graphs.db");
-    expect(await inProcess(path, "t", "ask")).toBe("charged 5 EUR");
-    expect(await inProcess(path, "t", "die")).toBe("SIGKILL");
-    expect(await inProcess(path, "t", "resume")).toBe("Charged 1 times; receipt: yes");
-    await using store = createSqliteStore({ path });
-    expect(await conversationOf(store, "t")).toEqual(full);
-    const graph = cashier(createCheckpointSaver({ store }));
-    const state = await graph.getState(thread("t"));
-    expect(outline(state.values.messages)).toEqual(full);
-    expect([state.values.charges, state.next]).toEqual([1, []]);
-  });
+  it(
+    "continues in another process where an interrupt or kill -9 left it, and runs no node twice",
+    { tags: ["slow"] },
+    async () => {
+      const path = join(folder, "graphs.db");
+      expect(await inProcess(path, "t", "ask")).toBe("charged 5 EUR");
+      expect(await inProcess(path, "t", "die")).toBe("SIGKILL");
+      expect(await inProcess(path, "t", "resume")).toBe("Charged 1 times; receipt: yes");
+      await using store = createSqliteStore({ path });
+      expect(await conversationOf(store, "t")).toEqual(full);
+      const graph = cashier(createCheckpointSaver({ store }));
+      const state = await graph.getState(thread("t"));
+      expect(outline(state.values.messages)).toEqual(full);
+      expect([state.values.charges, state.next]).toEqual([1, []]);
+    },
+  );
 
   const moments = testSize({
     short: ["before:1", "after:3", "before:6"],
     long: Array.from({ length: 8 }, (_, at) => [`before:${at + 1}`, `after:${at + 1}`]).flat(),
   });
 
-  it.each(moments)("continues after kill -9 at an append: %s", async (moment) => {
+  it.each(moments)("continues after kill -9 at an append: %s", { tags: ["slow"] }, async (moment) => {
     const path = join(folder, `${moment.replace(":", "-")}.db`);
     expect(await inProcess(path, "t", moment)).toBe("SIGKILL");
     await using store = createSqliteStore({ path });
@@ -127,7 +131,7 @@ describe("graphs", () => {
     expect(expected.join()).not.toContain("Inside");
   });
 
-  it("loses nothing of many runs on one thread from several handles", async () => {
+  it("loses nothing of many runs on one thread from several handles", { tags: ["slow"] }, async () => {
     const path = join(folder, "writers.db");
     await using store = createSqliteStore({ path });
     await using second = createSqliteStore({ path });

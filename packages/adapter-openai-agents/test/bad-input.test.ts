@@ -91,7 +91,7 @@ describe("bad input", () => {
     expect(() => recordRun(runner, newSession(), { leaseMs: 0 })).toThrow(/leaseMs/);
   });
 
-  it("loses nothing of two handles that write at once", async () => {
+  it("loses nothing of two handles that write at once", { tags: ["slow"] }, async () => {
     const folder = mkdtempSync(join(tmpdir(), "throughline-agents-"));
     const path = join(folder, "sessions.sqlite");
     try {

@@ -204,7 +204,7 @@ describe("recordRun", () => {
     expect(await outline(second)).toBe("user function_call function_call_result assistant");
   });
 
-  it("has the prompt, the call and the result after a kill before the second call", async () => {
+  it("has the prompt, the call and the result after a kill before the second call", { tags: ["slow"] }, async () => {
     const folder = mkdtempSync(join(tmpdir(), "throughline-agents-"));
     try {
       const path = join(folder, "sessions.sqlite");

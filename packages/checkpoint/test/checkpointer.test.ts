@@ -82,18 +82,22 @@ describe.each(places)("checkpoints over store-$name", ({ create }) => {
     expect(listed[1]?.coversToSeq).toBeGreaterThan(listed[0]?.coversToSeq ?? 0);
   });
 
-  it("are made after so many messages of the user, counted over restarts, in the commit of the turn [CKP-04, CKP-06]", async () => {
-    const model = writer(good);
-    const due: boolean[] = [];
-    for (let turn = 0; turn < 22; turn++) {
-      const checkpointer = createCheckpointer(options(store, clock, [model]));
-      await store.append(ref, [user(`turn ${turn}`)], { entry: checkpointer.turnPatch(await entry(), 1) });
-      const run = checkpointer.afterTurn(ref, await entry(), { tokens: 6000, windowTokens: 200_000 });
-      due.push(run !== null);
-      await run?.done;
-    }
-    expect(due.flatMap((isDue, turn) => (isDue ? [turn] : []))).toEqual([9, 19]);
-  });
+  it(
+    "are made after so many messages of the user, counted over restarts, in the commit of the turn [CKP-04, CKP-06]",
+    { tags: ["slow"] },
+    async () => {
+      const model = writer(good);
+      const due: boolean[] = [];
+      for (let turn = 0; turn < 22; turn++) {
+        const checkpointer = createCheckpointer(options(store, clock, [model]));
+        await store.append(ref, [user(`turn ${turn}`)], { entry: checkpointer.turnPatch(await entry(), 1) });
+        const run = checkpointer.afterTurn(ref, await entry(), { tokens: 6000, windowTokens: 200_000 });
+        due.push(run !== null);
+        await run?.done;
+      }
+      expect(due.flatMap((isDue, turn) => (isDue ? [turn] : []))).toEqual([9, 19]);
+    },
+  );
 
   it("asked for again with nothing new ask no writer and write nothing, however often and by whomever", async () => {
     const model = writer(good);

@@ -19,27 +19,31 @@ describe.each(places)("a process that ends while it makes a checkpoint, over sto
   let place: Place;
   afterEach(() => place.remove());
 
-  it("leaves the old state or the new at every call, and the next one is made in its time [CKP-12, CKP-18]", async () => {
-    const calls = await endEverywhere(async (end) => {
-      place = create();
-      const clock = new ManualClock();
-      const store = place.open();
-      await begin(store, [user("Build an importer."), assistant("Which format?"), user("JSON Lines.")]);
-      const { head } = await loadExisting(store, ref);
-      await createCheckpointer(options(end(store), clock, [writer(good)])).make(ref, 60_000);
-      await store.close();
-      const again = place.open();
-      expect((await loadExisting(again, ref)).head.headId).toBe(head.headId);
-      const before = (await listCheckpoints(again, ref)).length;
-      expect(before).toBeLessThanOrEqual(1);
-      clock.move(1_000_000);
-      const later = createCheckpointer(options(again, clock, [writer(good)]));
-      await again.append(ref, [user("go on")]);
-      expect(await later.make(ref, 61_000)).toMatchObject({ kind: "written" });
-      expect(await listCheckpoints(again, ref)).toHaveLength(before + 1);
-      await again.close();
-      place.remove();
-    });
-    expect(calls).toBeGreaterThan(5);
-  });
+  it(
+    "leaves the old state or the new at every call, and the next one is made in its time [CKP-12, CKP-18]",
+    { tags: ["slow"] },
+    async () => {
+      const calls = await endEverywhere(async (end) => {
+        place = create();
+        const clock = new ManualClock();
+        const store = place.open();
+        await begin(store, [user("Build an importer."), assistant("Which format?"), user("JSON Lines.")]);
+        const { head } = await loadExisting(store, ref);
+        await createCheckpointer(options(end(store), clock, [writer(good)])).make(ref, 60_000);
+        await store.close();
+        const again = place.open();
+        expect((await loadExisting(again, ref)).head.headId).toBe(head.headId);
+        const before = (await listCheckpoints(again, ref)).length;
+        expect(before).toBeLessThanOrEqual(1);
+        clock.move(1_000_000);
+        const later = createCheckpointer(options(again, clock, [writer(good)]));
+        await again.append(ref, [user("go on")]);
+        expect(await later.make(ref, 61_000)).toMatchObject({ kind: "written" });
+        expect(await listCheckpoints(again, ref)).toHaveLength(before + 1);
+        await again.close();
+        place.remove();
+      });
+      expect(calls).toBeGreaterThan(5);
+    },
+  );
 });

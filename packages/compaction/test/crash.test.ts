@@ -46,55 +46,63 @@ describe.each(places)("a process that ends, over store-$name", ({ create }) => {
     });
   }
 
-  it("at any call of a compaction leaves the old state or the new, and the next compaction works [CMP-04]", async () => {
-    const compact = (store: SessionStore): Promise<unknown> =>
-      createCompactor({ store, ...ports, summarizers: [summarizer(good)] }).compact(ref, request(8000));
-    const seen = new Set<string>();
-    const calls = await tryEveryEnd(
-      (store) => begin(store, turns(16)),
-      compact,
-      async (store) => {
-        const { entry, head } = await loadExisting(store, ref);
-        const compactions = (await allRecords(store)).filter(({ type }) => type === "compaction").length;
-        const { messages, summaryId } = await contextOf(store);
-        expect(compactions).toBeLessThanOrEqual(1);
-        seen.add(compactions === 0 ? "old" : "new");
-        expect([entry.compactionCount ?? 0, summaryId !== null, head.windowSeq !== null]).toEqual(
-          compactions === 0 ? [0, false, false] : [1, true, true],
-        );
-        expect([messages.length === 64, messages.length < 64]).toEqual([compactions === 0, compactions === 1]);
-        await store.append(ref, turns(16, 16));
-        expect(await compact(store)).toMatchObject({ kind: "compacted" });
-      },
-    );
-    expect(calls).toBeGreaterThan(4);
-    expect([...seen].toSorted()).toEqual(["new", "old"]);
-  });
+  it(
+    "at any call of a compaction leaves the old state or the new, and the next compaction works [CMP-04]",
+    { tags: ["slow"] },
+    async () => {
+      const compact = (store: SessionStore): Promise<unknown> =>
+        createCompactor({ store, ...ports, summarizers: [summarizer(good)] }).compact(ref, request(8000));
+      const seen = new Set<string>();
+      const calls = await tryEveryEnd(
+        (store) => begin(store, turns(16)),
+        compact,
+        async (store) => {
+          const { entry, head } = await loadExisting(store, ref);
+          const compactions = (await allRecords(store)).filter(({ type }) => type === "compaction").length;
+          const { messages, summaryId } = await contextOf(store);
+          expect(compactions).toBeLessThanOrEqual(1);
+          seen.add(compactions === 0 ? "old" : "new");
+          expect([entry.compactionCount ?? 0, summaryId !== null, head.windowSeq !== null]).toEqual(
+            compactions === 0 ? [0, false, false] : [1, true, true],
+          );
+          expect([messages.length === 64, messages.length < 64]).toEqual([compactions === 0, compactions === 1]);
+          await store.append(ref, turns(16, 16));
+          expect(await compact(store)).toMatchObject({ kind: "compacted" });
+        },
+      );
+      expect(calls).toBeGreaterThan(4);
+      expect([...seen].toSorted()).toEqual(["new", "old"]);
+    },
+  );
 
-  it("at any call of a retry leaves the poorer summary or the better, and the next retry settles it [RTY-07]", async () => {
-    const clock = new StoppedClock();
-    const measure = tokenMeasure(counter, emptyCalibration);
-    const retry = (store: SessionStore): Promise<unknown> =>
-      createSummaryRetry({ store, clock, ids: systemRecordIds, measure, summarizers: [summarizer(good)] }).run(ref);
-    const seen = new Set<string>();
-    const calls = await tryEveryEnd(
-      async (store) => {
-        await begin(store, turns(16));
-        await createCompactor({ store, ...ports, summarizers: [failing] }).compact(ref, request(8000));
-      },
-      retry,
-      async (store) => {
-        const summary = JSON.stringify((await contextOf(store)).messages[0]?.content);
-        const isBetter = summary.includes("found nothing wrong");
-        seen.add(isBetter ? "new" : "old");
-        expect(Object.keys(readRetries((await loadExisting(store, ref)).entry))).toHaveLength(isBetter ? 0 : 1);
-        await retry(store);
-        expect(JSON.stringify((await contextOf(store)).messages[0]?.content)).toContain("found nothing wrong");
-        expect(readRetries((await loadExisting(store, ref)).entry)).toEqual({});
-        expect((await allRecords(store)).filter(({ type }) => type === "compaction")).toHaveLength(2);
-      },
-    );
-    expect(calls).toBeGreaterThan(4);
-    expect([...seen].toSorted()).toEqual(["new", "old"]);
-  });
+  it(
+    "at any call of a retry leaves the poorer summary or the better, and the next retry settles it [RTY-07]",
+    { tags: ["slow"] },
+    async () => {
+      const clock = new StoppedClock();
+      const measure = tokenMeasure(counter, emptyCalibration);
+      const retry = (store: SessionStore): Promise<unknown> =>
+        createSummaryRetry({ store, clock, ids: systemRecordIds, measure, summarizers: [summarizer(good)] }).run(ref);
+      const seen = new Set<string>();
+      const calls = await tryEveryEnd(
+        async (store) => {
+          await begin(store, turns(16));
+          await createCompactor({ store, ...ports, summarizers: [failing] }).compact(ref, request(8000));
+        },
+        retry,
+        async (store) => {
+          const summary = JSON.stringify((await contextOf(store)).messages[0]?.content);
+          const isBetter = summary.includes("found nothing wrong");
+          seen.add(isBetter ? "new" : "old");
+          expect(Object.keys(readRetries((await loadExisting(store, ref)).entry))).toHaveLength(isBetter ? 0 : 1);
+          await retry(store);
+          expect(JSON.stringify((await contextOf(store)).messages[0]?.content)).toContain("found nothing wrong");
+          expect(readRetries((await loadExisting(store, ref)).entry)).toEqual({});
+          expect((await allRecords(store)).filter(({ type }) => type === "compaction")).toHaveLength(2);
+        },
+      );
+      expect(calls).toBeGreaterThan(4);
+      expect([...seen].toSorted()).toEqual(["new", "old"]);
+    },
+  );
 });

@@ -1,4 +1,4 @@
-// Compacts and makes summaries again without a pause, until it is killed. Run by kill.test.ts.
+// Compacts and makes summaries again without a pause, until it is killed. Run by kill.slow.test.ts.
 import { join } from "node:path";
 import process from "node:process";
 import { type SessionStore, type Summarizer, ThroughlineError } from "@throughline/core";

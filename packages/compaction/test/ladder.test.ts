@@ -101,7 +101,7 @@ describe("the ladder of summaries", () => {
     expect(await compact({ summarizers: [summarizer(good)] }, 12_000)).toMatchObject({ source: "model" });
   });
 
-  it("goes to the next summarizer for every kind of failure [CMP-15, C26]", async () => {
+  it("goes to the next summarizer for every kind of failure [CMP-15, C26]", { tags: ["slow"] }, async () => {
     const bad = [
       "",
       "   ",

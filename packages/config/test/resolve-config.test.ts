@@ -318,7 +318,7 @@ describe("the tables of settings", () => {
     await expect(resolve({ environment: variable("anthropic") })).rejects.toThrow("an object of at most 100 names");
   });
 
-  it("take the same values as text and in the file", async () => {
+  it("take the same values as text and in the file", { tags: ["slow"] }, async () => {
     const texts = [
       "x",
       "main",

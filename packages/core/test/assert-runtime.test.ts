@@ -28,15 +28,19 @@ describe("the version of the runtime", () => {
     ["@throughline/store-jsonl", "createJsonlStore({ root: '.' })"],
     ["@throughline/session", "createSessions({})"],
     ["@throughline/history", "createHistory('openai', {})"],
-  ])("a Node that is too old is refused by %s when it is first called, and not when it is loaded", (name, call) => {
-    const program = `
+  ])(
+    "a Node that is too old is refused by %s when it is first called, and not when it is loaded",
+    { tags: ["slow"] },
+    (name, call) => {
+      const program = `
       Object.defineProperty(process.versions, "node", { value: "20.20.2" });
       const exported = await import(${JSON.stringify(name)});
       try { exported.${call}; console.log("called"); } catch (error) { console.log(error.code + " " + error.message); }`;
-    const cwd = new URL("../../../apps/cli/", import.meta.url);
-    const args = ["--conditions=@throughline/source", "--input-type=module", "-e", program];
-    expect(execFileSync(process.execPath, args, { cwd, encoding: "utf8" }).trim()).toBe(
-      "RUNTIME_UNSUPPORTED Throughline needs Node 22.18 or newer; this is 20.20.2.",
-    );
-  });
+      const cwd = new URL("../../../apps/cli/", import.meta.url);
+      const args = ["--conditions=@throughline/source", "--input-type=module", "-e", program];
+      expect(execFileSync(process.execPath, args, { cwd, encoding: "utf8" }).trim()).toBe(
+        "RUNTIME_UNSUPPORTED Throughline needs Node 22.18 or newer; this is 20.20.2.",
+      );
+    },
+  );
 });

@@ -98,7 +98,7 @@ describe("WatchHub", () => {
     expect(most).toBe(1);
   });
 
-  it("repeats a look that failed for a reason that may pass, and wakes nobody for it", async () => {
+  it("repeats a look that failed for a reason that may pass, and wakes nobody for it", { tags: ["slow"] }, async () => {
     let looks = 0;
     const hub = new WatchHub<Seen>({
       clock,
@@ -115,27 +115,31 @@ describe("WatchHub", () => {
     bell.end();
   });
 
-  it("ends every watch with the error of a look that stays, or that no repetition helps", async () => {
-    for (const error of [passing(), new Error("the disk is gone")]) {
-      let looks = 0;
-      const hub = new WatchHub<Seen>({
-        clock,
-        pollMs: 1,
-        patienceMs: 200,
-        mostReads: 1,
-        look: () => {
-          looks += 1;
-          throw error;
-        },
-      });
-      const bells = ["a", "b"].map((name) => hub.follow(name, { name }, forever));
-      const rings = bells.map((bell) => bell.ring());
-      for (const ring of rings) await expect(ring).rejects.toBe(error);
-      expect(looks).toBeGreaterThanOrEqual(error instanceof ThroughlineError ? 3 : 1);
-      expect(looks).toBeLessThan(10);
-      for (const bell of bells) bell.end();
-    }
-  });
+  it(
+    "ends every watch with the error of a look that stays, or that no repetition helps",
+    { tags: ["slow"] },
+    async () => {
+      for (const error of [passing(), new Error("the disk is gone")]) {
+        let looks = 0;
+        const hub = new WatchHub<Seen>({
+          clock,
+          pollMs: 1,
+          patienceMs: 200,
+          mostReads: 1,
+          look: () => {
+            looks += 1;
+            throw error;
+          },
+        });
+        const bells = ["a", "b"].map((name) => hub.follow(name, { name }, forever));
+        const rings = bells.map((bell) => bell.ring());
+        for (const ring of rings) await expect(ring).rejects.toBe(error);
+        expect(looks).toBeGreaterThanOrEqual(error instanceof ThroughlineError ? 3 : 1);
+        expect(looks).toBeLessThan(10);
+        for (const bell of bells) bell.end();
+      }
+    },
+  );
 
   it("lets a few watches read at a time, takes out those that are aborted, and repeats what may pass", async () => {
     const hub = new WatchHub<Seen>({ clock, pollMs: 600_000, mostReads: 2, look: () => [] });
@@ -219,7 +223,7 @@ describe("WatchHub", () => {
     late.end();
   });
 
-  it("looks seldom when nothing happens", async () => {
+  it("looks seldom when nothing happens", { tags: ["slow"] }, async () => {
     let looks = 0;
     const hub = new WatchHub<Seen>({ clock, pollMs: 100, idleMs: 600_000, look: () => ((looks += 1), []) });
     const bell = hub.follow("a", { name: "a" }, forever);

@@ -19,7 +19,7 @@ function idOf(count: number): string {
 }
 
 describe("ids that are kept in few bytes", () => {
-  it("have the numbers that a map gives them, whatever they are", () => {
+  it("have the numbers that a map gives them, whatever they are", { tags: ["slow"] }, () => {
     const [numbers, map] = [new IdNumbers(), new Map<string, number>()];
     for (let count = 0; count < 40_000; count++) {
       // Every third is given another number later.
@@ -47,7 +47,7 @@ describe("ids that are kept in few bytes", () => {
     expect([list.at(4999), list.at(5000), list.at(-1), list.length]).toEqual([ids[7], null, null, 5000]);
   });
 
-  it("are found where so many differ in one word that the way to some is too long", () => {
+  it("are found where so many differ in one word that the way to some is too long", { tags: ["slow"] }, () => {
     const numbers = new IdNumbers();
     const ids = Array.from(
       { length: 200_000 },

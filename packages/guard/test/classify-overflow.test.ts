@@ -161,7 +161,7 @@ describe("classifying shapes of errors", () => {
 });
 
 describe("classifying anything", () => {
-  it("never throws, whatever is thrown at it", () => {
+  it("never throws, whatever is thrown at it", { tags: ["slow"] }, () => {
     fc.assert(
       fc.property(
         fc.anything({ withNullPrototype: true, withBigInt: true, withDate: true, withMap: true }),
@@ -205,7 +205,7 @@ describe("classifying anything", () => {
       expect(classifyOverflow(value).overflow).toBe(false);
   });
 
-  it("reads long texts in time that grows no faster than they do", () => {
+  it("reads long texts in time that grows no faster than they do", { tags: ["slow"] }, () => {
     const filler = ["{", "[{", "token ", "9,999 ", "context length ", '"', "exceeds the ", "x"].map((part) =>
       part.repeat(60_000),
     );

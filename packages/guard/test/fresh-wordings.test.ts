@@ -11,7 +11,7 @@ describe("errors in words that no rule was written from", () => {
     expect(rows.filter(({ kind }) => kind === null).length).toBeGreaterThan(100);
   });
 
-  it("are told apart without a false alarm [GRD-06]", () => {
+  it("are told apart without a false alarm [GRD-06]", { tags: ["slow"] }, () => {
     expect(scoreOf(rows).falseAlarms).toEqual([]);
   });
 

@@ -284,7 +284,7 @@ describe("what errors tell of a model", () => {
 });
 
 describe("Ollama's window", () => {
-  it("is what is loaded or asked for, never more than trained", async () => {
+  it("is what is loaded or asked for, never more than trained", { tags: ["slow"] }, async () => {
     const fixture = await openFixture("ollama", false, 8000, {
       models: { "llama3.1": { windowTokens: 16_000 } },
       ollamaContextTokens: 8000,

@@ -20,6 +20,7 @@ function madeUpConversation(): readonly object[] {
 describe("a long conversation", () => {
   it.each([8000, 16_000, 32_000, 64_000])(
     "never exceeds a window of %d tokens, and never loops [GRD-18]",
+    { tags: ["slow"], timeout: 60_000 },
     async (windowTokens) => {
       const found = await replayConversation(madeUpConversation(), windowTokens, 1);
       expect(found).toMatchObject({ refused: 0, mostCalls: 1, raised: 0 });
@@ -27,7 +28,6 @@ describe("a long conversation", () => {
       expect(found.calls).toBeGreaterThan(70);
       expect(gaugeError(found.points).inBand).toBeGreaterThanOrEqual(90);
     },
-    60_000,
   );
 
   it.skipIf(corpus === undefined).each([8000, 16_000, 32_000, 64_000, 200_000])(

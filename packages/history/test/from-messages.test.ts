@@ -85,7 +85,7 @@ describe.each(entries)("messages of %s", (name, { recordsFromMessages }) => {
     return target.render(buildContext(written), rendering).messages;
   }
 
-  it("become records whose rendering is the same messages", () => {
+  it("become records whose rendering is the same messages", { tags: ["slow"] }, () => {
     const seen = new Map<string, string>();
     const kinds = new Map<string, number>();
     fc.assert(

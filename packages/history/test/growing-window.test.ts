@@ -32,7 +32,7 @@ const turns = (to: number, from = 0): RecordSketch[] =>
   ]).flat();
 
 describe.each(targets)("a history with limits, for %s", (_name, target) => {
-  it("gives after every record what cutting the whole context gives [HIS-17]", () => {
+  it("gives after every record what cutting the whole context gives [HIS-17]", { tags: ["slow"] }, () => {
     fc.assert(
       fc.property(fc.oneof(randomLog, validLog), randomWindow, (records, { limit = {}, truncate = {} }) => {
         const history = createHistory(target, { limit, truncate });
@@ -146,7 +146,7 @@ describe("the next call of a history with limits", () => {
     expect(costs[0]).toEqual([4, 4, costs[0]?.[2], 4]);
   });
 
-  it("costs what is left of the log where the limit is met, and that seldom", () => {
+  it("costs what is left of the log where the limit is met, and that seldom", { tags: ["slow"] }, () => {
     const history = createHistory(anthropic, { limit: { maxMessages: 100 } });
     const records = storedRecords(turns(1000));
     let cuts = 0;

@@ -24,12 +24,12 @@ const logs: readonly (readonly [name: string, sketches: readonly RecordSketch[]]
 describe("a log made to slow a rendering down", () => {
   it.each(logs)(
     "%s: is rendered in time that grows with its length",
+    { tags: ["slow"], timeout: 10_000 },
     (_name, sketches) => {
       const context = buildContext(storedRecords(sketches));
       const { messages } = renderAnthropic(context);
       expect(messages.length === 0 || validateAnthropic(messages).length === 0).toBe(true);
       expect(renderText(context)).not.toBe("");
     },
-    10_000,
   );
 });

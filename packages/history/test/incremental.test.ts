@@ -12,7 +12,7 @@ import { runs } from "./test-runs.ts";
 const targets = [...historyTargets.values()].map((target) => [target.name, target] as const);
 
 describe.each(targets)("a history that grows, for %s", (_name, target) => {
-  it("gives after every record what building it from all records gives", () => {
+  it("gives after every record what building it from all records gives", { tags: ["slow"] }, () => {
     fc.assert(
       fc.property(fc.oneof(randomLog, randomLog, validLog), (records) => {
         const history = createHistory(target);
@@ -100,7 +100,7 @@ describe("the next call", () => {
     ["calls that are never answered", (index) => [user(`ask ${index}`), assistant([call(`t${index}`)])]],
   ];
 
-  it.each(kinds)("costs as much after 10, 1,000 and 10,000 records: %s", (_name, next) => {
+  it.each(kinds)("costs as much after 10, 1,000 and 10,000 records: %s", { tags: ["slow"] }, (_name, next) => {
     const records = next(0).length;
     for (const [name, target] of historyTargets) {
       // The counting is the same for all; two that differ most are counted at full length.

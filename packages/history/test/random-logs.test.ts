@@ -153,22 +153,26 @@ describe("a log in which nothing is wrong", () => {
     );
   });
 
-  it("is valid wherever it is cut, and what was sent before stays the beginning of what is sent after", () => {
-    fc.assert(
-      fc.property(validLog, (records) => {
-        let before: readonly unknown[] = [];
-        for (let length = 1; length <= records.length; length++) {
-          const { messages, repairs } = renderAnthropic(buildContext(records.slice(0, length)), {
-            trailingAssistant: "keep",
-          });
-          expect(validateAnthropic(messages)).toEqual([]);
-          if (repairs.length > 0) continue;
-          // The last message may grow by further results.
-          expect(messages.slice(0, Math.max(0, before.length - 1))).toEqual(before.slice(0, -1));
-          before = messages;
-        }
-      }),
-      runs(100),
-    );
-  });
+  it(
+    "is valid wherever it is cut, and what was sent before stays the beginning of what is sent after",
+    { tags: ["slow"] },
+    () => {
+      fc.assert(
+        fc.property(validLog, (records) => {
+          let before: readonly unknown[] = [];
+          for (let length = 1; length <= records.length; length++) {
+            const { messages, repairs } = renderAnthropic(buildContext(records.slice(0, length)), {
+              trailingAssistant: "keep",
+            });
+            expect(validateAnthropic(messages)).toEqual([]);
+            if (repairs.length > 0) continue;
+            // The last message may grow by further results.
+            expect(messages.slice(0, Math.max(0, before.length - 1))).toEqual(before.slice(0, -1));
+            before = messages;
+          }
+        }),
+        runs(100),
+      );
+    },
+  );
 });

@@ -105,7 +105,7 @@ describe.each([...historyTargets.keys()])("steps in which nothing needs a repair
   const target = historyTargets.get(name);
   if (target === undefined) throw new Error(name);
 
-  it("read at once as they do record by record, by way of every repair", () => {
+  it("read at once as they do record by record, by way of every repair", { tags: ["slow"] }, () => {
     const trailing = fc.constantFrom("keep", "remove", "continue");
     fc.assert(
       fc.property(

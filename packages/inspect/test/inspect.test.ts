@@ -65,7 +65,7 @@ describe("inspectTranscript", () => {
     ).toEqual([]);
   });
 
-  it("of a line that is too long that an import leaves it in the file", async () => {
+  it("of a line that is too long that an import leaves it in the file", { tags: ["slow"] }, async () => {
     const long = user("x".repeat(9 * 1024 * 1024), null);
     const { findings } = await inspectTranscript(bytesOf(`${header}\n${long}\n`, 1024 * 1024));
     expect(findings.map(({ code, line, remedy }) => [code, line, remedy.includes("import")])).toEqual([

@@ -190,26 +190,30 @@ describe("a flush", () => {
     expect(readFlushState({ ...after, compactionCount: 3 })).toMatchObject({ flushActioned: false, phase: "quiet" });
   });
 
-  it("fires a message threshold at most once a cycle whatever the sizes, and always before a compaction [FLU-13, FLU-19]", () => {
-    const step = fc.record({
-      tokens: fc.option(fc.integer({ min: 0, max: 230_000 })),
-      isCompactionNext: fc.boolean(),
-    });
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        let at: SessionEntry = { ...entry, compactionCount: 0 };
-        let asked = 0;
-        for (const { tokens, isCompactionNext } of steps) {
-          const decision = decide(at, tokens, { compactAtTokens: 170_000, isCompactionNext });
-          at = { ...at, ...decision.patch };
-          if (decision.message !== null) asked++;
-          expect(asked).toBeLessThanOrEqual(1);
-          if (!isCompactionNext) continue;
-          expect(asked).toBe(1);
-          at = { ...at, compactionCount: (at.compactionCount ?? 0) + 1 };
-          asked = 0;
-        }
-      }),
-    );
-  });
+  it(
+    "fires a message threshold at most once a cycle whatever the sizes, and always before a compaction [FLU-13, FLU-19]",
+    { tags: ["slow"] },
+    () => {
+      const step = fc.record({
+        tokens: fc.option(fc.integer({ min: 0, max: 230_000 })),
+        isCompactionNext: fc.boolean(),
+      });
+      fc.assert(
+        fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+          let at: SessionEntry = { ...entry, compactionCount: 0 };
+          let asked = 0;
+          for (const { tokens, isCompactionNext } of steps) {
+            const decision = decide(at, tokens, { compactAtTokens: 170_000, isCompactionNext });
+            at = { ...at, ...decision.patch };
+            if (decision.message !== null) asked++;
+            expect(asked).toBeLessThanOrEqual(1);
+            if (!isCompactionNext) continue;
+            expect(asked).toBe(1);
+            at = { ...at, compactionCount: (at.compactionCount ?? 0) + 1 };
+            asked = 0;
+          }
+        }),
+      );
+    },
+  );
 });

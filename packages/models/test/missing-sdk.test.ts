@@ -43,7 +43,7 @@ describe("without the package of the provider", () => {
     ["openai", "openai"],
     ["ollama", "ollama"],
   ] as const) {
-    it(`${factory}() makes a model, which says at the first call what to install`, async () => {
+    it(`${factory}() makes a model, which says at the first call what to install`, { tags: ["slow"] }, async () => {
       expect(JSON.parse(await run(ask(factory)))).toEqual([
         "MODEL_SDK_MISSING",
         `The package ${name} is not installed.`,

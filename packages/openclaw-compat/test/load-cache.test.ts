@@ -51,7 +51,7 @@ describe.each(["jsonl", "sqlite"] as const)("the cache of loaded stores over %s"
     expect((await sessions.loadSessionStore(storePath))[key]?.lastChannel).toBe("slack");
   });
 
-  it("sees at once what another process wrote [LCK-03] [TST-02]", async () => {
+  it("sees at once what another process wrote [LCK-03] [TST-02]", { tags: ["slow"] }, async () => {
     await using fixture = compatFixture(kind);
     await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1" } });
     const counted = async (): Promise<unknown> =>
@@ -110,23 +110,27 @@ describe("the cache of loaded stores", () => {
   it.each([
     ["through a temporary file", true],
     ["in its place, with the same size", false],
-  ])("sees at once what OpenClaw wrote into sessions.json %s [LCK-03] [TST-02]", async (_how, isRenamed) => {
-    await using fixture = compatFixture("jsonl");
-    await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1", label: "a" } });
-    const label = async (): Promise<unknown> => (await fixture.sessions.loadSessionStore(storePath))[key]?.label;
-    await label();
-    await settled(fixture);
-    const path = `${fixture.folder}/agents/main/sessions/sessions.json`;
-    await expect.poll(() => readFileSync(path, "utf8"), { timeout: 5000 }).toContain('"label": "a"');
-    await pause(100);
-    expect([await label(), await label()]).toEqual(["a", "a"]);
-    const text = readFileSync(path, "utf8").replace('"label": "a"', '"label": "b"');
-    const { atime, mtime } = statSync(path);
-    writeFileSync(isRenamed ? `${path}.tmp` : path, text);
-    if (isRenamed) utimesSync(`${path}.tmp`, atime, mtime);
-    if (isRenamed) renameSync(`${path}.tmp`, path);
-    expect(await label()).toBe("b");
-  });
+  ])(
+    "sees at once what OpenClaw wrote into sessions.json %s [LCK-03] [TST-02]",
+    { tags: ["slow"] },
+    async (_how, isRenamed) => {
+      await using fixture = compatFixture("jsonl");
+      await openSession(fixture.store, ref, { random: systemRandom, entry: { sessionId: "s1", label: "a" } });
+      const label = async (): Promise<unknown> => (await fixture.sessions.loadSessionStore(storePath))[key]?.label;
+      await label();
+      await settled(fixture);
+      const path = `${fixture.folder}/agents/main/sessions/sessions.json`;
+      await expect.poll(() => readFileSync(path, "utf8"), { timeout: 5000 }).toContain('"label": "a"');
+      await pause(100);
+      expect([await label(), await label()]).toEqual(["a", "a"]);
+      const text = readFileSync(path, "utf8").replace('"label": "a"', '"label": "b"');
+      const { atime, mtime } = statSync(path);
+      writeFileSync(isRenamed ? `${path}.tmp` : path, text);
+      if (isRenamed) utimesSync(`${path}.tmp`, atime, mtime);
+      if (isRenamed) renameSync(`${path}.tmp`, path);
+      expect(await label()).toBe("b");
+    },
+  );
 
   it("keeps nothing of a store that cannot say what changed", async () => {
     await using fixture = compatFixture("memory");

@@ -118,34 +118,42 @@ describe("the session functions by their names", () => {
     expect(existsSync("/x")).toBe(false);
   });
 
-  it("use loaded entries again while nobody changes them, unless the cache is off [LCK-02] [LCK-03]", async () => {
-    const storePath = resolveDefaultSessionStorePath();
-    const write = (label: string): Promise<unknown> =>
-      updateSessionStore(storePath, (store) => {
-        store[sessionKey] = { sessionId: "s1", label };
-      });
-    const label = async (): Promise<unknown> => (await loadSessionStore(storePath))[sessionKey]?.label;
-    await write("a");
-    expect(await label()).toBe("a");
-    expect(await runFunctions("label", storePath, "b")).toBe(0);
-    expect(await label()).toBe("b");
-    vi.stubEnv("OPENCLAW_SESSION_CACHE_TTL_MS", "0");
-    expect(await runFunctions("label", storePath, "c")).toBe(0);
-    expect(await label()).toBe("c");
-  });
+  it(
+    "use loaded entries again while nobody changes them, unless the cache is off [LCK-02] [LCK-03]",
+    { tags: ["slow"] },
+    async () => {
+      const storePath = resolveDefaultSessionStorePath();
+      const write = (label: string): Promise<unknown> =>
+        updateSessionStore(storePath, (store) => {
+          store[sessionKey] = { sessionId: "s1", label };
+        });
+      const label = async (): Promise<unknown> => (await loadSessionStore(storePath))[sessionKey]?.label;
+      await write("a");
+      expect(await label()).toBe("a");
+      expect(await runFunctions("label", storePath, "b")).toBe(0);
+      expect(await label()).toBe("b");
+      vi.stubEnv("OPENCLAW_SESSION_CACHE_TTL_MS", "0");
+      expect(await runFunctions("label", storePath, "c")).toBe(0);
+      expect(await label()).toBe("c");
+    },
+  );
 });
 
 describe("withSessionStoreLock", () => {
-  it("excludes other processes, and nested calls do not wait for it [LCK-14] [LCK-15] [STO-19]", async () => {
-    const storePath = resolveDefaultSessionStorePath();
-    await updateSessionStore(storePath, (store) => {
-      store[sessionKey] = { sessionId: "s1", counted: 0 };
-    });
-    const children = Array.from({ length: 4 }, () => runFunctions("count", storePath, "10"));
-    expect(await Promise.all(children)).toEqual([0, 0, 0, 0]);
-    expect((await loadSessionStore(storePath))[sessionKey]?.["counted"]).toBe(40);
-    expect(indexOf(storePath)[sessionKey]?.["counted"]).toBe(40);
-  }, 60_000);
+  it(
+    "excludes other processes, and nested calls do not wait for it [LCK-14] [LCK-15] [STO-19]",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const storePath = resolveDefaultSessionStorePath();
+      await updateSessionStore(storePath, (store) => {
+        store[sessionKey] = { sessionId: "s1", counted: 0 };
+      });
+      const children = Array.from({ length: 4 }, () => runFunctions("count", storePath, "10"));
+      expect(await Promise.all(children)).toEqual([0, 0, 0, 0]);
+      expect((await loadSessionStore(storePath))[sessionKey]?.["counted"]).toBe(40);
+      expect(indexOf(storePath)[sessionKey]?.["counted"]).toBe(40);
+    },
+  );
 
   it("names its holder at the timeout, is free after a throw and a kill, and leaves no folder behind [LCK-11] [LCK-13]", async () => {
     const storePath = resolveDefaultSessionStorePath();

@@ -153,6 +153,7 @@ describe("the lock of a session store", () => {
 
   it.each(["jsonl", "sqlite"] as const)(
     "loses no update of eight processes on %s [LCK-14] [TST-01] [SQL-09]",
+    { tags: ["slow"], timeout: 90_000 },
     async (kind) => {
       const folder = mkdtempSync(join(tmpdir(), "throughline-compat-"));
       try {
@@ -183,6 +184,5 @@ describe("the lock of a session store", () => {
         rmSync(folder, { recursive: true, force: true });
       }
     },
-    90_000,
   );
 });

@@ -64,7 +64,7 @@ const envelopes: fc.Arbitrary<LineEnvelope> = fc
   .map((record) => JSON.parse(JSON.stringify(record)) as LineEnvelope);
 
 describe("line envelope", () => {
-  it("detach is the exact inverse of attach, whatever the text holds", () => {
+  it("detach is the exact inverse of attach, whatever the text holds", { tags: ["slow"] }, () => {
     fc.assert(
       fc.property(objectText, envelopes, (text, envelope) => {
         const line = attachEnvelope(text, envelope);

@@ -111,51 +111,55 @@ describe("ids and parents", () => {
 });
 
 describe("any bytes", () => {
-  it("every line gives one record with a unique id, the same in every run, and of a prefix the same records", () => {
-    const id = fc.constantFrom("a", "b", "a~2", "00000001", "", "\ud800", "\u0007", 5, undefined);
-    const row = fc.oneof(
-      fc
-        .record({
-          type: fc.constantFrom(
-            "message",
-            "session",
-            "user",
-            "leaf",
-            "tool_use",
-            "compaction",
-            "x",
-            "x\u001b",
-            "\udc00",
-          ),
-          id,
-          parentId: fc.constantFrom(null, "a", "b", "zzz", "\ud800", undefined),
-          content: fc.constantFrom("t", undefined),
-          targetId: fc.constantFrom("a", "b", null, undefined),
-          firstKeptEntryIndex: fc.constantFrom(0, 2, 99, undefined),
-        })
-        .map((value) => JSON.stringify(value)),
-      fc.constantFrom("", "{", "null", "[1]", "\0\0", '{"a":1}', "\uFEFF{}"),
-      fc.string(),
-    );
-    fc.assert(
-      fc.property(fc.array(row, { maxLength: 12 }), fc.nat(12), (rows, cut) => {
-        const text = rows.map((line) => `${line.replaceAll("\n", "")}\n`).join("");
-        const { lines } = readTranscript(text);
-        expect(lines.length).toBe(rows.length);
-        expect(new Set(lines.map(({ record }) => record.id)).size).toBe(lines.length);
-        for (const { record } of lines) expect(record.parentId).not.toBe(record.id);
-        expect(readTranscript(text).lines).toEqual(lines);
-        // Every store takes what is read, so that no line keeps its session from an import or a copy.
-        const drafts = lines.map(({ source, record }) => ({ source, record }));
-        expect(prepareDrafts(drafts, { ids: systemRecordIds, clock: systemClock, limits }).length).toBe(lines.length);
-        const prefix = text
-          .split("\n")
-          .slice(0, cut)
-          .map((line) => `${line}\n`)
-          .join("");
-        expect(readTranscript(prefix.slice(0, text.length)).lines).toEqual(lines.slice(0, cut));
-      }),
-      { numRuns: 500 },
-    );
-  });
+  it(
+    "every line gives one record with a unique id, the same in every run, and of a prefix the same records",
+    { tags: ["slow"] },
+    () => {
+      const id = fc.constantFrom("a", "b", "a~2", "00000001", "", "\ud800", "\u0007", 5, undefined);
+      const row = fc.oneof(
+        fc
+          .record({
+            type: fc.constantFrom(
+              "message",
+              "session",
+              "user",
+              "leaf",
+              "tool_use",
+              "compaction",
+              "x",
+              "x\u001b",
+              "\udc00",
+            ),
+            id,
+            parentId: fc.constantFrom(null, "a", "b", "zzz", "\ud800", undefined),
+            content: fc.constantFrom("t", undefined),
+            targetId: fc.constantFrom("a", "b", null, undefined),
+            firstKeptEntryIndex: fc.constantFrom(0, 2, 99, undefined),
+          })
+          .map((value) => JSON.stringify(value)),
+        fc.constantFrom("", "{", "null", "[1]", "\0\0", '{"a":1}', "\uFEFF{}"),
+        fc.string(),
+      );
+      fc.assert(
+        fc.property(fc.array(row, { maxLength: 12 }), fc.nat(12), (rows, cut) => {
+          const text = rows.map((line) => `${line.replaceAll("\n", "")}\n`).join("");
+          const { lines } = readTranscript(text);
+          expect(lines.length).toBe(rows.length);
+          expect(new Set(lines.map(({ record }) => record.id)).size).toBe(lines.length);
+          for (const { record } of lines) expect(record.parentId).not.toBe(record.id);
+          expect(readTranscript(text).lines).toEqual(lines);
+          // Every store takes what is read, so that no line keeps its session from an import or a copy.
+          const drafts = lines.map(({ source, record }) => ({ source, record }));
+          expect(prepareDrafts(drafts, { ids: systemRecordIds, clock: systemClock, limits }).length).toBe(lines.length);
+          const prefix = text
+            .split("\n")
+            .slice(0, cut)
+            .map((line) => `${line}\n`)
+            .join("");
+          expect(readTranscript(prefix.slice(0, text.length)).lines).toEqual(lines.slice(0, cut));
+        }),
+        { numRuns: 500 },
+      );
+    },
+  );
 });

@@ -232,7 +232,7 @@ describe("paths", () => {
     expect(at(null)).toEqual({ path: `${dir}/${id}.jsonl`, fileName: `${id}.jsonl`, isForeign: false });
   });
 
-  it("never lead out of the directory [LAY-15]", () => {
+  it("never lead out of the directory [LAY-15]", { tags: ["slow"] }, () => {
     const dir = resolveSessionsDir({ stateDir });
     const attack = fc.oneof(
       fc.constantFrom(

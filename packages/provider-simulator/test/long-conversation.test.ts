@@ -38,6 +38,7 @@ describe("a conversation that sends back what it got", () => {
 
   it.each([1, 2, 3])(
     "is never refused by Anthropic's rules, across restarts and on a binding model (seed %i)",
+    { tags: ["slow"] },
     async (seed) => {
       const dice = createDice(seed);
       const messages: Body[] = [user("Go.")];
@@ -59,7 +60,7 @@ describe("a conversation that sends back what it got", () => {
     },
   );
 
-  it.each([1, 2])("is never refused by OpenAI's chat rules (seed %i)", async (seed) => {
+  it.each([1, 2])("is never refused by OpenAI's chat rules (seed %i)", { tags: ["slow"] }, async (seed) => {
     const dice = createDice(seed);
     simulator = createProviderSimulator({ fallback: () => throwReply(dice) });
     await simulator.start();

@@ -38,27 +38,33 @@ function withoutIds(value: unknown): unknown {
 describe("OpenAI's SDK on Chat Completions", () => {
   afterEach(() => simulator.close());
 
-  it("gets the same message streamed as whole, at any byte border, and may go on from it", async () => {
-    const client = await connect({ replies: [looks, { ...looks, chunkBytes: [5, 1, 2] }, "Done."] });
-    const whole = await client.chat.completions.create({ model, messages: [hi] });
-    const stream = client.chat.completions.stream({ model, messages: [hi], stream_options: { include_usage: true } });
-    const streamed = await stream.finalChatCompletion();
-    const [first, second] = [whole, streamed].map(({ choices }) => choices[0]);
-    expect(second?.message.content).toBe(first?.message.content);
-    const calls = second?.message.tool_calls?.map((call) => (call.type === "function" ? call.function.arguments : ""));
-    expect(calls).toEqual(['{"place":"München 🏔"}', "{}"]);
-    expect(second?.finish_reason).toBe("tool_calls");
-    expect(streamed.usage).toEqual(whole.usage);
-    expect(whole.usage).toMatchObject({ prompt_tokens: 5, completion_tokens_details: { reasoning_tokens: 10 } });
-    const message = first?.message as OpenAI.ChatCompletionMessage;
-    const results = (message.tool_calls ?? []).map(({ id }) => ({
-      role: "tool" as const,
-      tool_call_id: id,
-      content: "found",
-    }));
-    await client.chat.completions.create({ model, messages: [hi, message, ...results] });
-    expect(simulator.refusals).toEqual([]);
-  });
+  it(
+    "gets the same message streamed as whole, at any byte border, and may go on from it",
+    { tags: ["slow"] },
+    async () => {
+      const client = await connect({ replies: [looks, { ...looks, chunkBytes: [5, 1, 2] }, "Done."] });
+      const whole = await client.chat.completions.create({ model, messages: [hi] });
+      const stream = client.chat.completions.stream({ model, messages: [hi], stream_options: { include_usage: true } });
+      const streamed = await stream.finalChatCompletion();
+      const [first, second] = [whole, streamed].map(({ choices }) => choices[0]);
+      expect(second?.message.content).toBe(first?.message.content);
+      const calls = second?.message.tool_calls?.map((call) =>
+        call.type === "function" ? call.function.arguments : "",
+      );
+      expect(calls).toEqual(['{"place":"München 🏔"}', "{}"]);
+      expect(second?.finish_reason).toBe("tool_calls");
+      expect(streamed.usage).toEqual(whole.usage);
+      expect(whole.usage).toMatchObject({ prompt_tokens: 5, completion_tokens_details: { reasoning_tokens: 10 } });
+      const message = first?.message as OpenAI.ChatCompletionMessage;
+      const results = (message.tool_calls ?? []).map(({ id }) => ({
+        role: "tool" as const,
+        tool_call_id: id,
+        content: "found",
+      }));
+      await client.chat.completions.create({ model, messages: [hi, message, ...results] });
+      expect(simulator.refusals).toEqual([]);
+    },
+  );
 
   it("shows thinking where the server does that, and takes it back only there", async () => {
     const client = await connect({ replies: [looks, "Done."], models: { deepseek: { reasoningContent: true } } });

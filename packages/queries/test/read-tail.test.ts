@@ -65,7 +65,7 @@ function storeOf(log: readonly StoredRecord[]): { readonly store: SessionStore; 
 }
 
 describe("the last records of a session", () => {
-  it("are the last of what is shown without a limit, however odd the log is", async () => {
+  it("are the last of what is shown without a limit, however odd the log is", { tags: ["slow"] }, async () => {
     let short = 0;
     for (let seed = 1; seed <= 3000; seed++) {
       const below = numbers(seed);
@@ -160,7 +160,7 @@ describe("the last records of a session", () => {
 });
 
 describe("the records of a context", () => {
-  it("give the same messages as the whole log", async () => {
+  it("give the same messages as the whole log", { tags: ["slow"] }, async () => {
     let short = 0;
     for (let seed = 1; seed <= 3000; seed++) {
       const below = numbers(seed);

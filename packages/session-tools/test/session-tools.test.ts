@@ -71,51 +71,56 @@ describe.each(storeKinds)("session tools over %s", (_, open) => {
     });
   });
 
-  it("sees itself, its tree, its agent or the archived too, as configured, and no other agent [ISO-05]", async () => {
-    const expected = {
-      self: ["main"],
-      tree: ["main", "child", "grandchild"],
-      agent: ["main", "child", "grandchild", "stranger"],
-      all: ["main", "child", "grandchild", "stranger", "gone"],
-    } as const;
-    for (const visibility of ["self", "tree", "agent", "all"] as const) {
-      await using fixture = await openFixture(open, { visibility });
-      await fixture.open(main);
-      const child = await fixture.spawn(main);
-      const grandchild = await fixture.spawn(child.ref.key);
-      const stranger = "agent:main:chat:direct:bob";
-      await fixture.open(stranger);
-      await fixture.open("agent:main:gone");
-      await fixture.say("agent:main:gone", "a word of the one that is gone");
-      await fixture.store.move(sessionRef({ key: "agent:main:gone" }), { kind: "archive" });
-      await fixture.open("agent:other:main", { spawnedBy: main });
-      const keys = {
-        main,
-        child: child.ref.key,
-        grandchild: grandchild.ref.key,
-        stranger,
-        gone: "agent:main:gone",
-        other: "agent:other:main",
-      };
-      for (const key of [main, child.ref.key, grandchild.ref.key, stranger]) await fixture.say(key, `a word of ${key}`);
-      await fixture.say("agent:other:main", "a word of the other agent");
-      const { details } = await fixture.run("sessions_list", main);
-      const listed = (details["sessions"] as readonly { readonly key: string }[]).map(({ key }) => key);
-      expect(listed.toSorted()).toEqual(expected[visibility].map((name) => keys[name]).toSorted());
-      for (const [name, key] of Object.entries(keys)) {
-        const isVisible = (expected[visibility] as readonly string[]).includes(name);
-        const history = await fixture.run("sessions_history", main, { session: key });
-        expect([name, history.reason]).toEqual([name, isVisible ? undefined : "unknown-session"]);
-        expect(history.text.includes("a word of")).toBe(isVisible);
-        const before = name === "gone" ? 1 : (await recordsOf(fixture.store, sessionRef({ key }))).length;
-        const sent = await fixture.run("sessions_send", main, { session: key, message: "Hello." });
-        const canSend = isVisible && name !== "main" && name !== "gone";
-        expect([name, sent.isError]).toEqual([name, !canSend]);
-        if (name !== "gone")
-          expect(await recordsOf(fixture.store, sessionRef({ key }))).toHaveLength(before + (canSend ? 1 : 0));
+  it(
+    "sees itself, its tree, its agent or the archived too, as configured, and no other agent [ISO-05]",
+    { tags: ["slow"] },
+    async () => {
+      const expected = {
+        self: ["main"],
+        tree: ["main", "child", "grandchild"],
+        agent: ["main", "child", "grandchild", "stranger"],
+        all: ["main", "child", "grandchild", "stranger", "gone"],
+      } as const;
+      for (const visibility of ["self", "tree", "agent", "all"] as const) {
+        await using fixture = await openFixture(open, { visibility });
+        await fixture.open(main);
+        const child = await fixture.spawn(main);
+        const grandchild = await fixture.spawn(child.ref.key);
+        const stranger = "agent:main:chat:direct:bob";
+        await fixture.open(stranger);
+        await fixture.open("agent:main:gone");
+        await fixture.say("agent:main:gone", "a word of the one that is gone");
+        await fixture.store.move(sessionRef({ key: "agent:main:gone" }), { kind: "archive" });
+        await fixture.open("agent:other:main", { spawnedBy: main });
+        const keys = {
+          main,
+          child: child.ref.key,
+          grandchild: grandchild.ref.key,
+          stranger,
+          gone: "agent:main:gone",
+          other: "agent:other:main",
+        };
+        for (const key of [main, child.ref.key, grandchild.ref.key, stranger])
+          await fixture.say(key, `a word of ${key}`);
+        await fixture.say("agent:other:main", "a word of the other agent");
+        const { details } = await fixture.run("sessions_list", main);
+        const listed = (details["sessions"] as readonly { readonly key: string }[]).map(({ key }) => key);
+        expect(listed.toSorted()).toEqual(expected[visibility].map((name) => keys[name]).toSorted());
+        for (const [name, key] of Object.entries(keys)) {
+          const isVisible = (expected[visibility] as readonly string[]).includes(name);
+          const history = await fixture.run("sessions_history", main, { session: key });
+          expect([name, history.reason]).toEqual([name, isVisible ? undefined : "unknown-session"]);
+          expect(history.text.includes("a word of")).toBe(isVisible);
+          const before = name === "gone" ? 1 : (await recordsOf(fixture.store, sessionRef({ key }))).length;
+          const sent = await fixture.run("sessions_send", main, { session: key, message: "Hello." });
+          const canSend = isVisible && name !== "main" && name !== "gone";
+          expect([name, sent.isError]).toEqual([name, !canSend]);
+          if (name !== "gone")
+            expect(await recordsOf(fixture.store, sessionRef({ key }))).toHaveLength(before + (canSend ? 1 : 0));
+        }
       }
-    }
-  });
+    },
+  );
 
   it("what is out of reach is answered like what is not there", async () => {
     await using fixture = await openFixture(open, { visibility: "agent" });

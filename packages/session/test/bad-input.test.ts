@@ -64,7 +64,7 @@ describe("bad input is refused with the name of the argument, what was expected 
     },
   );
 
-  it("a tool whose schema throws: the model reads why, and the turn goes on", async () => {
+  it("a tool whose schema throws: the model reads why, and the turn goes on", { tags: ["slow"] }, async () => {
     const input = {
       "~standard": {
         version: 1,

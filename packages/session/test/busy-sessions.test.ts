@@ -30,7 +30,7 @@ function process(
 }
 
 describe("a session that is busy", () => {
-  it("turns of one process run one after the other, also through two handles", async () => {
+  it("turns of one process run one after the other, also through two handles", { tags: ["slow"] }, async () => {
     const script = createScriptedModel("one", "two", "three");
     const { sessions, records } = createFixture({ script });
     await using first = await sessions.open(key);
@@ -182,23 +182,27 @@ describe("a session that is busy", () => {
     expect(script.requests.at(-1)?.messages).toHaveLength(3);
   });
 
-  it("a long turn keeps its lease, and learns by renewing it that the turn was taken over", async () => {
-    const data = createMemoryData();
-    const clock = movedClock();
-    const script = createScriptedModel({ text: "long", hangs: true }, "mine");
-    const one = process(data, script, owner("p1"), { clock, leaseMs: 900 });
-    await using first = await one.sessions.open(key);
-    const running = first.runTurn("1").catch((error: unknown) => error);
-    // The model hangs for this turn, not for the one that takes it over.
-    await until(() => script.requests.length === 1);
-    await until(() => one.events.filter(({ name }) => name === "lease.renewed").length >= 3);
-    const two = process(data, script, owner("p2"), { clock });
-    await using second = await two.sessions.open(key);
-    await expect(second.runTurn("2")).rejects.toMatchObject({ code: "SESSION_BUSY" });
-    clock.aheadMs += 1000;
-    await second.runTurn("2");
-    expect(await running).toMatchObject({ code: "TURN_FENCED" });
-  });
+  it(
+    "a long turn keeps its lease, and learns by renewing it that the turn was taken over",
+    { tags: ["slow"] },
+    async () => {
+      const data = createMemoryData();
+      const clock = movedClock();
+      const script = createScriptedModel({ text: "long", hangs: true }, "mine");
+      const one = process(data, script, owner("p1"), { clock, leaseMs: 900 });
+      await using first = await one.sessions.open(key);
+      const running = first.runTurn("1").catch((error: unknown) => error);
+      // The model hangs for this turn, not for the one that takes it over.
+      await until(() => script.requests.length === 1);
+      await until(() => one.events.filter(({ name }) => name === "lease.renewed").length >= 3);
+      const two = process(data, script, owner("p2"), { clock });
+      await using second = await two.sessions.open(key);
+      await expect(second.runTurn("2")).rejects.toMatchObject({ code: "SESSION_BUSY" });
+      clock.aheadMs += 1000;
+      await second.runTurn("2");
+      expect(await running).toMatchObject({ code: "TURN_FENCED" });
+    },
+  );
 
   it("goes on after a store that failed in the middle of a turn", async () => {
     const data = createMemoryData();

@@ -37,7 +37,7 @@ async function summarizedByRules(data: MemoryData): Promise<void> {
 }
 
 describe("what a summary cost", () => {
-  it("is in the record of its compaction, in the event and in the result [SUM-12b]", async () => {
+  it("is in the record of its compaction, in the event and in the result [SUM-12b]", { tags: ["slow"] }, async () => {
     const { simulator, summarizer } = await connect();
     await using _ = { [Symbol.asyncDispose]: () => simulator.close() };
     const script = createScriptedModel();
@@ -57,55 +57,63 @@ describe("what a summary cost", () => {
     await sessions.close();
   });
 
-  it("is in the record of a compaction that a retry made, with the provider that wrote it [SUM-12b, RTY-04]", async () => {
-    const { simulator, summarizer } = await connect();
-    await using _ = { [Symbol.asyncDispose]: () => simulator.close() };
-    const data = createMemoryData();
-    await summarizedByRules(data);
-    const store = createMemoryStore({ data });
-    const retried = scriptedSessions(createScriptedModel(), { store, summarizers: [summarizer], retry: {} });
-    await retried.sessions.open(key);
-    await until(() => retried.all("retry.improved").length === 1);
-    const usage = { calls: 1, input: expect.any(Number) as unknown, output: expect.any(Number) as unknown };
-    expect(retried.all("retry.improved")).toMatchObject([{ as: "compaction", provider: "haiku", usage }]);
-    await retried.sessions.close();
-    const [poor, made] = detailsOf(await allRecords(store));
-    expect(poor).toMatchObject({ source: "extractive", provider: "extractive" });
-    expect(poor).not.toHaveProperty("usage");
-    expect(made).toMatchObject({ source: "model", provider: "haiku", usage, needsRetry: false });
-  });
+  it(
+    "is in the record of a compaction that a retry made, with the provider that wrote it [SUM-12b, RTY-04]",
+    { tags: ["slow"] },
+    async () => {
+      const { simulator, summarizer } = await connect();
+      await using _ = { [Symbol.asyncDispose]: () => simulator.close() };
+      const data = createMemoryData();
+      await summarizedByRules(data);
+      const store = createMemoryStore({ data });
+      const retried = scriptedSessions(createScriptedModel(), { store, summarizers: [summarizer], retry: {} });
+      await retried.sessions.open(key);
+      await until(() => retried.all("retry.improved").length === 1);
+      const usage = { calls: 1, input: expect.any(Number) as unknown, output: expect.any(Number) as unknown };
+      expect(retried.all("retry.improved")).toMatchObject([{ as: "compaction", provider: "haiku", usage }]);
+      await retried.sessions.close();
+      const [poor, made] = detailsOf(await allRecords(store));
+      expect(poor).toMatchObject({ source: "extractive", provider: "extractive" });
+      expect(poor).not.toHaveProperty("usage");
+      expect(made).toMatchObject({ source: "model", provider: "haiku", usage, needsRetry: false });
+    },
+  );
 
-  it("is in the note that a retry made while a turn was open, and in the compaction that follows it [SUM-12b]", async () => {
-    const { simulator, summarizer } = await connect();
-    await using _ = { [Symbol.asyncDispose]: () => simulator.close() };
-    const data = createMemoryData();
-    await summarizedByRules(data);
-    const store = createMemoryStore({ data });
-    const script = createScriptedModel();
-    const done = Promise.withResolvers<void>();
-    script.push({ text: "Later.", after: done.promise });
-    // Nothing is retried before the turn is open.
-    const gate = Promise.withResolvers<void>();
-    const gated: Summarizer = {
-      summarize: async (request) => {
-        await gate.promise;
-        return summarizer.summarize(request);
-      },
-    };
-    const retried = scriptedSessions(script, { store, summarizers: [gated], retry: {} });
-    const session = await retried.sessions.open(key);
-    const turn = session.runTurn("Still there?");
-    await until(() => retried.all("call.started").length === 1);
-    gate.resolve();
-    await until(() => retried.all("retry.improved").length === 1);
-    done.resolve();
-    await turn;
-    await retried.sessions.close();
-    const notes = (await allRecords(store))
-      .map(({ record }) => record["data"] as Readonly<Record<string, unknown>> | undefined)
-      .filter((note) => note?.["kind"] === "summary-superseded");
-    expect(notes).toMatchObject([{ provider: "haiku", usage: { calls: 1 } }]);
-  });
+  it(
+    "is in the note that a retry made while a turn was open, and in the compaction that follows it [SUM-12b]",
+    { tags: ["slow"] },
+    async () => {
+      const { simulator, summarizer } = await connect();
+      await using _ = { [Symbol.asyncDispose]: () => simulator.close() };
+      const data = createMemoryData();
+      await summarizedByRules(data);
+      const store = createMemoryStore({ data });
+      const script = createScriptedModel();
+      const done = Promise.withResolvers<void>();
+      script.push({ text: "Later.", after: done.promise });
+      // Nothing is retried before the turn is open.
+      const gate = Promise.withResolvers<void>();
+      const gated: Summarizer = {
+        summarize: async (request) => {
+          await gate.promise;
+          return summarizer.summarize(request);
+        },
+      };
+      const retried = scriptedSessions(script, { store, summarizers: [gated], retry: {} });
+      const session = await retried.sessions.open(key);
+      const turn = session.runTurn("Still there?");
+      await until(() => retried.all("call.started").length === 1);
+      gate.resolve();
+      await until(() => retried.all("retry.improved").length === 1);
+      done.resolve();
+      await turn;
+      await retried.sessions.close();
+      const notes = (await allRecords(store))
+        .map(({ record }) => record["data"] as Readonly<Record<string, unknown>> | undefined)
+        .filter((note) => note?.["kind"] === "summary-superseded");
+      expect(notes).toMatchObject([{ provider: "haiku", usage: { calls: 1 } }]);
+    },
+  );
 
   it("is in the record of a checkpoint [SUM-12b]", async () => {
     const script = createScriptedModel();
@@ -124,7 +132,7 @@ describe("what a summary cost", () => {
 });
 
 describe("the plan that is announced", () => {
-  it("is announced once, and again only when another cut is carried out in its place", async () => {
+  it("is announced once, and again only when another cut is carried out in its place", { tags: ["slow"] }, async () => {
     const names = (all: ReturnType<typeof scriptedSessions>["events"]): readonly string[] =>
       all.filter(({ name }) => name.startsWith("compaction.")).map(({ name }) => name);
     const run = async (summarizers: readonly Summarizer[]): Promise<ReturnType<typeof scriptedSessions>> => {

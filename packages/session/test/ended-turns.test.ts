@@ -138,34 +138,38 @@ describe("turns that end otherwise", () => {
     await expect(session.runTurn("More")).rejects.toMatchObject({ code: "SESSION_CLOSED" });
   });
 
-  it("a model that pays no heed to an abort is left: the turn ends, and its later words are for nobody", async () => {
-    const words = Promise.withResolvers<void>();
-    const stopped = new AbortController();
-    let asked = 0;
-    const chat: ChatModel = {
-      provider: "anthropic",
-      api: "anthropic",
-      chat: async ({ onDelta }) => {
-        asked += 1;
-        setImmediate(() => stopped.abort());
-        await words.promise;
-        onDelta?.({ type: "text", text: "Too late." });
-        throw new Error("and an error");
-      },
-    };
-    const { sessions, records } = createFixture({
-      model: { chat, modelId: "claude-sonnet-4-5", windowTokens: 200_000 },
-    });
-    await using session = await sessions.open(key);
-    const shown: string[] = [];
-    const onDelta = (delta: ChatDelta): void => void shown.push(delta.type);
-    const turn = await session.runTurn("Hi", { signal: stopped.signal, onDelta });
-    expect([turn.outcome, asked]).toEqual(["aborted", 1]);
-    words.resolve();
-    await tick();
-    expect(shown).toEqual([]);
-    expect(outline(await records()).at(-1)).toBe("turn:aborted");
-  });
+  it(
+    "a model that pays no heed to an abort is left: the turn ends, and its later words are for nobody",
+    { tags: ["slow"] },
+    async () => {
+      const words = Promise.withResolvers<void>();
+      const stopped = new AbortController();
+      let asked = 0;
+      const chat: ChatModel = {
+        provider: "anthropic",
+        api: "anthropic",
+        chat: async ({ onDelta }) => {
+          asked += 1;
+          setImmediate(() => stopped.abort());
+          await words.promise;
+          onDelta?.({ type: "text", text: "Too late." });
+          throw new Error("and an error");
+        },
+      };
+      const { sessions, records } = createFixture({
+        model: { chat, modelId: "claude-sonnet-4-5", windowTokens: 200_000 },
+      });
+      await using session = await sessions.open(key);
+      const shown: string[] = [];
+      const onDelta = (delta: ChatDelta): void => void shown.push(delta.type);
+      const turn = await session.runTurn("Hi", { signal: stopped.signal, onDelta });
+      expect([turn.outcome, asked]).toEqual(["aborted", 1]);
+      words.resolve();
+      await tick();
+      expect(shown).toEqual([]);
+      expect(outline(await records()).at(-1)).toBe("turn:aborted");
+    },
+  );
 
   it("a turn that is aborted before it begins leaves nothing", async () => {
     const { sessions, records } = createFixture();

@@ -99,7 +99,7 @@ async function workOfTurns(messages: number): Promise<Work> {
 }
 
 describe("what a turn costs", () => {
-  it("is the same after 10, 1,000 and 10,000 messages, by every count", async () => {
+  it("is the same after 10, 1,000 and 10,000 messages, by every count", { tags: ["slow"] }, async () => {
     const [short, long, longest] = [await workOfTurns(10), await workOfTurns(1000), await workOfTurns(10_000)];
     // Numbers with more digits make records a little longer.
     expect(longest.appendedBytes / short.appendedBytes).toBeLessThan(1.03);

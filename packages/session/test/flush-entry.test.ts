@@ -39,17 +39,21 @@ async function flushTurn(store: SessionStore, before: Readonly<Record<string, un
 }
 
 describe.each(places)("what the entry says of a flush, over $name", ({ open }) => {
-  it("is kept beside OpenClaw's fields, and the stored cycle decides, not two counts that are equal [ENT-12]", async () => {
-    const { store, remove } = open();
-    // By the counts alone this cycle had its flush; the cycle that is stored is an older one.
-    const older = { v: 1, cycle: 2, phase: "answered", thresholds: { v: 1, phases: { 90: "fired" } } };
-    const counts = { compactionCount: 3, memoryFlushAt: 1000, memoryFlushCompactionCount: 3 };
-    const { asked, entry } = await flushTurn(store, { ...counts, memoryFlush: older }, null);
-    expect(asked).toBe(1);
-    expect(entry).toMatchObject({ compactionCount: 3, memoryFlushCompactionCount: 3 });
-    expect(entry["memoryFlushAt"]).toBeGreaterThan(1000);
-    await remove();
-  });
+  it(
+    "is kept beside OpenClaw's fields, and the stored cycle decides, not two counts that are equal [ENT-12]",
+    { tags: ["slow"] },
+    async () => {
+      const { store, remove } = open();
+      // By the counts alone this cycle had its flush; the cycle that is stored is an older one.
+      const older = { v: 1, cycle: 2, phase: "answered", thresholds: { v: 1, phases: { 90: "fired" } } };
+      const counts = { compactionCount: 3, memoryFlushAt: 1000, memoryFlushCompactionCount: 3 };
+      const { asked, entry } = await flushTurn(store, { ...counts, memoryFlush: older }, null);
+      expect(asked).toBe(1);
+      expect(entry).toMatchObject({ compactionCount: 3, memoryFlushCompactionCount: 3 });
+      expect(entry["memoryFlushAt"]).toBeGreaterThan(1000);
+      await remove();
+    },
+  );
 
   it("asks no second time in its cycle, whatever the counts say [ENT-12]", async () => {
     const { store, remove } = open();

@@ -22,7 +22,7 @@ async function groupSession(entry: Readonly<Record<string, unknown>>, key: strin
 }
 
 describe("a group in which the agent answers when it is mentioned", () => {
-  it("stores what does not mention it and answers with that in view [ENT-06b]", async () => {
+  it("stores what does not mention it and answers with that in view [ENT-06b]", { tags: ["slow"] }, async () => {
     const { store, model, session, sessions } = await groupSession({ groupActivation: "mention" });
     const quiet = await session.runTurn("Ada: lunch?", { mentioned: false });
     expect(quiet).toMatchObject({

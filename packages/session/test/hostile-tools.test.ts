@@ -212,7 +212,7 @@ describe("a tool that answers with anything", () => {
     expect(await resultOf(answeringTool(() => value))).toEqual({ text, isError: false, details: undefined });
   });
 
-  it("cannot make a record that is too large: text and details are cut", async () => {
+  it("cannot make a record that is too large: text and details are cut", { tags: ["slow"] }, async () => {
     const huge = "x".repeat(40_000_000);
     const { text, details } = await resultOf(answeringTool(() => ({ content: huge, details: { huge } })));
     expect(text.length).toBeLessThan(17_000_000);

@@ -6,7 +6,7 @@ import { key } from "./whole-turn-fixture.ts";
 const impossible = { input: 4_281_798, output: 10, cacheRead: 0, cacheWrite: 0 };
 
 describe("a count that the messages cannot have", () => {
-  it("steers nothing when a provider states it", async () => {
+  it("steers nothing when a provider states it", { tags: ["slow"] }, async () => {
     const script = createScriptedModel();
     const { sessions, names } = scriptedAgents(script, { summarizers: [working], compaction: { background: true } });
     const session = await sessions.open(key);

@@ -1,4 +1,4 @@
-// Does one piece of work on a session and ends itself with SIGKILL at its n-th call of the store. Run by kill-steps.test.ts.
+// Does one piece of work on a session and ends itself with SIGKILL at its n-th call of the store. Run by kill-steps.slow.test.ts.
 import { flushCompileCache } from "node:module";
 import process from "node:process";
 import { createCheckpointer } from "@throughline/checkpoint";

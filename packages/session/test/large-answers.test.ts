@@ -55,7 +55,7 @@ describe.each(testSize({ short: stores.slice(1), long: stores }))(
   (_, create) => {
     const text = [{ type: "text" as const, text: "x".repeat(large) }];
 
-    it("an answer is kept up to a bound, with a mark, and the turn is done", async () => {
+    it("an answer is kept up to a bound, with a mark, and the turn is done", { tags: ["slow"] }, async () => {
       const { sessions, records } = createFixture({
         store: create(),
         model: { ...model, chat: saying(text, "whole") },
@@ -68,7 +68,7 @@ describe.each(testSize({ short: stores.slice(1), long: stores }))(
       expect(outline(await records())).toEqual(["turn:open", "user", "assistant:stop", "call:answered", "turn:done"]);
     });
 
-    it("so is what came before the provider failed, and before an abort", async () => {
+    it("so is what came before the provider failed, and before an abort", { tags: ["slow"] }, async () => {
       const failing = createFixture({ store: create(), model: { ...model, chat: saying(text, "fails") } });
       await using session = await failing.sessions.open(key);
       await expect(session.runTurn("Go")).rejects.toMatchObject({ code: "MODEL_FAILED" });

@@ -76,7 +76,7 @@ describe("a turn of a program with a loop of its own", () => {
     expect(JSON.stringify(rendered(turn.records))).not.toContain("Left behind");
   });
 
-  it("shares the session with the facade", async () => {
+  it("shares the session with the facade", { tags: ["slow"] }, async () => {
     const { store, sessions } = createFixture();
     const turn = await openTurn(store, key, { drafts: [userMessage("Hello")] });
     await using session = await sessions.open(key);
@@ -175,7 +175,7 @@ describe("a second turn while one is open", () => {
     expect(JSON.stringify(await allRecords(store))).not.toContain("late");
   });
 
-  it("renews its lease while it works", async () => {
+  it("renews its lease while it works", { tags: ["slow"] }, async () => {
     await using store = createMemoryStore();
     await using turn = await openTurn(store, key, { leaseMs: 100 });
     await systemClock.sleep(400);
@@ -313,7 +313,7 @@ describe.each(["jsonl", "sqlite"])("a process that is killed in its loop, over %
     await rm(folder, { recursive: true, force: true });
   });
 
-  it("leaves what it stored, and the next turn need not wait for its lease", async () => {
+  it("leaves what it stored, and the next turn need not wait for its lease", { tags: ["slow"] }, async () => {
     const script = fileURLToPath(new URL("./loop-process.ts", import.meta.url));
     const child = spawn(process.execPath, [script, kind, folder], { stdio: ["ignore", "pipe", "inherit"] });
     await once(child.stdout, "data");

@@ -26,122 +26,130 @@ function asked({ requests }: ProviderSimulator): readonly ReceivedRequest[] {
 }
 
 describe.each(providerCases.slice(0, 3))("a window that is too small: $name", (provider) => {
-  it("overflows once, keeps what it learned over restarts, and every request can be told again", async () => {
-    await using simulator = createProviderSimulator({
-      models: { "*": { windowTokens: window, maxOutputTokens: 2000 } },
-      fallback: () => "Then that is it.",
-    });
-    await simulator.start();
-    simulator.enqueue(
-      {
-        kind: "answer",
-        content: [
-          { type: "thinking", thinking: "I have to look." },
-          { type: "tool-call", name: "read", input: { name: "one" } },
-        ],
-      },
-      {
-        kind: "answer",
-        content: [
-          { type: "thinking", thinking: "And at the other one." },
-          { type: "tool-call", name: "read", input: { name: "two" } },
-        ],
-      },
-      {
-        kind: "answer",
-        content: [
-          { type: "thinking", thinking: "I see." },
-          { type: "text", text: "Both are long." },
-        ],
-      },
-    );
-    const data = createMemoryData();
-    const start = (): Sessions =>
-      createSessions({
-        store: createMemoryStore({ data }),
-        system,
-        tools: [readTool],
-        // What the window is has to be learned from the refusal.
-        model: {
-          chat: provider.create(simulator),
-          modelId: provider.modelId,
-          windowTokens: null,
-          maxOutputTokens: 1000,
-        },
+  it(
+    "overflows once, keeps what it learned over restarts, and every request can be told again",
+    { tags: ["slow"] },
+    async () => {
+      await using simulator = createProviderSimulator({
+        models: { "*": { windowTokens: window, maxOutputTokens: 2000 } },
+        fallback: () => "Then that is it.",
       });
-    {
-      await using sessions = start();
-      await using session = await sessions.open(key);
-      await session.runTurn("What do the logs say?");
-      expect(simulator.refusals.length).toBeGreaterThan(0);
-      await session.runTurn("And?");
-    }
-    const refusals = simulator.refusals.length;
-    expect(simulator.refusals.map(({ kind }) => kind)).toEqual(simulator.refusals.map(() => "overflow"));
-    {
-      await using sessions = start();
-      await using session = await sessions.open(key);
-      const turn = await session.runTurn("Once more?");
-      // The refusal of the Responses API states no figure.
-      expect(turn.gauge.windowTokens).toBe(provider.name === "OpenAI Responses" ? null : window);
-      await session.runTurn("And again?");
-    }
-    expect(simulator.refusals).toHaveLength(refusals);
-    const records = await allRecords(createMemoryStore({ data }));
-    const calls = explainCalls(records);
-    expect(calls).toHaveLength(asked(simulator).length);
-    expect(
-      calls.some(({ changes }) => changes.some(({ what, recordId }) => what === "tool-result" && recordId !== null)),
-    ).toBe(true);
-    for (const [at, { facts }] of calls.entries()) {
-      const rebuilt = rebuildCall(records, facts, { system, tools: [readTool.definition] });
-      const received = asked(simulator)[at];
-      if (received === undefined) throw new Error("as many requests as calls");
-      expect(JSON.stringify(rebuilt.messages), `call ${at}`).toBe(JSON.stringify(provider.messagesOf(received)));
-    }
-    for (const { record } of records)
-      if (record["customType"] === "throughline.call" && (record["data"] as { part?: number }).part !== 2)
-        expect(JSON.stringify(record).length).toBeLessThanOrEqual(600);
-  });
+      await simulator.start();
+      simulator.enqueue(
+        {
+          kind: "answer",
+          content: [
+            { type: "thinking", thinking: "I have to look." },
+            { type: "tool-call", name: "read", input: { name: "one" } },
+          ],
+        },
+        {
+          kind: "answer",
+          content: [
+            { type: "thinking", thinking: "And at the other one." },
+            { type: "tool-call", name: "read", input: { name: "two" } },
+          ],
+        },
+        {
+          kind: "answer",
+          content: [
+            { type: "thinking", thinking: "I see." },
+            { type: "text", text: "Both are long." },
+          ],
+        },
+      );
+      const data = createMemoryData();
+      const start = (): Sessions =>
+        createSessions({
+          store: createMemoryStore({ data }),
+          system,
+          tools: [readTool],
+          // What the window is has to be learned from the refusal.
+          model: {
+            chat: provider.create(simulator),
+            modelId: provider.modelId,
+            windowTokens: null,
+            maxOutputTokens: 1000,
+          },
+        });
+      {
+        await using sessions = start();
+        await using session = await sessions.open(key);
+        await session.runTurn("What do the logs say?");
+        expect(simulator.refusals.length).toBeGreaterThan(0);
+        await session.runTurn("And?");
+      }
+      const refusals = simulator.refusals.length;
+      expect(simulator.refusals.map(({ kind }) => kind)).toEqual(simulator.refusals.map(() => "overflow"));
+      {
+        await using sessions = start();
+        await using session = await sessions.open(key);
+        const turn = await session.runTurn("Once more?");
+        // The refusal of the Responses API states no figure.
+        expect(turn.gauge.windowTokens).toBe(provider.name === "OpenAI Responses" ? null : window);
+        await session.runTurn("And again?");
+      }
+      expect(simulator.refusals).toHaveLength(refusals);
+      const records = await allRecords(createMemoryStore({ data }));
+      const calls = explainCalls(records);
+      expect(calls).toHaveLength(asked(simulator).length);
+      expect(
+        calls.some(({ changes }) => changes.some(({ what, recordId }) => what === "tool-result" && recordId !== null)),
+      ).toBe(true);
+      for (const [at, { facts }] of calls.entries()) {
+        const rebuilt = rebuildCall(records, facts, { system, tools: [readTool.definition] });
+        const received = asked(simulator)[at];
+        if (received === undefined) throw new Error("as many requests as calls");
+        expect(JSON.stringify(rebuilt.messages), `call ${at}`).toBe(JSON.stringify(provider.messagesOf(received)));
+      }
+      for (const { record } of records)
+        if (record["customType"] === "throughline.call" && (record["data"] as { part?: number }).part !== 2)
+          expect(JSON.stringify(record).length).toBeLessThanOrEqual(600);
+    },
+  );
 
-  it("a conversation longer than the window goes on, without a summary and without a refusal of its form", async () => {
-    await using simulator = createProviderSimulator({
-      models: { "*": { windowTokens: 12_000, maxOutputTokens: 4000 } },
-      fallback: ({ number }) => ({
-        kind: "answer",
-        content: [
-          { type: "thinking", thinking: `Number ${number}.` },
-          { type: "text", text: `Answer ${number}. ${"more words ".repeat(40)}` },
-        ],
-      }),
-    });
-    await simulator.start();
-    const data = createMemoryData();
-    const model = {
-      chat: provider.create(simulator),
-      modelId: provider.modelId,
-      // A little less than it is: the simulator counts as nobody does.
-      windowTokens: 11_000,
-      maxOutputTokens: 2000,
-    };
-    for (let start = 0; start < 3; start++) {
-      await using sessions = createSessions({ store: createMemoryStore({ data }), system, model });
-      await using session = await sessions.open(key);
-      for (let at = 0; at < 14; at++)
-        await session.runTurn(`Question ${start}.${at} ${"and what is more ".repeat(80)}`);
-    }
-    expect(simulator.refusals.map(({ kind }) => kind).filter((kind) => kind !== "overflow")).toEqual([]);
-    expect(simulator.refusals.length).toBeLessThanOrEqual(2);
-    const records = await allRecords(createMemoryStore({ data }));
-    const calls = explainCalls(records);
-    expect(calls.filter(({ changes }) => changes.some(({ what }) => what === "history")).length).toBeGreaterThan(5);
-    for (const [at, { facts }] of calls.entries()) {
-      const rebuilt = rebuildCall(records, facts, { system, tools: [] });
-      const received = asked(simulator)[at];
-      if (received === undefined) throw new Error("as many requests as calls");
-      expect(JSON.stringify(rebuilt.messages), `call ${at}`).toBe(JSON.stringify(provider.messagesOf(received)));
-    }
-  });
+  it(
+    "a conversation longer than the window goes on, without a summary and without a refusal of its form",
+    { tags: ["slow"] },
+    async () => {
+      await using simulator = createProviderSimulator({
+        models: { "*": { windowTokens: 12_000, maxOutputTokens: 4000 } },
+        fallback: ({ number }) => ({
+          kind: "answer",
+          content: [
+            { type: "thinking", thinking: `Number ${number}.` },
+            { type: "text", text: `Answer ${number}. ${"more words ".repeat(40)}` },
+          ],
+        }),
+      });
+      await simulator.start();
+      const data = createMemoryData();
+      const model = {
+        chat: provider.create(simulator),
+        modelId: provider.modelId,
+        // A little less than it is: the simulator counts as nobody does.
+        windowTokens: 11_000,
+        maxOutputTokens: 2000,
+      };
+      for (let start = 0; start < 3; start++) {
+        await using sessions = createSessions({ store: createMemoryStore({ data }), system, model });
+        await using session = await sessions.open(key);
+        for (let at = 0; at < 14; at++)
+          await session.runTurn(`Question ${start}.${at} ${"and what is more ".repeat(80)}`);
+      }
+      expect(simulator.refusals.map(({ kind }) => kind).filter((kind) => kind !== "overflow")).toEqual([]);
+      expect(simulator.refusals.length).toBeLessThanOrEqual(2);
+      const records = await allRecords(createMemoryStore({ data }));
+      const calls = explainCalls(records);
+      expect(calls.filter(({ changes }) => changes.some(({ what }) => what === "history")).length).toBeGreaterThan(5);
+      for (const [at, { facts }] of calls.entries()) {
+        const rebuilt = rebuildCall(records, facts, { system, tools: [] });
+        const received = asked(simulator)[at];
+        if (received === undefined) throw new Error("as many requests as calls");
+        expect(JSON.stringify(rebuilt.messages), `call ${at}`).toBe(JSON.stringify(provider.messagesOf(received)));
+      }
+    },
+  );
 });
 
 describe("an answer that runs into the end of the window", () => {

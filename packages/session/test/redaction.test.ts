@@ -26,7 +26,7 @@ async function redactWith(store: SessionStore, word: string): Promise<void> {
 }
 
 describe.each(places)("a redaction by somebody else, over $name", ({ open }) => {
-  it("is known to a live session with its next turn, before the model is asked", async () => {
+  it("is known to a live session with its next turn, before the model is asked", { tags: ["slow"] }, async () => {
     const { store, remove } = open();
     const script = createScriptedModel();
     await using sessions = createSessions({ store, model: modelOf(script) });

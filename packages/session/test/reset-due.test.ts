@@ -55,47 +55,51 @@ async function sessionIds(store: SessionStore): Promise<readonly string[]> {
 }
 
 describe("a session that begins anew by itself", () => {
-  it("is reset before the first message after the idle minutes, and archived whole [STO-10, C51]", async () => {
-    const { clock, open } = fixture();
-    const { store, sessions, model, events } = open("p1");
-    await using session = await sessions.open(key);
-    await session.runTurn("first");
-    const earlier = session.sessionId;
-    const lastActivityMs = clock.nowAt;
-    clock.nowAt += 30 * minute;
-    await session.runTurn("second");
-    expect(session.sessionId).toBe(earlier);
-    clock.nowAt += 30 * minute + 1;
-    const turn = await session.runTurn("third");
-    expect(turn).toMatchObject({ outcome: "done" });
-    expect(session.sessionId).not.toBe(earlier);
-    expect(JSON.stringify(model.requests.at(-1)?.messages)).not.toContain("first");
-    const facts = {
-      reason: "idle",
-      lastActivityMs: lastActivityMs + 30 * minute,
-      dueAtMs: lastActivityMs + 60 * minute,
-    };
-    expect(events.filter(({ name }) => name === "session.reset")).toEqual([
-      {
-        name: "session.reset",
-        ref,
-        turnId: expect.any(String),
-        ...facts,
-        sessionId: earlier,
-        newSessionId: session.sessionId,
-      },
-    ]);
-    const records = await allRecords(store);
-    expect(records[0]?.record).toMatchObject({
-      customType: "throughline.note",
-      data: { kind: "session-reset", ...facts, previousSessionId: earlier },
-    });
-    expect(outline(records).slice(1)).toEqual(["turn:open", "user", "assistant:stop", "call:answered", "turn:done"]);
-    const archived = await store.load({ ...ref, archiveId: earlier });
-    expect(archived).toMatchObject({ archived: true, messageCount: 4 });
-    expect(archivedAtMs(archived?.entry ?? { sessionId: "" })).toBe(clock.nowAt);
-    expect(events.some(({ name }) => name === "session.replaced")).toBe(false);
-  });
+  it(
+    "is reset before the first message after the idle minutes, and archived whole [STO-10, C51]",
+    { tags: ["slow"] },
+    async () => {
+      const { clock, open } = fixture();
+      const { store, sessions, model, events } = open("p1");
+      await using session = await sessions.open(key);
+      await session.runTurn("first");
+      const earlier = session.sessionId;
+      const lastActivityMs = clock.nowAt;
+      clock.nowAt += 30 * minute;
+      await session.runTurn("second");
+      expect(session.sessionId).toBe(earlier);
+      clock.nowAt += 30 * minute + 1;
+      const turn = await session.runTurn("third");
+      expect(turn).toMatchObject({ outcome: "done" });
+      expect(session.sessionId).not.toBe(earlier);
+      expect(JSON.stringify(model.requests.at(-1)?.messages)).not.toContain("first");
+      const facts = {
+        reason: "idle",
+        lastActivityMs: lastActivityMs + 30 * minute,
+        dueAtMs: lastActivityMs + 60 * minute,
+      };
+      expect(events.filter(({ name }) => name === "session.reset")).toEqual([
+        {
+          name: "session.reset",
+          ref,
+          turnId: expect.any(String),
+          ...facts,
+          sessionId: earlier,
+          newSessionId: session.sessionId,
+        },
+      ]);
+      const records = await allRecords(store);
+      expect(records[0]?.record).toMatchObject({
+        customType: "throughline.note",
+        data: { kind: "session-reset", ...facts, previousSessionId: earlier },
+      });
+      expect(outline(records).slice(1)).toEqual(["turn:open", "user", "assistant:stop", "call:answered", "turn:done"]);
+      const archived = await store.load({ ...ref, archiveId: earlier });
+      expect(archived).toMatchObject({ archived: true, messageCount: 4 });
+      expect(archivedAtMs(archived?.entry ?? { sessionId: "" })).toBe(clock.nowAt);
+      expect(events.some(({ name }) => name === "session.replaced")).toBe(false);
+    },
+  );
 
   it("never is without a policy, or while nothing was said in it [STO-13]", async () => {
     const { clock, open } = fixture();
@@ -195,7 +199,7 @@ describe("a session that begins anew by itself", () => {
 });
 
 describe("over SQLite", () => {
-  it("eight handles that decide at once reset a session once [STO-10]", async () => {
+  it("eight handles that decide at once reset a session once [STO-10]", { tags: ["slow"] }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "throughline-reset-"));
     const clock = handClock("2026-03-02T10:00:00Z");
     const stores = Array.from({ length: 8 }, () => createSqliteStore({ path: join(folder, "sessions.db"), clock }));

@@ -52,7 +52,7 @@ async function reach(session: Session, script: ScriptedModel, tokens: number): P
 }
 
 describe("when a compaction is due", () => {
-  it("it is at 170,000 of 200,000 tokens, and not at 169,999 [CMP-01, C23]", async () => {
+  it("it is at 170,000 of 200,000 tokens, and not at 169,999 [CMP-01, C23]", { tags: ["slow"] }, async () => {
     const compactedAt = new Map<number, boolean>();
     for (let input = 169_920; !compactedAt.has(170_001) && input < 170_100;) {
       const script = createScriptedModel();
@@ -197,17 +197,21 @@ describe("what a compaction replaces", () => {
   };
   const noFloors = { minMessages: 0, keepRecentTokens: 0 };
 
-  it("leaves a tenth of the messages, and a fifth where no model wrote the summary [CMP-03, CMP-03b]", async () => {
-    const many = { messages: 400, repeat: 70, windowTokens: 200_000, compaction: noFloors };
-    const normal = await keptOf(many);
-    // The cut moves to a user message.
-    expect([41, 42]).toContain(normal.kept);
-    const emergency = await keptOf({ ...many, summarizers: [] });
-    expect([81, 82]).toContain(emergency.kept);
-    expect(normal.sent).toContain("Message 400: ");
-    expect(normal.sent).not.toContain("Message 300: ");
-    expect(emergency.sent).toContain("Message 330: ");
-  });
+  it(
+    "leaves a tenth of the messages, and a fifth where no model wrote the summary [CMP-03, CMP-03b]",
+    { tags: ["slow"] },
+    async () => {
+      const many = { messages: 400, repeat: 70, windowTokens: 200_000, compaction: noFloors };
+      const normal = await keptOf(many);
+      // The cut moves to a user message.
+      expect([41, 42]).toContain(normal.kept);
+      const emergency = await keptOf({ ...many, summarizers: [] });
+      expect([81, 82]).toContain(emergency.kept);
+      expect(normal.sent).toContain("Message 400: ");
+      expect(normal.sent).not.toContain("Message 300: ");
+      expect(emergency.sent).toContain("Message 330: ");
+    },
+  );
 
   it("leaves at least 20 messages [C27]", async () => {
     const { kept } = await keptOf({

@@ -248,38 +248,42 @@ describe("the record of a compaction", () => {
 });
 
 describe("a conversation that was compacted, as the model gets it", () => {
-  it("is the summary of the user, an acknowledgement where the user speaks next, and the rest [GRD-15, C29]", async () => {
-    const shapes = new Set<string>();
-    for (let turns = 3; turns <= 16; turns++) {
-      const script = createScriptedModel();
-      const { sessions } = scriptedSessions(script, {
-        summarizers: [works],
-        compaction: { background: false, minMessages: 2 },
-      });
-      const session = await sessions.open(key);
-      for (let at = 1; at <= turns; at++) {
-        const calls = [{ id: `call_${at}`, name: "echo", arguments: { text: words.slice(0, 2000) } }];
-        script.push({ calls, usage: usageOf(900 * at) }, { text: `Answer ${at}.`, usage: usageOf(900 * at + 400) });
-        await session.runTurn(`Question ${at}: ${words.slice(0, 800)}`);
+  it(
+    "is the summary of the user, an acknowledgement where the user speaks next, and the rest [GRD-15, C29]",
+    { tags: ["slow"] },
+    async () => {
+      const shapes = new Set<string>();
+      for (let turns = 3; turns <= 16; turns++) {
+        const script = createScriptedModel();
+        const { sessions } = scriptedSessions(script, {
+          summarizers: [works],
+          compaction: { background: false, minMessages: 2 },
+        });
+        const session = await sessions.open(key);
+        for (let at = 1; at <= turns; at++) {
+          const calls = [{ id: `call_${at}`, name: "echo", arguments: { text: words.slice(0, 2000) } }];
+          script.push({ calls, usage: usageOf(900 * at) }, { text: `Answer ${at}.`, usage: usageOf(900 * at + 400) });
+          await session.runTurn(`Question ${at}: ${words.slice(0, 800)}`);
+        }
+        await session.compact();
+        // The script refuses results without calls, and roles that come twice in a row.
+        expect((await session.runTurn("And now?")).text).toBe("ok");
+        const messages = (script.requests.at(-1)?.messages ?? []) as { role: string; content: { text?: string }[] }[];
+        const [summary, next, third] = messages;
+        expect(JSON.stringify(summary)).toContain("[Previous conversation summary]\\nTopics: number 1.");
+        const isAcknowledged = JSON.stringify(next).includes("Understood, I have the context.");
+        expect([summary?.role, next?.role]).toEqual(["user", "assistant"]);
+        if (isAcknowledged) expect(third?.role).toBe("user");
+        expect(messages.every(({ role }, index) => role !== messages[index - 1]?.role)).toBe(true);
+        const text = JSON.stringify(messages);
+        for (const [, id] of text.matchAll(/"tool_use_id":"(\w+)"/g))
+          expect(text).toContain(`"type":"tool_use","id":"${id}"`);
+        shapes.add(isAcknowledged ? "acknowledged" : "answered");
+        await sessions.close();
       }
-      await session.compact();
-      // The script refuses results without calls, and roles that come twice in a row.
-      expect((await session.runTurn("And now?")).text).toBe("ok");
-      const messages = (script.requests.at(-1)?.messages ?? []) as { role: string; content: { text?: string }[] }[];
-      const [summary, next, third] = messages;
-      expect(JSON.stringify(summary)).toContain("[Previous conversation summary]\\nTopics: number 1.");
-      const isAcknowledged = JSON.stringify(next).includes("Understood, I have the context.");
-      expect([summary?.role, next?.role]).toEqual(["user", "assistant"]);
-      if (isAcknowledged) expect(third?.role).toBe("user");
-      expect(messages.every(({ role }, index) => role !== messages[index - 1]?.role)).toBe(true);
-      const text = JSON.stringify(messages);
-      for (const [, id] of text.matchAll(/"tool_use_id":"(\w+)"/g))
-        expect(text).toContain(`"type":"tool_use","id":"${id}"`);
-      shapes.add(isAcknowledged ? "acknowledged" : "answered");
-      await sessions.close();
-    }
-    expect([...shapes].toSorted()).toEqual(["acknowledged", "answered"]);
-  });
+      expect([...shapes].toSorted()).toEqual(["acknowledged", "answered"]);
+    },
+  );
 
   it("keeps calls with their results, and goes on where one turn alone fills the window [CMP-13]", async () => {
     const script = createScriptedModel();

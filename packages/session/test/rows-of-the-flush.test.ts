@@ -53,15 +53,19 @@ function withFlush(memoryFlush: Flush | null, given: Partial<AgentSessionsOption
 const mark = "[SYSTEM: memory flush]";
 
 describe("a memory flush by default", () => {
-  it("says so in the system text from 50 and from 75 %, with the true figure [FLU-01, FLU-16, C31]", async () => {
-    const { at, sessions } = withFlush(null, {});
-    expect((await at(90_000)).system).toBe("Be kind.");
-    expect((await at(104_000)).system).toBe("Be kind.\n\nContext at 52%. Consider noting key decisions to memory.");
-    expect((await at(154_500)).system).toMatch(
-      /^Be kind\.\n\nContext at 77%\. Write important context to memory\/2026-03-0[12]\.md now\.$/,
-    );
-    await sessions.close();
-  });
+  it(
+    "says so in the system text from 50 and from 75 %, with the true figure [FLU-01, FLU-16, C31]",
+    { tags: ["slow"] },
+    async () => {
+      const { at, sessions } = withFlush(null, {});
+      expect((await at(90_000)).system).toBe("Be kind.");
+      expect((await at(104_000)).system).toBe("Be kind.\n\nContext at 52%. Consider noting key decisions to memory.");
+      expect((await at(154_500)).system).toMatch(
+        /^Be kind\.\n\nContext at 77%\. Write important context to memory\/2026-03-0[12]\.md now\.$/,
+      );
+      await sessions.close();
+    },
+  );
 
   it("asks by a message of four lines before the compaction, and says where the threshold was moved to [FLU-01, FLU-04, C30, C31]", async () => {
     const { at, sessions, all } = withFlush({ timeZone: "UTC" });

@@ -82,22 +82,26 @@ describe("the estimator before a turn", () => {
     return Promise.resolve({ message, stopReason: "stop", usage: null } as never);
   };
 
-  it("has the vocabulary of the model: cl100k, o200k and Claude's each count for themselves [TOK-02, C33]", async () => {
-    // Four tokens of cl100k_base are one of o200k_base; a character for four tokens would be 3000.
-    const text = "ગુજરાતી ".repeat(1500);
-    const [cl100k, o200k, claude] = [
-      await estimateOf("gpt-4", text, "openai"),
-      await estimateOf("gpt-4o", text, "openai"),
-      await estimateOf("claude-sonnet-4-5", text, "anthropic"),
-    ];
-    expect([cl100k.source, o200k.source, claude.source]).toEqual(["tokenizer", "tokenizer", "tokenizer"]);
-    expect(new Set([cl100k.tokens, o200k.tokens, claude.tokens]).size).toBe(3);
-    expect(cl100k.tokens).toBeGreaterThan(o200k.tokens * 2);
-    // " hello" is one token of cl100k_base, and six characters.
-    const plain = await estimateOf("gpt-4", " hello".repeat(4000), "openai");
-    expect(plain.tokens).toBeGreaterThanOrEqual(4000);
-    expect(plain.tokens).toBeLessThan(4100);
-  });
+  it(
+    "has the vocabulary of the model: cl100k, o200k and Claude's each count for themselves [TOK-02, C33]",
+    { tags: ["slow"] },
+    async () => {
+      // Four tokens of cl100k_base are one of o200k_base; a character for four tokens would be 3000.
+      const text = "ગુજરાતી ".repeat(1500);
+      const [cl100k, o200k, claude] = [
+        await estimateOf("gpt-4", text, "openai"),
+        await estimateOf("gpt-4o", text, "openai"),
+        await estimateOf("claude-sonnet-4-5", text, "anthropic"),
+      ];
+      expect([cl100k.source, o200k.source, claude.source]).toEqual(["tokenizer", "tokenizer", "tokenizer"]);
+      expect(new Set([cl100k.tokens, o200k.tokens, claude.tokens]).size).toBe(3);
+      expect(cl100k.tokens).toBeGreaterThan(o200k.tokens * 2);
+      // " hello" is one token of cl100k_base, and six characters.
+      const plain = await estimateOf("gpt-4", " hello".repeat(4000), "openai");
+      expect(plain.tokens).toBeGreaterThanOrEqual(4000);
+      expect(plain.tokens).toBeLessThan(4100);
+    },
+  );
 
   it("allows for a fifth more until it is calibrated, and learns from what the provider counted [C33]", async () => {
     const first = await estimateOf("gpt-4", " hello".repeat(4000), "openai");
@@ -230,7 +234,7 @@ describe("how full a window is", () => {
     expect((await gaugeWith({ system: `Be kind. ${words}` })).tokens).toBeGreaterThan(compacted.tokens);
   });
 
-  it("leaves room for the answer and a margin: 180,000 of 200,000 tokens [C38b]", async () => {
+  it("leaves room for the answer and a margin: 180,000 of 200,000 tokens [C38b]", { tags: ["slow"] }, async () => {
     const targets: unknown[] = [];
     const target = async (maxOutputTokens: number): Promise<void> => {
       const error = Object.assign(new Error("prompt is too long: 210000 tokens > 200000 maximum"), { status: 400 });

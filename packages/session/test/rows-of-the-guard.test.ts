@@ -78,24 +78,28 @@ const bodyOf = (request: ReceivedRequest | undefined): Readonly<Record<string, u
 const window = (windowTokens: number): ProviderSimulatorOptions => ({ models: { "*": { windowTokens } } });
 
 describe.each(providerCases)("a turn through $name", (provider) => {
-  it("asks by way of the guard with every call, the first time with the messages as they are [GRD-01, GRD-02, GRD-17]", async () => {
-    await using fixture = await connect(provider, { replies: [reads(5), reads(3), "Read."] });
-    await using session = await fixture.sessions.open(key);
-    await session.runTurn("Read both logs");
-    const attempts = fixture.attempts();
-    expect(attempts.map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
-      [0, []],
-      [0, []],
-      [0, []],
-    ]);
-    expect(fixture.asked()).toHaveLength(3);
-    expect(fixture.simulator.refusals).toEqual([]);
-    await session.runTurn("And?");
-    const shown = await session.messages();
-    const sent = provider.messagesOf(fixture.asked().at(-1) as ReceivedRequest);
-    // What is sent next begins with what was sent, and has the answer behind it.
-    expect(JSON.stringify(shown.messages)).toContain(JSON.stringify(sent).slice(0, -1));
-  });
+  it(
+    "asks by way of the guard with every call, the first time with the messages as they are [GRD-01, GRD-02, GRD-17]",
+    { tags: ["slow"] },
+    async () => {
+      await using fixture = await connect(provider, { replies: [reads(5), reads(3), "Read."] });
+      await using session = await fixture.sessions.open(key);
+      await session.runTurn("Read both logs");
+      const attempts = fixture.attempts();
+      expect(attempts.map(({ attempt, remedies }) => [attempt, remedies])).toEqual([
+        [0, []],
+        [0, []],
+        [0, []],
+      ]);
+      expect(fixture.asked()).toHaveLength(3);
+      expect(fixture.simulator.refusals).toEqual([]);
+      await session.runTurn("And?");
+      const shown = await session.messages();
+      const sent = provider.messagesOf(fixture.asked().at(-1) as ReceivedRequest);
+      // What is sent next begins with what was sent, and has the answer behind it.
+      expect(JSON.stringify(shown.messages)).toContain(JSON.stringify(sent).slice(0, -1));
+    },
+  );
 
   it("shortens a long result after a refusal, keeps its ends, and says both sizes [GRD-02, GRD-03, GRD-10, GRD-17]", async () => {
     await using fixture = await connect(provider, { ...window(20_000), replies: [reads(6000)] });

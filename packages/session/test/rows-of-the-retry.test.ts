@@ -85,7 +85,7 @@ async function poor(
 }
 
 describe("a summary that no model wrote", () => {
-  it("is looked for every 60 seconds, and not at all with 0 [RTY-01]", async () => {
+  it("is looked for every 60 seconds, and not at all with 0 [RTY-01]", { tags: ["slow"] }, async () => {
     const data = createMemoryData();
     const late = switched();
     await poor(data, [late.summarizer]);
@@ -108,26 +108,30 @@ describe("a summary that no model wrote", () => {
     await off.sessions.close();
   });
 
-  it("is made again when its session is opened, also after another one, without waiting for the next look [RTY-07]", async () => {
-    const data = createMemoryData();
-    const late = switched();
-    await poor(data, [late.summarizer]);
-    late.isUp = true;
-    const script = createScriptedModel();
-    const clock = createManualClock(startMs);
-    const fixture = scriptedSessions(script, {
-      store: createMemoryStore({ data, clock }),
-      summarizers: [late.summarizer],
-      clock,
-      retry: {},
-    });
-    await fixture.sessions.open("agent:main:cli:direct:other");
-    await until(() => clock.sleeps().includes(60_000));
-    expect(fixture.all("retry.improved")).toHaveLength(0);
-    await fixture.sessions.open(key);
-    await until(() => fixture.all("retry.improved").length === 1);
-    await fixture.sessions.close();
-  });
+  it(
+    "is made again when its session is opened, also after another one, without waiting for the next look [RTY-07]",
+    { tags: ["slow"] },
+    async () => {
+      const data = createMemoryData();
+      const late = switched();
+      await poor(data, [late.summarizer]);
+      late.isUp = true;
+      const script = createScriptedModel();
+      const clock = createManualClock(startMs);
+      const fixture = scriptedSessions(script, {
+        store: createMemoryStore({ data, clock }),
+        summarizers: [late.summarizer],
+        clock,
+        retry: {},
+      });
+      await fixture.sessions.open("agent:main:cli:direct:other");
+      await until(() => clock.sleeps().includes(60_000));
+      expect(fixture.all("retry.improved")).toHaveLength(0);
+      await fixture.sessions.open(key);
+      await until(() => fixture.all("retry.improved").length === 1);
+      await fixture.sessions.close();
+    },
+  );
 
   it("is made again from the very messages that went, results of tools included, by the same summarizers [RTY-02, RTY-03]", async () => {
     const data = createMemoryData();
@@ -205,21 +209,25 @@ describe("a summary that no model wrote", () => {
     await fixture.sessions.close();
   });
 
-  it("that is not the newest gets its better text beside the branch, in a record that names it [RTY-08b]", async () => {
-    const data = createMemoryData();
-    const late = switched();
-    const before = await poor(data, [late.summarizer], 2);
-    const [older] = before.filter(({ type }) => type === "compaction").map(({ id }) => id);
-    late.isUp = true;
-    const fixture = await open(data, [late.summarizer], {});
-    await until(() => fixture.all("retry.improved").length === 2);
-    expect(fixture.all("retry.improved").map(({ as }) => as)).toEqual(["note", "compaction"]);
-    const after = await allRecords(fixture.store);
-    expect(after.slice(0, before.length)).toEqual(before);
-    const notes = after.filter(
-      ({ record }) => (record["data"] as { kind?: string } | undefined)?.kind === "summary-superseded",
-    );
-    expect(notes).toMatchObject([{ side: true, record: { data: { summaryId: older } } }]);
-    await fixture.sessions.close();
-  });
+  it(
+    "that is not the newest gets its better text beside the branch, in a record that names it [RTY-08b]",
+    { tags: ["slow"] },
+    async () => {
+      const data = createMemoryData();
+      const late = switched();
+      const before = await poor(data, [late.summarizer], 2);
+      const [older] = before.filter(({ type }) => type === "compaction").map(({ id }) => id);
+      late.isUp = true;
+      const fixture = await open(data, [late.summarizer], {});
+      await until(() => fixture.all("retry.improved").length === 2);
+      expect(fixture.all("retry.improved").map(({ as }) => as)).toEqual(["note", "compaction"]);
+      const after = await allRecords(fixture.store);
+      expect(after.slice(0, before.length)).toEqual(before);
+      const notes = after.filter(
+        ({ record }) => (record["data"] as { kind?: string } | undefined)?.kind === "summary-superseded",
+      );
+      expect(notes).toMatchObject([{ side: true, record: { data: { summaryId: older } } }]);
+      await fixture.sessions.close();
+    },
+  );
 });

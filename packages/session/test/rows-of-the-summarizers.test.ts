@@ -48,19 +48,23 @@ async function summarized(
 }
 
 describe("what a summary model is asked", () => {
-  it("is a summary under four headings, as plain text of at most 2000 tokens [SUM-10]", async () => {
-    const budgets: unknown[] = [];
-    const small = createScriptedModel((request) => {
-      budgets.push(request.maxOutputTokens);
-      return { text: workingSummary(1) };
-    });
-    await summarized(small, { turns: 13 });
-    const prompt = promptOf(small.requests[0]);
-    for (const heading of [/Topics/, /decisions/i, /Current state/, /Open items/, /plain text/])
-      expect(prompt).toMatch(heading);
-    expect(budgets).toEqual([2000]);
-    expect(small.requests[0]?.tools).toBeUndefined();
-  });
+  it(
+    "is a summary under four headings, as plain text of at most 2000 tokens [SUM-10]",
+    { tags: ["slow"] },
+    async () => {
+      const budgets: unknown[] = [];
+      const small = createScriptedModel((request) => {
+        budgets.push(request.maxOutputTokens);
+        return { text: workingSummary(1) };
+      });
+      await summarized(small, { turns: 13 });
+      const prompt = promptOf(small.requests[0]);
+      for (const heading of [/Topics/, /decisions/i, /Current state/, /Open items/, /plain text/])
+        expect(prompt).toMatch(heading);
+      expect(budgets).toEqual([2000]);
+      expect(small.requests[0]?.tools).toBeUndefined();
+    },
+  );
 
   it("has both ends of a long message, and of what tools gave a mark, except of failures [SUM-08]", async () => {
     const small = createScriptedModel(workingSummary(1));
@@ -97,7 +101,7 @@ describe("what a summary model is asked", () => {
     await sessions.close();
   });
 
-  it("is three quarters of what was too long for it, at most twice [SUM-07]", async () => {
+  it("is three quarters of what was too long for it, at most twice [SUM-07]", { tags: ["slow"] }, async () => {
     const small = createScriptedModel(tooLong, tooLong, ...Array.from({ length: 8 }, () => workingSummary(1)));
     const [record] = await summarized(small, { turns: 40 });
     expect(record?.["details"]).toMatchObject({ source: "model" });

@@ -21,7 +21,7 @@ async function summarise({ records, append }: StepContext, keep: number): Promis
 }
 
 describe("work around the calls", () => {
-  it("steps run in their order before a call and after the turn, each an event", async () => {
+  it("steps run in their order before a call and after the turn, each an event", { tags: ["slow"] }, async () => {
     const seen: string[] = [];
     const { sessions, records, events } = createFixture({
       steps: [

@@ -7,6 +7,7 @@ import { key, workingSummary } from "./whole-turn-fixture.ts";
 describe("a conversation that begins with the summary of another program", () => {
   it.each(["[Previous conversation summary]", "[Previous context summary]"])(
     "is summarized with it as a summary, and not as words of the user: %s [C29c]",
+    { tags: ["slow"] },
     async (prefix) => {
       const asked: SummaryRequest[] = [];
       const script = createScriptedModel();

@@ -23,39 +23,43 @@ function gated(): { readonly summarizer: Summarizer; asked(): number; open(): vo
 const shown = async (session: Session): Promise<string> => JSON.stringify((await session.messages()).messages);
 
 describe("a compaction that is begun before it is due", () => {
-  it("holds up no turn, swaps what it summarized and nothing else, and is the only one [CMP-18, CMP-19]", async () => {
-    const script = createScriptedModel();
-    const slow = gated();
-    const { sessions, store, names } = scriptedAgents(script, { summarizers: [slow.summarizer] });
-    await using session = await sessions.open(key);
-    await talk(session, script, 1, 12);
-    expect(slow.asked()).toBe(0);
-    // Each of these turns ends while the summary is in the making.
-    await talk(session, script, 13, 13);
-    await until(() => slow.asked() === 1);
-    expect([slow.asked(), names(/^compaction\./)]).toEqual([1, ["compaction.begun", "compaction.planned"]]);
-    const turn = session.runTurn("A short one.");
-    await turn;
-    slow.open();
-    await until(() => names(/^compaction\./).at(-1) === "compaction.applied");
-    expect(names(/^compaction\./).at(-1)).toBe("compaction.applied");
-    const now = await shown(session);
-    expect(now).toContain("Topics: number 1.");
-    expect(now).toContain("A short one.");
-    expect(now).toContain("Question 13:");
-    // Of what was summarized the first request alone is quoted, and its beginning only.
-    expect(now).not.toContain("Question 2:");
-    script.push("So it is.");
-    await session.runTurn("Go on.");
-    expect(JSON.stringify(script.requests.at(-1)?.messages)).toContain("Topics: number 1.");
-    await sessions.close();
-    const records = await allRecords(store);
-    expect(lostMessages(records)).toEqual([]);
-    expect([slow.asked(), records.filter(({ type }) => type === "compaction").length]).toEqual([1, 1]);
-    expect(session.entry.compactionCount).toBe(1);
-  });
+  it(
+    "holds up no turn, swaps what it summarized and nothing else, and is the only one [CMP-18, CMP-19]",
+    { tags: ["slow"] },
+    async () => {
+      const script = createScriptedModel();
+      const slow = gated();
+      const { sessions, store, names } = scriptedAgents(script, { summarizers: [slow.summarizer] });
+      await using session = await sessions.open(key);
+      await talk(session, script, 1, 12);
+      expect(slow.asked()).toBe(0);
+      // Each of these turns ends while the summary is in the making.
+      await talk(session, script, 13, 13);
+      await until(() => slow.asked() === 1);
+      expect([slow.asked(), names(/^compaction\./)]).toEqual([1, ["compaction.begun", "compaction.planned"]]);
+      const turn = session.runTurn("A short one.");
+      await turn;
+      slow.open();
+      await until(() => names(/^compaction\./).at(-1) === "compaction.applied");
+      expect(names(/^compaction\./).at(-1)).toBe("compaction.applied");
+      const now = await shown(session);
+      expect(now).toContain("Topics: number 1.");
+      expect(now).toContain("A short one.");
+      expect(now).toContain("Question 13:");
+      // Of what was summarized the first request alone is quoted, and its beginning only.
+      expect(now).not.toContain("Question 2:");
+      script.push("So it is.");
+      await session.runTurn("Go on.");
+      expect(JSON.stringify(script.requests.at(-1)?.messages)).toContain("Topics: number 1.");
+      await sessions.close();
+      const records = await allRecords(store);
+      expect(lostMessages(records)).toEqual([]);
+      expect([slow.asked(), records.filter(({ type }) => type === "compaction").length]).toEqual([1, 1]);
+      expect(session.entry.compactionCount).toBe(1);
+    },
+  );
 
-  it("is taken by the next call of a turn that runs when it is ready", async () => {
+  it("is taken by the next call of a turn that runs when it is ready", { tags: ["slow"] }, async () => {
     const script = createScriptedModel();
     const slow = gated();
     const { sessions, events } = scriptedAgents(script, {
@@ -127,7 +131,7 @@ describe("a compaction that is begun before it is due", () => {
     await second.sessions.close();
   });
 
-  it("comes after the flush: the agent is asked first [FLU-19, C24]", async () => {
+  it("comes after the flush: the agent is asked first [FLU-19, C24]", { tags: ["slow"] }, async () => {
     const script = createScriptedModel();
     const slow = gated();
     slow.open();
@@ -165,7 +169,7 @@ describe("a compaction that is begun before it is due", () => {
     await elsewhere.sessions.close();
   });
 
-  it("can be switched off", async () => {
+  it("can be switched off", { tags: ["slow"] }, async () => {
     const script = createScriptedModel();
     const slow = gated();
     const { sessions } = scriptedAgents(script, { summarizers: [slow.summarizer], compaction: { background: false } });

@@ -8,68 +8,76 @@ import { allRecords, key } from "./whole-turn-fixture.ts";
 const textOf = (request: ScriptedModel["requests"][number] | undefined): string => JSON.stringify(request?.messages);
 
 describe("a memory flush in a turn", () => {
-  it("is asked before its compaction, observed, and no answer to the user is lost for it [FLU-06, FLU-07, FLU-08, FLU-19, FLU-20]", async () => {
-    const script = createScriptedModel();
-    const { sessions, store, names, events } = workingAgents(script);
-    await using session = await sessions.open(key);
-    for (let at = 1; at <= 9; at++) {
-      script.push({ text: `Answer ${at}.`, usage: usageOf(1000 * at) });
-      await session.runTurn(`Question ${at}: ${thousandTokens}`);
-    }
-    events.length = 0;
-    script.push(
-      {
-        calls: [{ id: "call_1", name: "write", arguments: { path: "./memory/2026-03-01.md" } }],
-        usage: usageOf(15_600),
-      },
-      "NO_REPLY",
-      "The answer to the big one.",
-    );
-    // One big turn crosses everything.
-    const turn = await session.runTurn(`A big one: ${thousandTokens.repeat(6)}`);
-    expect(turn.text).toBe("The answer to the big one.");
-    expect(names().filter((name) => /^(?:flush\.|compaction\.applied|call\.started)/.test(name))).toEqual([
-      "flush.asked",
-      "call.started",
-      "compaction.applied",
-      "call.started",
-      "flush.silent",
-      "call.started",
-      "flush.ended",
-    ]);
-    expect(textOf(script.requests[9])).toContain("[SYSTEM: pre-compaction memory flush]");
-    expect(session.entry["memoryFlush"]).toMatchObject({ flushActioned: true, flushWrote: true });
-    const asked = (await allRecords(store)).filter(
-      ({ record }) => (record["message"] as { source?: string } | undefined)?.source === "flush",
-    );
-    expect(asked).toHaveLength(2);
-    expect(session.entry["userMessageCount"]).toBe(10);
-    await sessions.close();
-  });
-
-  it("is asked once a cycle, over a restart too, and again after a compaction [FLU-13, FLU-14, FLU-15]", async () => {
-    const data = createMemoryData();
-    const script = createScriptedModel();
-    const all: string[] = [];
-    const sized = ({ messages }: ChatRequest): ScriptedReply => {
-      script.push(sized);
-      return { text: "Answer.", usage: usageOf(Math.ceil(JSON.stringify(messages).length / 4.3)) };
-    };
-    script.push(sized);
-    for (let start = 0; start < 3; start++) {
-      const { sessions, names } = workingAgents(script, { store: createMemoryStore({ data }) });
-      const session = await sessions.open(key);
-      for (let at = 0; at < 12; at++) {
-        await session.runTurn(`Question ${start}.${at}: ${thousandTokens}`);
+  it(
+    "is asked before its compaction, observed, and no answer to the user is lost for it [FLU-06, FLU-07, FLU-08, FLU-19, FLU-20]",
+    { tags: ["slow"] },
+    async () => {
+      const script = createScriptedModel();
+      const { sessions, store, names, events } = workingAgents(script);
+      await using session = await sessions.open(key);
+      for (let at = 1; at <= 9; at++) {
+        script.push({ text: `Answer ${at}.`, usage: usageOf(1000 * at) });
+        await session.runTurn(`Question ${at}: ${thousandTokens}`);
       }
-      all.push(...names().filter((name) => name === "flush.asked" || name === "compaction.applied"));
+      events.length = 0;
+      script.push(
+        {
+          calls: [{ id: "call_1", name: "write", arguments: { path: "./memory/2026-03-01.md" } }],
+          usage: usageOf(15_600),
+        },
+        "NO_REPLY",
+        "The answer to the big one.",
+      );
+      // One big turn crosses everything.
+      const turn = await session.runTurn(`A big one: ${thousandTokens.repeat(6)}`);
+      expect(turn.text).toBe("The answer to the big one.");
+      expect(names().filter((name) => /^(?:flush\.|compaction\.applied|call\.started)/.test(name))).toEqual([
+        "flush.asked",
+        "call.started",
+        "compaction.applied",
+        "call.started",
+        "flush.silent",
+        "call.started",
+        "flush.ended",
+      ]);
+      expect(textOf(script.requests[9])).toContain("[SYSTEM: pre-compaction memory flush]");
+      expect(session.entry["memoryFlush"]).toMatchObject({ flushActioned: true, flushWrote: true });
+      const asked = (await allRecords(store)).filter(
+        ({ record }) => (record["message"] as { source?: string } | undefined)?.source === "flush",
+      );
+      expect(asked).toHaveLength(2);
+      expect(session.entry["userMessageCount"]).toBe(10);
       await sessions.close();
-    }
-    expect(all.length).toBeGreaterThan(3);
-    // They take turns: never asked twice in a cycle, and never compacted without.
-    expect(all.filter((_, at) => at % 2 === 0).every((name) => name === "flush.asked")).toBe(true);
-    expect(all.filter((_, at) => at % 2 === 1).every((name) => name === "compaction.applied")).toBe(true);
-  });
+    },
+  );
+
+  it(
+    "is asked once a cycle, over a restart too, and again after a compaction [FLU-13, FLU-14, FLU-15]",
+    { tags: ["slow"] },
+    async () => {
+      const data = createMemoryData();
+      const script = createScriptedModel();
+      const all: string[] = [];
+      const sized = ({ messages }: ChatRequest): ScriptedReply => {
+        script.push(sized);
+        return { text: "Answer.", usage: usageOf(Math.ceil(JSON.stringify(messages).length / 4.3)) };
+      };
+      script.push(sized);
+      for (let start = 0; start < 3; start++) {
+        const { sessions, names } = workingAgents(script, { store: createMemoryStore({ data }) });
+        const session = await sessions.open(key);
+        for (let at = 0; at < 12; at++) {
+          await session.runTurn(`Question ${start}.${at}: ${thousandTokens}`);
+        }
+        all.push(...names().filter((name) => name === "flush.asked" || name === "compaction.applied"));
+        await sessions.close();
+      }
+      expect(all.length).toBeGreaterThan(3);
+      // They take turns: never asked twice in a cycle, and never compacted without.
+      expect(all.filter((_, at) => at % 2 === 0).every((name) => name === "flush.asked")).toBe(true);
+      expect(all.filter((_, at) => at % 2 === 1).every((name) => name === "compaction.applied")).toBe(true);
+    },
+  );
 
   it("says in the system prompt what belongs there, from the threshold on [FLU-02, FLU-03, FLU-09]", async () => {
     const script = createScriptedModel();

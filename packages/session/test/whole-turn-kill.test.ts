@@ -32,6 +32,7 @@ function start(store: SessionStore, script = createScriptedModel(), enabled = fa
 describe("a process that ends in a turn that flushes, compacts and makes a checkpoint", () => {
   it.each([false, true])(
     "leaves the old state or the new at each call of the store (done: %s)",
+    { tags: ["slow"], timeout: 120_000 },
     async (isDone) => {
       let isOver = false;
       let steps = 0;
@@ -78,6 +79,5 @@ describe("a process that ends in a turn that flushes, compacts and makes a check
       }
       expect(steps).toBeGreaterThan(testSize({ short: 1, long: 10 }));
     },
-    120_000,
   );
 });

@@ -20,42 +20,46 @@ import {
 const textOf = (request: ScriptedModel["requests"][number] | undefined): string => JSON.stringify(request?.messages);
 
 describe("the order of a turn", () => {
-  it("is message, compaction, call, and a checkpoint in the background; the call has the summary and answers the user [CMP-20, CMP-05, C56]", async () => {
-    const script = createScriptedModel();
-    const { sessions, events } = workingAgents(script, {
-      memoryFlush: { enabled: false },
-      compaction: { preferCheckpoint: false, background: false },
-      checkpoint: {
-        tokenThresholdPercents: [1],
-        minTokensForGen: 0,
-        writers: [{ name: "mine", write: () => Promise.resolve('{"summary": "They spoke."}') }],
-      },
-    });
-    await using session = await sessions.open(key);
-    for (let at = 0; at < 13; at++) {
-      script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * (at + 1)) });
-      await session.runTurn(`Question ${at}: ${thousandTokens}`);
-    }
-    events.length = 0;
-    script.push({ text: "The last answer.", usage: usageOf(4000) });
-    const turn = await session.runTurn(`And the last question? ${thousandTokens}`);
-    expect(turn.text).toBe("The last answer.");
-    await until(() => events.some(({ name }) => name === "checkpoint.written"));
-    await sessions.close();
-    const names = events.map((event) =>
-      event.name === "record.appended" ? `${event.record.type} appended` : event.name,
-    );
-    const order = ["message appended", "compaction.planned", "compaction.applied", "compaction appended"];
-    const places = [...order, "call.started", "turn.closed", "checkpoint.started"].map((name) => names.indexOf(name));
-    expect(places).toEqual(places.toSorted((one, other) => one - other));
-    expect(places).not.toContain(-1);
-    expect(names.filter((name) => name === "compaction.applied")).toHaveLength(1);
-    const sent = textOf(script.requests.at(-1));
-    expect(sent).toContain("Topics: number 1.");
-    expect(sent).toContain("And the last question?");
-    // Of what was summarized the first request alone is quoted, and its beginning only.
-    expect(sent).not.toContain("Question 1:");
-  });
+  it(
+    "is message, compaction, call, and a checkpoint in the background; the call has the summary and answers the user [CMP-20, CMP-05, C56]",
+    { tags: ["slow"] },
+    async () => {
+      const script = createScriptedModel();
+      const { sessions, events } = workingAgents(script, {
+        memoryFlush: { enabled: false },
+        compaction: { preferCheckpoint: false, background: false },
+        checkpoint: {
+          tokenThresholdPercents: [1],
+          minTokensForGen: 0,
+          writers: [{ name: "mine", write: () => Promise.resolve('{"summary": "They spoke."}') }],
+        },
+      });
+      await using session = await sessions.open(key);
+      for (let at = 0; at < 13; at++) {
+        script.push({ text: `Answer ${at}.`, usage: usageOf(1100 * (at + 1)) });
+        await session.runTurn(`Question ${at}: ${thousandTokens}`);
+      }
+      events.length = 0;
+      script.push({ text: "The last answer.", usage: usageOf(4000) });
+      const turn = await session.runTurn(`And the last question? ${thousandTokens}`);
+      expect(turn.text).toBe("The last answer.");
+      await until(() => events.some(({ name }) => name === "checkpoint.written"));
+      await sessions.close();
+      const names = events.map((event) =>
+        event.name === "record.appended" ? `${event.record.type} appended` : event.name,
+      );
+      const order = ["message appended", "compaction.planned", "compaction.applied", "compaction appended"];
+      const places = [...order, "call.started", "turn.closed", "checkpoint.started"].map((name) => names.indexOf(name));
+      expect(places).toEqual(places.toSorted((one, other) => one - other));
+      expect(places).not.toContain(-1);
+      expect(names.filter((name) => name === "compaction.applied")).toHaveLength(1);
+      const sent = textOf(script.requests.at(-1));
+      expect(sent).toContain("Topics: number 1.");
+      expect(sent).toContain("And the last question?");
+      // Of what was summarized the first request alone is quoted, and its beginning only.
+      expect(sent).not.toContain("Question 1:");
+    },
+  );
 
   it("what a session shows and says of its size is what the next request has, at once", async () => {
     const script = createScriptedModel();
@@ -139,22 +143,26 @@ describe("a compaction that takes its time", () => {
 });
 
 describe("an overflow that nobody saw coming", () => {
-  it("is cured by the same compaction, once, and the turn is answered", async () => {
-    const store = createMemoryStore();
-    let asked = (): number => 0;
-    await using fixture = await createWholeTurnFixture(9000, (simulator) => {
-      const made = summarizerOf("works", simulator);
-      ({ asked } = made);
-      return { store, summarizers: [made.summarizer], model: { ...windowless(simulator.url) } };
-    });
-    await using session = await fixture.sessions.open(key);
-    for (let at = 0; at < 40; at++) await session.runTurn(`Question ${at}: ${"and what about that? ".repeat(30)}`);
-    const refused = fixture.simulator.refusals;
-    expect(refused.map(({ kind }) => kind)).toEqual(["overflow"]);
-    expect(fixture.events.filter(({ name }) => name === "compaction.applied").length).toBe(asked());
-    expect(asked()).toBeGreaterThan(1);
-    expect(lostMessages(await allRecords(store))).toEqual([]);
-  }, 30_000);
+  it(
+    "is cured by the same compaction, once, and the turn is answered",
+    { tags: ["slow"], timeout: 30_000 },
+    async () => {
+      const store = createMemoryStore();
+      let asked = (): number => 0;
+      await using fixture = await createWholeTurnFixture(9000, (simulator) => {
+        const made = summarizerOf("works", simulator);
+        ({ asked } = made);
+        return { store, summarizers: [made.summarizer], model: { ...windowless(simulator.url) } };
+      });
+      await using session = await fixture.sessions.open(key);
+      for (let at = 0; at < 40; at++) await session.runTurn(`Question ${at}: ${"and what about that? ".repeat(30)}`);
+      const refused = fixture.simulator.refusals;
+      expect(refused.map(({ kind }) => kind)).toEqual(["overflow"]);
+      expect(fixture.events.filter(({ name }) => name === "compaction.applied").length).toBe(asked());
+      expect(asked()).toBeGreaterThan(1);
+      expect(lostMessages(await allRecords(store))).toEqual([]);
+    },
+  );
 });
 
 function windowless(url: string): AgentSessionsOptions["model"] {

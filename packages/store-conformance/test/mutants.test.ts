@@ -24,7 +24,7 @@ describe("the kit finds broken stores", () => {
     expect(kitProblems(rows)).toEqual([]);
   });
 
-  it("finds nothing wrong with the store that the broken ones are made from", async () => {
+  it("finds nothing wrong with the store that the broken ones are made from", { tags: ["slow"] }, async () => {
     const { foundBy } = await killsOf({ name: "sound", foundBy: "" });
     expect(foundBy).toEqual([]);
   });

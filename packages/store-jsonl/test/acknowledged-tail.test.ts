@@ -50,7 +50,7 @@ describe("an acknowledged append whose end is cut off", () => {
     expect(codesOf(await verified(root))).toContain("RECORD_MISSING error");
   });
 
-  it("keeps them wherever it is cut off, and gives each lost record a place", async () => {
+  it("keeps them wherever it is cut off, and gives each lost record a place", { tags: ["slow"] }, async () => {
     const length = (line: number, root: string): number =>
       readFileSync(transcriptOf(root), "utf8").split("\n").slice(0, line).join("\n").length + 1;
     const cuts = [

@@ -10,38 +10,42 @@ const newFolder = temporaryFolders();
 const logOf = (root: string): string => `${root}/agents/main/throughline/entries.log`;
 
 describe("the entries log", () => {
-  it("is written anew when most of it is history, under the hands of others who have it open", async () => {
-    const root = newFolder();
-    const store = await storeWithSession(root, { sessionsJson: false, derivedDelayMs: 1 });
-    const other = createJsonlStore({ root, sessionsJson: false, derivedDelayMs: 1 });
-    const second = sessionRef({ key: "agent:main:second" });
-    await other.save(second, { sessionId: "s2" }, { ifRevision: null });
-    const large = "x".repeat(13_000);
-    let largestBytes = 0;
-    for (let count = 1; count <= 400; count++) {
-      const writer = count % 3 === 0 ? other : store;
-      await writer.append(mainRef, [], {
-        entry: { count, large, [`field${count % 7}`]: count },
-        durability: "process",
-      });
-      await other.append(second, [], { entry: { count }, durability: "process" });
-      largestBytes = Math.max(largestBytes, statSync(logOf(root)).size);
-      if (count % 40 === 0) await pause(20);
-    }
-    // Written once each they would be 5.4 MB.
-    await expect.poll(() => statSync(logOf(root)).size).toBeLessThan(1_100_000);
-    expect(largestBytes).toBeLessThan(4_000_000);
-    for (const one of [store, other]) {
-      expect((await one.load(mainRef))?.entry).toMatchObject({ count: 400, field0: 399, field1: 400, field2: 394 });
-      expect((await one.load(second))?.entry).toMatchObject({ count: 400 });
-    }
-    expect((await store.load(mainRef))?.revision).toBe(401);
-    await Promise.all([store.close(), other.close()]);
-    const again = createJsonlStore({ root, index: false });
-    expect((await again.load(mainRef))?.revision).toBe(401);
-    expect((await again.load(second))?.entry).toMatchObject({ count: 400 });
-    await again.close();
-  });
+  it(
+    "is written anew when most of it is history, under the hands of others who have it open",
+    { tags: ["slow"] },
+    async () => {
+      const root = newFolder();
+      const store = await storeWithSession(root, { sessionsJson: false, derivedDelayMs: 1 });
+      const other = createJsonlStore({ root, sessionsJson: false, derivedDelayMs: 1 });
+      const second = sessionRef({ key: "agent:main:second" });
+      await other.save(second, { sessionId: "s2" }, { ifRevision: null });
+      const large = "x".repeat(13_000);
+      let largestBytes = 0;
+      for (let count = 1; count <= 400; count++) {
+        const writer = count % 3 === 0 ? other : store;
+        await writer.append(mainRef, [], {
+          entry: { count, large, [`field${count % 7}`]: count },
+          durability: "process",
+        });
+        await other.append(second, [], { entry: { count }, durability: "process" });
+        largestBytes = Math.max(largestBytes, statSync(logOf(root)).size);
+        if (count % 40 === 0) await pause(20);
+      }
+      // Written once each they would be 5.4 MB.
+      await expect.poll(() => statSync(logOf(root)).size).toBeLessThan(1_100_000);
+      expect(largestBytes).toBeLessThan(4_000_000);
+      for (const one of [store, other]) {
+        expect((await one.load(mainRef))?.entry).toMatchObject({ count: 400, field0: 399, field1: 400, field2: 394 });
+        expect((await one.load(second))?.entry).toMatchObject({ count: 400 });
+      }
+      expect((await store.load(mainRef))?.revision).toBe(401);
+      await Promise.all([store.close(), other.close()]);
+      const again = createJsonlStore({ root, index: false });
+      expect((await again.load(mainRef))?.revision).toBe(401);
+      expect((await again.load(second))?.entry).toMatchObject({ count: 400 });
+      await again.close();
+    },
+  );
 
   it("keeps a line that it does not understand, and is not written anew then", async () => {
     const root = newFolder();

@@ -25,7 +25,7 @@ async function problemsOfFailedCalls(life: () => readonly Step[]): Promise<reado
 describe("a power cut", () => {
   it(
     "at any moment loses nothing that was acknowledged and shows nothing half done [STO-03, REC-26]",
-    { timeout },
+    { tags: ["slow"], timeout },
     async (context) => {
       const sample = {
         cutEveryBytes: 16,
@@ -40,19 +40,23 @@ describe("a power cut", () => {
     },
   );
 
-  it("at any moment of stores that are closed after each step loses nothing either", { timeout }, async (context) => {
-    const sample = { cutEveryBytes: 24, statesPerMoment: 2, recoverEvery: 0, isReopened: true };
-    const result = await exploreCrashes(lifeOfSessions(), sample);
-    expect(result.problems.slice(0, 3)).toEqual([]);
-    expect(result.states).toBeGreaterThanOrEqual(400);
-    countFaults(context, { states: result.states });
-  });
+  it(
+    "at any moment of stores that are closed after each step loses nothing either",
+    { tags: ["slow"], timeout },
+    async (context) => {
+      const sample = { cutEveryBytes: 24, statesPerMoment: 2, recoverEvery: 0, isReopened: true };
+      const result = await exploreCrashes(lifeOfSessions(), sample);
+      expect(result.problems.slice(0, 3)).toEqual([]);
+      expect(result.states).toBeGreaterThanOrEqual(400);
+      countFaults(context, { states: result.states });
+    },
+  );
 });
 
 describe("the partial of an open reply", () => {
   it.for([false, true])(
     "is after a power cut as it was acknowledged last, or as it was to be; gone where it was taken away: %s",
-    { timeout },
+    { tags: ["slow"], timeout },
     async (isReopened, context) => {
       const statesPerMoment = isReopened ? testSize({ short: 2, long: 4 }) : testSize({ short: 12, long: 40 });
       const sample = { cutEveryBytes: 4, statesPerMoment, recoverEvery: 50, statesPerRecovery: 2, isReopened };
@@ -63,7 +67,7 @@ describe("the partial of an open reply", () => {
     },
   );
 
-  it("is right, or an error that says what is known, when a call fails once", { timeout }, async () => {
+  it("is right, or an error that says what is known, when a call fails once", { tags: ["slow"], timeout }, async () => {
     expect(await problemsOfFailedCalls(lifeOfPartials)).toEqual([]);
   });
 });
@@ -71,7 +75,7 @@ describe("the partial of an open reply", () => {
 describe("what is acknowledged at disk", () => {
   it.for([false, true])(
     "is there after a power cut though its session was made with less, stores closed after each step: %s [STO-03]",
-    { timeout },
+    { tags: ["slow"], timeout },
     async (isReopened, context) => {
       const statesPerMoment = isReopened ? testSize({ short: 1, long: 2 }) : testSize({ short: 6, long: 12 });
       const sample = { cutEveryBytes: 48, statesPerMoment, recoverEvery: 100, statesPerRecovery: 2, isReopened };
@@ -82,15 +86,19 @@ describe("what is acknowledged at disk", () => {
     },
   );
 
-  it("is there after a call failed once while its session was put on the disk", { timeout }, async () => {
-    expect(await problemsOfFailedCalls(lifeOfHastySessions)).toEqual([]);
-  });
+  it(
+    "is there after a call failed once while its session was put on the disk",
+    { tags: ["slow"], timeout },
+    async () => {
+      expect(await problemsOfFailedCalls(lifeOfHastySessions)).toEqual([]);
+    },
+  );
 });
 
 describe("a disk that fails once", () => {
   it(
     "at any call is reported as what it is, and what is acknowledged afterwards survives a power cut",
-    { timeout },
+    { tags: ["slow"], timeout },
     async () => {
       expect(await problemsOfFailedCalls(lifeOfSessions)).toEqual([]);
     },

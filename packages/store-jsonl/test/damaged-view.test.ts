@@ -83,23 +83,27 @@ describe("a damaged sessions.json", () => {
     expect((await store.list({ state: "archived" })).sessions).toEqual([]);
   });
 
-  it("is left alone while somebody may still be writing it, and made anew when that is asked for", async () => {
-    const root = newFolder();
-    await storeBesideOpenclaw(root);
-    const before = damage(root, cut, 0);
-    const store = createJsonlStore({ root, derivedDelayMs: 1 });
-    await store.append(mainRef, [userDraft("ho")]);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(readFileSync(viewPath(root), "utf8")).toBe(before);
-    const rebuilt: { readonly path: string; readonly sessions: number }[] = [];
-    for await (const file of store.maintenance?.rebuild?.() ?? []) rebuilt.push(file);
-    expect(rebuilt).toEqual([
-      { path: viewPath(root), sessions: 2 },
-      { path: `${root}/agents/main/throughline/index.db`, sessions: 2 },
-    ]);
-    expect(Object.keys(viewOf(root)).toSorted()).toEqual([mainRef.key, other.key]);
-    await store.close();
-  });
+  it(
+    "is left alone while somebody may still be writing it, and made anew when that is asked for",
+    { tags: ["slow"] },
+    async () => {
+      const root = newFolder();
+      await storeBesideOpenclaw(root);
+      const before = damage(root, cut, 0);
+      const store = createJsonlStore({ root, derivedDelayMs: 1 });
+      await store.append(mainRef, [userDraft("ho")]);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(readFileSync(viewPath(root), "utf8")).toBe(before);
+      const rebuilt: { readonly path: string; readonly sessions: number }[] = [];
+      for await (const file of store.maintenance?.rebuild?.() ?? []) rebuilt.push(file);
+      expect(rebuilt).toEqual([
+        { path: viewPath(root), sessions: 2 },
+        { path: `${root}/agents/main/throughline/index.db`, sessions: 2 },
+      ]);
+      expect(Object.keys(viewOf(root)).toSorted()).toEqual([mainRef.key, other.key]);
+      await store.close();
+    },
+  );
 
   it("is reported with its remedy by verify, and repaired by repair", async () => {
     const root = newFolder();
@@ -135,25 +139,29 @@ describe("a damaged sessions.json", () => {
 });
 
 describe("rebuild", () => {
-  it("reads every transcript for the index again, and makes sessions.json where it is gone [IDX-03]", async () => {
-    const root = newFolder();
-    const store = await storeWithSession(root);
-    await store.append(mainRef, [userDraft("hi")]);
-    await store.close();
-    const events: SessionEvent[] = [];
-    const again = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
-    const path = `${root}/agents/main/throughline/index.db`;
-    writeFileSync(path, "no database");
-    writeFileSync(viewPath(root), "");
-    const rebuilt: string[] = [];
-    for await (const file of again.maintenance?.rebuild?.() ?? []) rebuilt.push(file.path);
-    expect(rebuilt).toEqual([viewPath(root), path]);
-    expect(readFileSync(path).subarray(0, 15).toString()).toBe("SQLite format 3");
-    expect(viewOf(root)[mainRef.key]).toMatchObject({ sessionId: "s1" });
-    expect(findingCodesOf(events)).toContain("INDEX_REBUILT");
-    expect((await again.list()).sessions).toMatchObject([{ messageCount: 1 }]);
-    await again.close();
-  });
+  it(
+    "reads every transcript for the index again, and makes sessions.json where it is gone [IDX-03]",
+    { tags: ["slow"] },
+    async () => {
+      const root = newFolder();
+      const store = await storeWithSession(root);
+      await store.append(mainRef, [userDraft("hi")]);
+      await store.close();
+      const events: SessionEvent[] = [];
+      const again = createJsonlStore({ root, onEvent: (event) => void events.push(event) });
+      const path = `${root}/agents/main/throughline/index.db`;
+      writeFileSync(path, "no database");
+      writeFileSync(viewPath(root), "");
+      const rebuilt: string[] = [];
+      for await (const file of again.maintenance?.rebuild?.() ?? []) rebuilt.push(file.path);
+      expect(rebuilt).toEqual([viewPath(root), path]);
+      expect(readFileSync(path).subarray(0, 15).toString()).toBe("SQLite format 3");
+      expect(viewOf(root)[mainRef.key]).toMatchObject({ sessionId: "s1" });
+      expect(findingCodesOf(events)).toContain("INDEX_REBUILT");
+      expect((await again.list()).sessions).toMatchObject([{ messageCount: 1 }]);
+      await again.close();
+    },
+  );
 });
 
 async function storeWithOneList(root: string): Promise<ReturnType<typeof createJsonlStore>> {

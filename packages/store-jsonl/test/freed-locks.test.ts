@@ -14,7 +14,7 @@ const newFolder = temporaryFolders();
 describe("the locks of a process that writes", () => {
   it.for(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
     "are free at once when it is ended by %s in the middle of a write, and nobody has to wait [LCK-13]",
-    { timeout: 120_000 },
+    { tags: ["slow"], timeout: 120_000 },
     async (signal) => {
       const root = newFolder();
       await (await storeWithSession(root)).close();

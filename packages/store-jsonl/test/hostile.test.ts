@@ -179,7 +179,7 @@ describe("a computer in trouble", () => {
 describe("processes that append, fork and redact at once", () => {
   it(
     "lose nothing, share whole appends only, and leave nothing of what was redacted",
-    { timeout: 120_000 },
+    { tags: ["slow"], timeout: 120_000 },
     async () => {
       const root = newFolder();
       const store = await storeWithSession(root, { sessionsJson: false });

@@ -99,29 +99,33 @@ describe("a purge that is interrupted", () => {
     expect([...found].toSorted()).toEqual([0, 1, 2, 3]);
   });
 
-  it("is finished only once its line is on the disk: a power cut leaves the whole session, or nothing", async () => {
-    const disk = await diskWith("f1.jsonl");
-    const killed = (): never => {
-      throw systemError("EIO");
-    };
-    const files = { ...disk.files, flushNow: killed };
-    const store = simulatedStore(disk, { called: "k", sessionsJson: false, files });
-    await expect(store.remove(named, { purge: true })).rejects.toThrow();
-    const images: DiskImage[] = [];
-    const keep = (): void => void images.push(...crashStates(disk.moment(), { cutEveryBytes: 100_000 }));
-    keep();
-    disk.onChange = keep;
-    const next = simulatedStore(disk, { called: "n", sessionsJson: false });
-    expect((await next.list({ state: "any" })).sessions).toEqual([]);
-    await next.close();
-    const found = new Set<number | null>();
-    for (const image of images) {
-      const after = simulatedStore(createSimulatedDisk(image), { called: "o", sessionsJson: false });
-      found.add((await after.load(named))?.messageCount ?? null);
-      await after.close();
-    }
-    expect([...found].toSorted()).toEqual([2, null]);
-  });
+  it(
+    "is finished only once its line is on the disk: a power cut leaves the whole session, or nothing",
+    { tags: ["slow"] },
+    async () => {
+      const disk = await diskWith("f1.jsonl");
+      const killed = (): never => {
+        throw systemError("EIO");
+      };
+      const files = { ...disk.files, flushNow: killed };
+      const store = simulatedStore(disk, { called: "k", sessionsJson: false, files });
+      await expect(store.remove(named, { purge: true })).rejects.toThrow();
+      const images: DiskImage[] = [];
+      const keep = (): void => void images.push(...crashStates(disk.moment(), { cutEveryBytes: 100_000 }));
+      keep();
+      disk.onChange = keep;
+      const next = simulatedStore(disk, { called: "n", sessionsJson: false });
+      expect((await next.list({ state: "any" })).sessions).toEqual([]);
+      await next.close();
+      const found = new Set<number | null>();
+      for (const image of images) {
+        const after = simulatedStore(createSimulatedDisk(image), { called: "o", sessionsJson: false });
+        found.add((await after.load(named))?.messageCount ?? null);
+        await after.close();
+      }
+      expect([...found].toSorted()).toEqual([2, null]);
+    },
+  );
 
   it("is no reason for a list to fail where it cannot be finished", async () => {
     const disk = await diskWith("f1.jsonl");

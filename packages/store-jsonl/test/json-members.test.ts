@@ -25,7 +25,7 @@ const sorted = (map: ReadonlyMap<string, unknown> | null): unknown =>
   map === null ? null : [...map].toSorted(([one], [other]) => (one < other ? -1 : 1));
 
 describe("the members of a JSON object", () => {
-  it("are those that JSON.parse finds", () => {
+  it("are those that JSON.parse finds", { tags: ["slow"] }, () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue()),
@@ -38,7 +38,7 @@ describe("the members of a JSON object", () => {
     );
   });
 
-  it("are refused where JSON.parse refuses, whatever was changed in the text", () => {
+  it("are refused where JSON.parse refuses, whatever was changed in the text", { tags: ["slow"] }, () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),

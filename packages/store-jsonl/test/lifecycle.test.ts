@@ -267,7 +267,7 @@ describe("odd transcripts", () => {
 });
 
 describe("many sessions at once", () => {
-  it("are written side by side, more than are kept open", { timeout: 60_000 }, async () => {
+  it("are written side by side, more than are kept open", { tags: ["slow"], timeout: 60_000 }, async () => {
     const root = newFolder();
     const store = createJsonlStore({ root, sessionsJson: false });
     const refs = Array.from({ length: 150 }, (_, index) => sessionRef({ key: `agent:main:n${index}` }));

@@ -46,7 +46,7 @@ function said(running: ReturnType<typeof spawn>, word: string): Promise<void> {
 describe("a lock of the kernel", () => {
   it(
     "has one owner at a time while its owners are killed one after the other",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async (context) => {
       const rounds = testSize({ short: 3, long: 100 });
       const { doubleOwners, latenciesMs } = await takeOver(`${newFolder()}/lock`, rounds, 4);
@@ -56,23 +56,27 @@ describe("a lock of the kernel", () => {
     },
   );
 
-  it.skipIf(!canUnshare)("excludes a container that shares the folder: other network, processes, mounts", async () => {
-    const folder = newFolder();
-    const namespaces = ["-n", "-m", "-p", "-f", "-i", "-u", "--mount-proc", "--kill-child=SIGKILL"];
-    const holder = spawn("unshare", [...namespaces, process.execPath, child, `${folder}/lock`], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    try {
-      await said(holder, "held");
-      const locks = createSessionLocks({ files: nodeFiles, port: kernelLocks, random: systemRandom, timeoutMs: 100 });
-      await expect(locks.hold([`${folder}/lock`], () => "in")).rejects.toMatchObject({ code: "STORE_LOCKED" });
-      locks.close();
-    } finally {
-      holder.kill("SIGKILL");
-    }
-  });
+  it.skipIf(!canUnshare)(
+    "excludes a container that shares the folder: other network, processes, mounts",
+    { tags: ["slow"] },
+    async () => {
+      const folder = newFolder();
+      const namespaces = ["-n", "-m", "-p", "-f", "-i", "-u", "--mount-proc", "--kill-child=SIGKILL"];
+      const holder = spawn("unshare", [...namespaces, process.execPath, child, `${folder}/lock`], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      try {
+        await said(holder, "held");
+        const locks = createSessionLocks({ files: nodeFiles, port: kernelLocks, random: systemRandom, timeoutMs: 100 });
+        await expect(locks.hold([`${folder}/lock`], () => "in")).rejects.toMatchObject({ code: "STORE_LOCKED" });
+        locks.close();
+      } finally {
+        holder.kill("SIGKILL");
+      }
+    },
+  );
 
-  it("costs no stack trace when it is refused, and leaves the traces of others alone", async () => {
+  it("costs no stack trace when it is refused, and leaves the traces of others alone", { tags: ["slow"] }, async () => {
     const folder = newFolder();
     const holder = spawn(process.execPath, [child, `${folder}/lock`], { stdio: ["ignore", "pipe", "inherit"] });
     const before = Error.stackTraceLimit;
@@ -136,28 +140,32 @@ describe("a folder on a network file system", () => {
     expect(existsSync(`${root}/agents/main/throughline/index.db`)).toBe(false);
   });
 
-  it("takes proper-lockfile when told, which takes nothing over from a process that died", async () => {
-    const root = newFolder();
-    const events: SessionEvent[] = [];
-    const locks = properLockfileLocks(lockfile);
-    const options = { files: networkFiles, locks, lockTimeoutMs: 150, sessionsJson: false };
-    const store = await storeWithSession(root, {
-      ...options,
-      onEvent: (event: SessionEvent) => void events.push(event),
-    });
-    await Promise.all(["a", "b", "c"].map((text) => store.append(mainRef, [userDraft(text)])));
-    const folder = `${root}/agents/main/throughline/locks`;
-    expect(readdirSync(folder)).toEqual([]);
-    // As a process leaves it that was killed: eight years old by its time.
-    for (const name of "0123456789abcdef") mkdirSync(`${folder}/${name}.lock`);
-    for (const name of readdirSync(folder)) execFileSync("touch", ["-d", "2018-01-01", `${folder}/${name}`]);
-    await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED" });
-    for (const name of readdirSync(folder)) rmSync(`${folder}/${name}`, { recursive: true });
-    await store.append(mainRef, [userDraft("d")]);
-    expect((await textsOf(store)).toSorted()).toEqual(["a", "b", "c", "d"]);
-    await store.close();
-    expect(findingCodesOf(events)).toEqual([]);
-  });
+  it(
+    "takes proper-lockfile when told, which takes nothing over from a process that died",
+    { tags: ["slow"] },
+    async () => {
+      const root = newFolder();
+      const events: SessionEvent[] = [];
+      const locks = properLockfileLocks(lockfile);
+      const options = { files: networkFiles, locks, lockTimeoutMs: 150, sessionsJson: false };
+      const store = await storeWithSession(root, {
+        ...options,
+        onEvent: (event: SessionEvent) => void events.push(event),
+      });
+      await Promise.all(["a", "b", "c"].map((text) => store.append(mainRef, [userDraft(text)])));
+      const folder = `${root}/agents/main/throughline/locks`;
+      expect(readdirSync(folder)).toEqual([]);
+      // As a process leaves it that was killed: eight years old by its time.
+      for (const name of "0123456789abcdef") mkdirSync(`${folder}/${name}.lock`);
+      for (const name of readdirSync(folder)) execFileSync("touch", ["-d", "2018-01-01", `${folder}/${name}`]);
+      await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED" });
+      for (const name of readdirSync(folder)) rmSync(`${folder}/${name}`, { recursive: true });
+      await store.append(mainRef, [userDraft("d")]);
+      expect((await textsOf(store)).toSorted()).toEqual(["a", "b", "c", "d"]);
+      await store.close();
+      expect(findingCodesOf(events)).toEqual([]);
+    },
+  );
 });
 
 describe("a folder that OpenClaw uses", () => {
@@ -172,69 +180,77 @@ describe("a folder that OpenClaw uses", () => {
     return root;
   }
 
-  it("has its lock files honored: one whose owner lives is waited for and named, one left over is cleared [LCK-09, LCK-12]", async () => {
-    const root = openclawFolder();
-    const lock = `${transcriptOf(root, "oc1")}.lock`;
-    const store = createJsonlStore({ root, lockTimeoutMs: 150 });
-    await store.load(mainRef);
-    const createdAt = "2018-01-01T00:00:00.000Z";
-    writeFileSync(lock, JSON.stringify({ pid: process.ppid, createdAt }));
-    await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({
-      code: "STORE_LOCKED",
-      details: { pid: process.ppid },
-    });
-    const appended = store.append(mainRef, [userDraft("waits")]);
-    setTimeout(() => rmSync(lock), 40);
-    await appended;
-    const dead = spawnSync("true").pid;
-    const leave = (owner: Readonly<Record<string, unknown>>, ageMs: number): void => {
-      writeFileSync(lock, JSON.stringify({ createdAt, ...owner }));
-      utimesSync(lock, new Date(Date.now() - ageMs), new Date(Date.now() - ageMs));
-    };
-    leave({ pid: dead }, 31_000);
-    await store.append(mainRef, [userDraft("after a dead owner")]);
-    expect(existsSync(lock)).toBe(false);
-    // The number of a process that ended may be another's by now: this one did not begin when the owner did.
-    leave({ pid: process.pid, starttime: 1 }, 31_000);
-    await store.append(mainRef, [userDraft("after an owner whose number was given away")]);
-    expect(existsSync(lock)).toBe(false);
-    // Of a process in a container, whose number means nothing here: for as long as it may hold the lock it is waited for.
-    for (const [owner, ageMs] of [
-      [{ pid: dead }, 5000],
-      [{ pid: dead, maxHoldMs: 300_000 }, 200_000],
-    ] as const) {
-      leave(owner, ageMs);
-      await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED" });
-      expect(existsSync(lock)).toBe(true);
-    }
-    // One of ours would be held together with the kernel's lock.
-    leave({ pid: process.pid, maxHoldMs: 10_000, by: "throughline" }, 0);
-    await store.append(mainRef, [userDraft("after one of ours that was killed")]);
-    expect(existsSync(lock)).toBe(false);
-    await store.close();
-  });
-
-  it("tells of one that does not say whose it is when it ends, also when its time is to come [LCK-12]", async () => {
-    const root = openclawFolder();
-    const lock = `${transcriptOf(root, "oc1")}.lock`;
-    const store = createJsonlStore({ root, lockTimeoutMs: 50 });
-    await store.load(mainRef);
-    for (const content of ["", '{"pid":12', "garbled"]) {
-      for (const ageMs of [0, 5000, -5000, 31_000, -31_000, -3_600_000]) {
-        writeFileSync(lock, content);
+  it(
+    "has its lock files honored: one whose owner lives is waited for and named, one left over is cleared [LCK-09, LCK-12]",
+    { tags: ["slow"] },
+    async () => {
+      const root = openclawFolder();
+      const lock = `${transcriptOf(root, "oc1")}.lock`;
+      const store = createJsonlStore({ root, lockTimeoutMs: 150 });
+      await store.load(mainRef);
+      const createdAt = "2018-01-01T00:00:00.000Z";
+      writeFileSync(lock, JSON.stringify({ pid: process.ppid, createdAt }));
+      await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({
+        code: "STORE_LOCKED",
+        details: { pid: process.ppid },
+      });
+      const appended = store.append(mainRef, [userDraft("waits")]);
+      setTimeout(() => rmSync(lock), 40);
+      await appended;
+      const dead = spawnSync("true").pid;
+      const leave = (owner: Readonly<Record<string, unknown>>, ageMs: number): void => {
+        writeFileSync(lock, JSON.stringify({ createdAt, ...owner }));
         utimesSync(lock, new Date(Date.now() - ageMs), new Date(Date.now() - ageMs));
-        const appended = store.append(mainRef, [userDraft("x")]);
-        if (Math.abs(ageMs) > 30_000) await appended;
-        else
-          await expect(appended).rejects.toMatchObject({
-            code: "STORE_LOCKED",
-            remedy: expect.stringContaining("Try again: 30 s after it was written"),
-          });
-        rmSync(lock, { force: true });
+      };
+      leave({ pid: dead }, 31_000);
+      await store.append(mainRef, [userDraft("after a dead owner")]);
+      expect(existsSync(lock)).toBe(false);
+      // The number of a process that ended may be another's by now: this one did not begin when the owner did.
+      leave({ pid: process.pid, starttime: 1 }, 31_000);
+      await store.append(mainRef, [userDraft("after an owner whose number was given away")]);
+      expect(existsSync(lock)).toBe(false);
+      // Of a process in a container, whose number means nothing here: for as long as it may hold the lock it is waited for.
+      for (const [owner, ageMs] of [
+        [{ pid: dead }, 5000],
+        [{ pid: dead, maxHoldMs: 300_000 }, 200_000],
+      ] as const) {
+        leave(owner, ageMs);
+        await expect(store.append(mainRef, [userDraft("refused")])).rejects.toMatchObject({ code: "STORE_LOCKED" });
+        expect(existsSync(lock)).toBe(true);
       }
-    }
-    await store.close();
-  });
+      // One of ours would be held together with the kernel's lock.
+      leave({ pid: process.pid, maxHoldMs: 10_000, by: "throughline" }, 0);
+      await store.append(mainRef, [userDraft("after one of ours that was killed")]);
+      expect(existsSync(lock)).toBe(false);
+      await store.close();
+    },
+  );
+
+  it(
+    "tells of one that does not say whose it is when it ends, also when its time is to come [LCK-12]",
+    { tags: ["slow"] },
+    async () => {
+      const root = openclawFolder();
+      const lock = `${transcriptOf(root, "oc1")}.lock`;
+      const store = createJsonlStore({ root, lockTimeoutMs: 50 });
+      await store.load(mainRef);
+      for (const content of ["", '{"pid":12', "garbled"]) {
+        for (const ageMs of [0, 5000, -5000, 31_000, -31_000, -3_600_000]) {
+          writeFileSync(lock, content);
+          utimesSync(lock, new Date(Date.now() - ageMs), new Date(Date.now() - ageMs));
+          const appended = store.append(mainRef, [userDraft("x")]);
+          if (Math.abs(ageMs) > 30_000) await appended;
+          else
+            await expect(appended).rejects.toMatchObject({
+              code: "STORE_LOCKED",
+              remedy: expect.stringContaining("Try again: 30 s after it was written"),
+            });
+          rmSync(lock, { force: true });
+        }
+      }
+      await store.close();
+    },
+  );
 
   it("sees ours: while a transcript is written its lock file names the writer [LCK-13]", async () => {
     const root = openclawFolder();
@@ -322,36 +338,42 @@ describe("a folder that OpenClaw uses", () => {
     await store.close();
   });
 
-  it("is known as one to stores that were open before: by a session of theirs, an edit of theirs, a lock of theirs", async () => {
-    for (const trace of ["session", "edit", "line"] as const) {
-      const root = newFolder();
-      const folder = `${root}/agents/main/sessions`;
-      const old = await storeWithSession(root, { lockTimeoutMs: 150, derivedDelayMs: 1 });
-      await old.append(mainRef, [userDraft("one")]);
-      await expect.poll(() => existsSync(`${folder}/sessions.json`)).toBe(true);
-      await expect.poll(() => existsSync(`${folder}/sessions.json.lock`)).toBe(false);
-      if (trace === "session") writeFileSync(transcriptOf(root, "oc1"), `${JSON.stringify(header)}\n`);
-      if (trace === "session" || trace === "edit") {
-        const entries = JSON.parse(readFileSync(`${folder}/sessions.json`, "utf8")) as Record<string, object>;
-        const edited = { ...entries[mainRef.key], model: "theirs", updatedAt: Date.now() };
-        const added = trace === "session" ? { "agent:main:oc": { sessionId: "oc1", updatedAt: 1 } } : {};
-        writeFileSync(`${folder}/sessions.json`, JSON.stringify({ [mainRef.key]: edited, ...added }));
-      } else {
-        const message = { role: "user", content: "theirs" };
-        const line = { type: "message", id: "abcd1234", parentId: null, timestamp: header.timestamp, message };
-        appendFileSync(transcriptOf(root), `${JSON.stringify(line)}\n`);
+  it(
+    "is known as one to stores that were open before: by a session of theirs, an edit of theirs, a lock of theirs",
+    { tags: ["slow"] },
+    async () => {
+      for (const trace of ["session", "edit", "line"] as const) {
+        const root = newFolder();
+        const folder = `${root}/agents/main/sessions`;
+        const old = await storeWithSession(root, { lockTimeoutMs: 150, derivedDelayMs: 1 });
+        await old.append(mainRef, [userDraft("one")]);
+        await expect.poll(() => existsSync(`${folder}/sessions.json`)).toBe(true);
+        await expect.poll(() => existsSync(`${folder}/sessions.json.lock`)).toBe(false);
+        if (trace === "session") writeFileSync(transcriptOf(root, "oc1"), `${JSON.stringify(header)}\n`);
+        if (trace === "session" || trace === "edit") {
+          const entries = JSON.parse(readFileSync(`${folder}/sessions.json`, "utf8")) as Record<string, object>;
+          const edited = { ...entries[mainRef.key], model: "theirs", updatedAt: Date.now() };
+          const added = trace === "session" ? { "agent:main:oc": { sessionId: "oc1", updatedAt: 1 } } : {};
+          writeFileSync(`${folder}/sessions.json`, JSON.stringify({ [mainRef.key]: edited, ...added }));
+        } else {
+          const message = { role: "user", content: "theirs" };
+          const line = { type: "message", id: "abcd1234", parentId: null, timestamp: header.timestamp, message };
+          appendFileSync(transcriptOf(root), `${JSON.stringify(line)}\n`);
+        }
+        const other = createJsonlStore({ root });
+        await other.list();
+        await other.append(mainRef, [userDraft("two")]);
+        await other.close();
+        const lock = `${transcriptOf(root)}.lock`;
+        writeFileSync(lock, JSON.stringify({ pid: process.ppid, createdAt: new Date().toISOString() }));
+        await expect(old.append(mainRef, [userDraft("refused")]), trace).rejects.toMatchObject({
+          code: "STORE_LOCKED",
+        });
+        rmSync(lock);
+        await old.close();
       }
-      const other = createJsonlStore({ root });
-      await other.list();
-      await other.append(mainRef, [userDraft("two")]);
-      await other.close();
-      const lock = `${transcriptOf(root)}.lock`;
-      writeFileSync(lock, JSON.stringify({ pid: process.ppid, createdAt: new Date().toISOString() }));
-      await expect(old.append(mainRef, [userDraft("refused")]), trace).rejects.toMatchObject({ code: "STORE_LOCKED" });
-      rmSync(lock);
-      await old.close();
-    }
-  });
+    },
+  );
 
   it("costs a store of its own no lock file", async () => {
     const root = newFolder();

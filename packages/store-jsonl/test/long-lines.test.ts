@@ -69,7 +69,7 @@ const cases: readonly LongCase[] = [
 describe("a line of ours that is longer than other programs' lines are read", () => {
   it.for(testSize({ short: cases.slice(0, 1), long: cases }))(
     "is read, remembered, verified and left alone by a repair: $name [REC-26, REC-29]",
-    { timeout },
+    { tags: ["slow"], timeout },
     async ({ draft, options = {}, store: first = {}, again = {} }) => {
       const root = newFolder();
       const shared = { root, sessionsJson: false, index: false };
@@ -101,7 +101,7 @@ describe("a line of ours that is longer than other programs' lines are read", ()
     },
   );
 
-  it("is a record also among lines of other programs", { timeout }, async () => {
+  it("is a record also among lines of other programs", { tags: ["slow"], timeout }, async () => {
     const root = newFolder();
     const writer = await storeWithSession(root, { sessionsJson: false });
     await writer.append(mainRef, [{ ...userDraft("x".repeat(16 * mebibyte - 200)), id: "long" }], {
@@ -127,7 +127,7 @@ describe("a line of another program that is too long", () => {
     ["with our mark cut off", `{"type":"message","id":"big","message":"${long}",${envelope.slice(0, -1)},"x":"`],
   ] as const)(
     "is kept, told of by its place and size, and never read as a whole: %s [REC-29]",
-    { timeout },
+    { tags: ["slow"], timeout },
     async ([, line]) => {
       const root = newFolder();
       let readBytes = 0;

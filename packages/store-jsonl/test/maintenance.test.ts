@@ -327,7 +327,7 @@ describe("a damaged transcript", () => {
     return { root, bytes, lines: bytes.toString().trimEnd().split("\n") };
   }
 
-  it("cut at any byte gives back every record that is whole", { timeout: 60_000 }, async () => {
+  it("cut at any byte gives back every record that is whole", { tags: ["slow"], timeout: 60_000 }, async () => {
     const { root, bytes, lines } = await fuzzed();
     const step = testSize({ short: 17, long: 1 });
     for (let size = 0; size <= bytes.length; size += size < 20 || size > bytes.length - 20 ? 1 : step)
@@ -336,7 +336,7 @@ describe("a damaged transcript", () => {
 
   it(
     "with bytes changed, left out or doubled anywhere gives back every record that is whole",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async () => {
       const { root, bytes, lines } = await fuzzed();
       const place = fc.nat({ max: bytes.length - 1 });
@@ -375,7 +375,7 @@ describe("a damaged transcript", () => {
     },
   );
 
-  it("of nothing but opening braces is not read for ever", { timeout: 20_000 }, async () => {
+  it("of nothing but opening braces is not read for ever", { tags: ["slow"], timeout: 20_000 }, async () => {
     const root = await sampleSession();
     writeFileSync(transcriptOf(root), `${'{"a":'.repeat(200_000)}\n`, { flag: "a" });
     await repaired(root);
@@ -384,7 +384,7 @@ describe("a damaged transcript", () => {
 });
 
 describe("a verification", () => {
-  it("that is aborted within a transcript says so with its code", async () => {
+  it("that is aborted within a transcript says so with its code", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     writeFileSync(transcriptOf(root), "no record\n", { flag: "a" });

@@ -54,20 +54,24 @@ async function storeAmong(root: string, count: number): Promise<Among> {
 }
 
 describe("new sessions", () => {
-  it.for([10, 1000, 3000])("are made among %i others without a look at each of those", async (count) => {
-    const { store, looks } = await storeAmong(newFolder(), count);
-    const beganMs = performance.now();
-    for (let nth = 0; nth < 40; nth++) {
-      // Who makes a session has mostly asked for it first.
-      expect(await store.load(refOf(`n${nth}`))).toBeNull();
-      await store.save(refOf(`n${nth}`), { sessionId: `n${nth}` }, { ifRevision: null });
-    }
-    const seconds = (performance.now() - beganMs) / 1000;
-    // A small folder is looked through for each: it costs nothing, and nothing of others is seen later than it could be.
-    if (count > 256) expect(looks()).toBeLessThanOrEqual(3 + seconds);
-    expect(await store.load(refOf("n39"))).toMatchObject({ sessionId: "n39" });
-    await store.close();
-  });
+  it.for([10, 1000, 3000])(
+    "are made among %i others without a look at each of those",
+    { tags: ["slow"] },
+    async (count) => {
+      const { store, looks } = await storeAmong(newFolder(), count);
+      const beganMs = performance.now();
+      for (let nth = 0; nth < 40; nth++) {
+        // Who makes a session has mostly asked for it first.
+        expect(await store.load(refOf(`n${nth}`))).toBeNull();
+        await store.save(refOf(`n${nth}`), { sessionId: `n${nth}` }, { ifRevision: null });
+      }
+      const seconds = (performance.now() - beganMs) / 1000;
+      // A small folder is looked through for each: it costs nothing, and nothing of others is seen later than it could be.
+      if (count > 256) expect(looks()).toBeLessThanOrEqual(3 + seconds);
+      expect(await store.load(refOf("n39"))).toMatchObject({ sessionId: "n39" });
+      await store.close();
+    },
+  );
 
   it("keep nobody from a transcript that another program made between them", async () => {
     const root = newFolder();
@@ -82,7 +86,7 @@ describe("new sessions", () => {
     await store.close();
   });
 
-  it("hide one of the same tick for a second at most", async () => {
+  it("hide one of the same tick for a second at most", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const { store, stopClock } = await storeAmong(root, 400);
     expect(await store.load(refOf("one"))).toBeNull();

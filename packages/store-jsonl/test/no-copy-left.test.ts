@@ -30,7 +30,7 @@ function change(root: string, how: "redacted" | "purged"): void {
 }
 
 describe.for(["redacted", "purged"] as const)("what was %s", (how) => {
-  it("is in no copy that a repair made, nor in what it removed", async () => {
+  it("is in no copy that a repair made, nor in what it removed", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     await store.append(mainRef, [{ id: "secret", ...userDraft("hidden") }, userDraft("plain")]);
@@ -44,24 +44,28 @@ describe.for(["redacted", "purged"] as const)("what was %s", (how) => {
     expect(holding(root, '"hidden"')).toEqual([]);
   });
 
-  it("is in no file that a process left which died while it wrote, repaired or forked", async () => {
-    const root = newFolder();
-    const store = await storeWithSession(root);
-    await store.append(mainRef, [{ id: "secret", ...userDraft("hidden") }]);
-    const otherRef = sessionRef({ key: "agent:main:other" });
-    await store.save(otherRef, { sessionId: "s10" }, { ifRevision: null });
-    await store.append(otherRef, [userDraft("theirs")]);
-    await store.close();
-    const own = `${root}/agents/main/throughline`;
-    mkdirSync(`${own}/repaired`, { recursive: true });
-    const left = ["s1.jsonl.tmp", "s1.tmp", "repaired/s1.jsonl.tmp", "torn/s1.jsonl.fork-1767323045006-x"];
-    for (const name of left) copyFileSync(transcriptOf(root), `${own}/${name}`);
-    const theirs = ["s10.jsonl.tmp", "repaired/s10.jsonl.tmp", "torn/s10.jsonl.1767323045006.5"];
-    for (const name of theirs) copyFileSync(transcriptOf(root, "s10"), `${own}/${name}`);
-    change(root, how);
-    expect(holding(root, "hidden")).toEqual([]);
-    for (const name of theirs) expect(existsSync(`${own}/${name}`)).toBe(true);
-  });
+  it(
+    "is in no file that a process left which died while it wrote, repaired or forked",
+    { tags: ["slow"] },
+    async () => {
+      const root = newFolder();
+      const store = await storeWithSession(root);
+      await store.append(mainRef, [{ id: "secret", ...userDraft("hidden") }]);
+      const otherRef = sessionRef({ key: "agent:main:other" });
+      await store.save(otherRef, { sessionId: "s10" }, { ifRevision: null });
+      await store.append(otherRef, [userDraft("theirs")]);
+      await store.close();
+      const own = `${root}/agents/main/throughline`;
+      mkdirSync(`${own}/repaired`, { recursive: true });
+      const left = ["s1.jsonl.tmp", "s1.tmp", "repaired/s1.jsonl.tmp", "torn/s1.jsonl.fork-1767323045006-x"];
+      for (const name of left) copyFileSync(transcriptOf(root), `${own}/${name}`);
+      const theirs = ["s10.jsonl.tmp", "repaired/s10.jsonl.tmp", "torn/s10.jsonl.1767323045006.5"];
+      for (const name of theirs) copyFileSync(transcriptOf(root, "s10"), `${own}/${name}`);
+      change(root, how);
+      expect(holding(root, "hidden")).toEqual([]);
+      for (const name of theirs) expect(existsSync(`${own}/${name}`)).toBe(true);
+    },
+  );
 
   it("is in no copy either that a power cut could bring back", async () => {
     const sessions = "/store/agents/main/sessions";
@@ -90,7 +94,7 @@ describe.for(["redacted", "purged"] as const)("what was %s", (how) => {
     await writer.close();
   });
 
-  it("while a repair reads it is in no copy of that repair", async () => {
+  it("while a repair reads it is in no copy of that repair", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const other = await storeWithSession(root);
     await other.append(mainRef, [{ id: "secret", ...userDraft("hidden") }]);
@@ -120,7 +124,7 @@ describe.for(["redacted", "purged"] as const)("what was %s", (how) => {
 });
 
 describe("a purge", () => {
-  it("leaves nothing of the entry in what was torn off the entries log", async () => {
+  it("leaves nothing of the entry in what was torn off the entries log", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const store = await storeWithSession(root);
     await store.close();

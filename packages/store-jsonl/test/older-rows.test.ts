@@ -100,6 +100,7 @@ describe("a session that an earlier version made without flushing it", () => {
 
   it.for([true, false])(
     "takes appends after a power cut at any moment of its first write, and keeps that once it is acknowledged: %s",
+    { tags: ["slow"] },
     async (isThere, context) => {
       const disk = createSimulatedDisk(await olderImage(isThere));
       const moments: DiskMoment[] = [];

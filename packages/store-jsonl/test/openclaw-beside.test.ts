@@ -72,7 +72,7 @@ function openclawFolder(root: string): string {
 describe("OpenClaw and the store in one folder", () => {
   it(
     "change sessions.json and entries in turns, and neither loses anything [LCK-09]",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async () => {
       const root = newFolder();
       const folder = openclawFolder(root);
@@ -124,38 +124,42 @@ describe("OpenClaw and the store in one folder", () => {
   it.each([
     ["OpenClaw began", true],
     ["the store began", false],
-  ])("lose nothing of either in a folder that %s, as fast as both can write [LCK-09]", async (_who, isTheirs) => {
-    const root = newFolder();
-    const folder = isTheirs ? openclawFolder(root) : join(root, "agents/main/sessions");
-    const store = createJsonlStore({ root, derivedDelayMs: 1 });
-    const mine = refOf("mine");
-    await store.list();
-    await store.save(mine, { sessionId: "mine" }, { ifRevision: null });
-    const path = join(folder, "sessions.json");
-    await expect.poll(() => existsSync(path) && readFileSync(path, "utf8").includes(mine.key)).toBe(true);
-    const child = new URL("openclaw-child.ts", import.meta.url).pathname;
-    const editing = promisify(execFile)(process.execPath, ["--no-warnings", child, path, mine.key, "2500"]);
-    let isOver = false;
-    const edited = editing.finally(() => (isOver = true));
-    let ours = 0;
-    while (!isOver) {
-      ours++;
-      const entry = { [`ours${ours}`]: ours };
-      // In turn in the entries log and in the transcript.
-      await store.append(mine, ours % 2 === 0 ? [] : [userDraft(`n${ours}`)], { entry, durability: "process" });
-      await pause(5);
-    }
-    const theirs = Number((await edited).stdout);
-    const wanted = [...numbered("theirs", theirs), ...numbered("ours", ours)];
-    expect(theirs).toBeGreaterThan(20);
-    await store.close();
-    const again = createJsonlStore({ root });
-    const entry = (await again.load(mine))?.entry ?? {};
-    expect(wanted.filter(([field, value]) => (entry as Record<string, unknown>)[field] !== value)).toEqual([]);
-    const shown = entriesOf(folder)[mine.key] ?? {};
-    expect(wanted.filter(([field, value]) => shown[field] !== value)).toEqual([]);
-    await again.close();
-  });
+  ])(
+    "lose nothing of either in a folder that %s, as fast as both can write [LCK-09]",
+    { tags: ["slow"] },
+    async (_who, isTheirs) => {
+      const root = newFolder();
+      const folder = isTheirs ? openclawFolder(root) : join(root, "agents/main/sessions");
+      const store = createJsonlStore({ root, derivedDelayMs: 1 });
+      const mine = refOf("mine");
+      await store.list();
+      await store.save(mine, { sessionId: "mine" }, { ifRevision: null });
+      const path = join(folder, "sessions.json");
+      await expect.poll(() => existsSync(path) && readFileSync(path, "utf8").includes(mine.key)).toBe(true);
+      const child = new URL("openclaw-child.ts", import.meta.url).pathname;
+      const editing = promisify(execFile)(process.execPath, ["--no-warnings", child, path, mine.key, "2500"]);
+      let isOver = false;
+      const edited = editing.finally(() => (isOver = true));
+      let ours = 0;
+      while (!isOver) {
+        ours++;
+        const entry = { [`ours${ours}`]: ours };
+        // In turn in the entries log and in the transcript.
+        await store.append(mine, ours % 2 === 0 ? [] : [userDraft(`n${ours}`)], { entry, durability: "process" });
+        await pause(5);
+      }
+      const theirs = Number((await edited).stdout);
+      const wanted = [...numbered("theirs", theirs), ...numbered("ours", ours)];
+      expect(theirs).toBeGreaterThan(20);
+      await store.close();
+      const again = createJsonlStore({ root });
+      const entry = (await again.load(mine))?.entry ?? {};
+      expect(wanted.filter(([field, value]) => (entry as Record<string, unknown>)[field] !== value)).toEqual([]);
+      const shown = entriesOf(folder)[mine.key] ?? {};
+      expect(wanted.filter(([field, value]) => shown[field] !== value)).toEqual([]);
+      await again.close();
+    },
+  );
 
   it("keeps an entry of OpenClaw's whose transcript is not there yet, however often it is written anew", async () => {
     const root = newFolder();

@@ -44,7 +44,7 @@ function append(root: string, name: string, count: number, bytes: number, killAf
 describe("several processes", () => {
   it(
     "append to one session without a gap and without a loss [LCK-14, LCK-16, TST-01]",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async () => {
       const root = newFolder();
       const store = await storeWithSession(root);
@@ -73,7 +73,7 @@ describe("several processes", () => {
     ["of 3 MB", 3_000_000, testSize({ short: 2, long: 20 })],
   ] as const)(
     "killed while appending records %s lose nothing they acknowledged [REC-26]",
-    { timeout: testSize({ short: 120_000, long: 1_200_000 }) },
+    { tags: ["slow"], timeout: testSize({ short: 120_000, long: 1_200_000 }) },
     async ([_name, bytes, rounds], context) => {
       const root = newFolder();
       await (await storeWithSession(root)).close();
@@ -99,7 +99,7 @@ describe("several processes", () => {
 
   it(
     "eight of them, some killed, leave one session as one would that does a thing at a time [LCK-14, LCK-16, TST-01]",
-    { timeout: 240_000 },
+    { tags: ["slow"], timeout: 240_000 },
     async (context) => {
       const root = newFolder();
       await (await storeWithSession(root, { sessionsJson: true })).close();
@@ -128,7 +128,7 @@ describe("eight processes at work on the entries", () => {
     ["with sessions.json, which says the same", true],
   ] as const)(
     "some of them killed, leave what one would have left that does a thing at a time, %s [LCK-14, LCK-16, TST-01]",
-    { timeout: 240_000 },
+    { tags: ["slow"], timeout: 240_000 },
     async ([_name, sessionsJson], context) => {
       const root = newFolder();
       await (await storeWithSession(root, { sessionsJson })).close();

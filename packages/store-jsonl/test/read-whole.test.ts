@@ -29,24 +29,28 @@ async function recordsOf(store: SessionStore, limit = Infinity): Promise<readonl
 const lines = (root: string): string[] => readFileSync(transcriptOf(root), "utf8").split("\n");
 
 describe("a long session that is read from its beginning", () => {
-  it("is read once, and gives the same as where every place in it is known", { timeout: 60_000 }, async () => {
-    const root = newFolder();
-    await longSession(root);
-    const { files, counts, reset } = faultyFiles();
-    await using store = createJsonlStore({ root, files, sessionsJson: false });
-    const state = await store.load(mainRef);
-    reset();
-    const forward = await recordsOf(store);
-    expect(counts["bytesRead"]).toBeLessThan(1.4 * statSync(transcriptOf(root)).size);
-    expect(forward.map(({ seq }) => seq)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
-    expect(state?.head.lastSeq).toBe(count);
-    // From the second record on the place of each is looked for, from the end.
-    const places: SourcedRecord[] = [];
-    for await (const page of store.read(mainRef, { payload: "source", afterSeq: 1 })) places.push(...page.records);
-    expect(forward.slice(1)).toEqual(places);
-    expect(forward.at(-1)?.bytes).toBe(Buffer.byteLength(String(forward.at(-1)?.source)));
-    expect(await recordsOf(store, 3)).toEqual(forward.slice(0, 3));
-  });
+  it(
+    "is read once, and gives the same as where every place in it is known",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const root = newFolder();
+      await longSession(root);
+      const { files, counts, reset } = faultyFiles();
+      await using store = createJsonlStore({ root, files, sessionsJson: false });
+      const state = await store.load(mainRef);
+      reset();
+      const forward = await recordsOf(store);
+      expect(counts["bytesRead"]).toBeLessThan(1.4 * statSync(transcriptOf(root)).size);
+      expect(forward.map(({ seq }) => seq)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+      expect(state?.head.lastSeq).toBe(count);
+      // From the second record on the place of each is looked for, from the end.
+      const places: SourcedRecord[] = [];
+      for await (const page of store.read(mainRef, { payload: "source", afterSeq: 1 })) places.push(...page.records);
+      expect(forward.slice(1)).toEqual(places);
+      expect(forward.at(-1)?.bytes).toBe(Buffer.byteLength(String(forward.at(-1)?.source)));
+      expect(await recordsOf(store, 3)).toEqual(forward.slice(0, 3));
+    },
+  );
 
   it("gives each reader records of its own, though they were just decoded", { timeout: 60_000 }, async () => {
     const root = newFolder();
@@ -60,7 +64,7 @@ describe("a long session that is read from its beginning", () => {
     expect(await recordsOf(store)).toEqual(before);
   });
 
-  it("is understood again where a line is not the record it must be", { timeout: 60_000 }, async () => {
+  it("is understood again where a line is not the record it must be", { tags: ["slow"], timeout: 60_000 }, async () => {
     const root = newFolder();
     await longSession(root);
     const whole = lines(root);

@@ -8,7 +8,7 @@ import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
 const newFolder = temporaryFolders();
 
 describe("a repair", () => {
-  it("makes one whole copy although two processes repair at once", async () => {
+  it("makes one whole copy although two processes repair at once", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const writer = await storeWithSession(root, { index: false, sessionsJson: false });
     const texts = Array.from({ length: 900 }, (_, index) => `${index} ${"x".repeat(2000)}`);

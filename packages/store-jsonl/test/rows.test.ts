@@ -196,7 +196,7 @@ describe("what is listed", () => {
 describe("several processes and one session", () => {
   it(
     "lose no change of its entry, and a handle that was open all along sees each [LCK-17]",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async () => {
       const root = newFolder();
       const store = await storeWithSession(root, { sessionsJson: false });
@@ -217,7 +217,7 @@ describe("several processes and one session", () => {
     },
   );
 
-  it("read without a lock, while writes wait for whoever holds it [C14]", async () => {
+  it("read without a lock, while writes wait for whoever holds it [C14]", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { lockTimeoutMs: 100, sessionsJson: false });
     await store.append(mainRef, [userDraft("one")]);

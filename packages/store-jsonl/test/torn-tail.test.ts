@@ -40,7 +40,7 @@ function tear(path: string, sizeBytes: number): void {
 }
 
 describe("a write that was cut off", () => {
-  it("costs nothing but itself, wherever the last line breaks off [REC-26]", async () => {
+  it("costs nothing but itself, wherever the last line breaks off [REC-26]", { tags: ["slow"] }, async () => {
     const root = newQuickFolder();
     const { from, to } = await sessionEndingIn(root, ["third 😀"]);
     const path = transcriptOf(root);
@@ -103,7 +103,7 @@ describe("a write that was cut off", () => {
     expect(await textsOf(again)).toEqual(["first", "next"]);
   });
 
-  it("of four records leaves none of them, wherever it breaks off", async () => {
+  it("of four records leaves none of them, wherever it breaks off", { tags: ["slow"] }, async () => {
     const root = newQuickFolder();
     const { from, to } = await sessionEndingIn(root, ["a", "b", "c", "d"]);
     const path = transcriptOf(root);
@@ -157,7 +157,7 @@ describe("a write that was cut off", () => {
     expect(findingCodesOf(events)).toEqual(["TAIL_TORN", "TAIL_TORN"]);
   });
 
-  it("in the entries log costs nothing but itself, wherever it breaks off", async () => {
+  it("in the entries log costs nothing but itself, wherever it breaks off", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const store = await storeWithSession(root, { sessionsJson: false });
     const log = `${root}/agents/main/throughline/entries.log`;

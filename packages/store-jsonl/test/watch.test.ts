@@ -23,33 +23,37 @@ async function watched(store: SessionStore, count: number, afterSeq = 0): Promis
 }
 
 describe("watching a session", () => {
-  it("misses no record that other processes append, and gives none twice", { timeout: 60_000 }, async () => {
-    const root = newFolder();
-    const events: SessionEvent[] = [];
-    const store = await storeWithSession(root, { sessionsJson: false, onEvent: (event) => void events.push(event) });
-    const following = watched(store, 600);
-    const writers = ["a", "b"].map((name) =>
-      spawn(process.execPath, [child, root, name, "300", "3000"], { stdio: ["ignore", "ignore", "inherit"] }),
-    );
-    await Promise.all(writers.map((writer) => new Promise((resolve) => writer.on("close", resolve))));
-    const seen = await following;
-    expect(seen.map((text) => Number(text.split(" ")[0]))).toEqual(
-      Array.from({ length: 600 }, (_, index) => index + 1),
-    );
-    for (const name of ["a", "b"]) {
-      const own = seen.filter((text) => text.includes(` ${name}-`)).map((text) => Number(text.split("-")[1]));
-      expect(own).toEqual(Array.from({ length: 300 }, (_, index) => index));
-    }
-    expect(findingCodesOf(events)).toEqual([]);
-    await store.close();
-  });
+  it(
+    "misses no record that other processes append, and gives none twice",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const root = newFolder();
+      const events: SessionEvent[] = [];
+      const store = await storeWithSession(root, { sessionsJson: false, onEvent: (event) => void events.push(event) });
+      const following = watched(store, 600);
+      const writers = ["a", "b"].map((name) =>
+        spawn(process.execPath, [child, root, name, "300", "3000"], { stdio: ["ignore", "ignore", "inherit"] }),
+      );
+      await Promise.all(writers.map((writer) => new Promise((resolve) => writer.on("close", resolve))));
+      const seen = await following;
+      expect(seen.map((text) => Number(text.split(" ")[0]))).toEqual(
+        Array.from({ length: 600 }, (_, index) => index + 1),
+      );
+      for (const name of ["a", "b"]) {
+        const own = seen.filter((text) => text.includes(` ${name}-`)).map((text) => Number(text.split("-")[1]));
+        expect(own).toEqual(Array.from({ length: 300 }, (_, index) => index));
+      }
+      expect(findingCodesOf(events)).toEqual([]);
+      await store.close();
+    },
+  );
 
   it.for([
     ["new ones", false],
     ["acknowledged ones that were cut off and are put back", true],
   ] as const)(
     "gives no half record and no half batch, however slowly they arrive: %s [REC-27]",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async ([, isKnown]) => {
       const root = newFolder();
       const writer = await storeWithSession(root, { sessionsJson: false });

@@ -41,27 +41,31 @@ function deleteDerived(root: string): void {
 }
 
 describe("a long session with a window near its end", () => {
-  it("is resumed by reading the window alone, however long it is [REC-29, IDX-05]", { timeout: 60_000 }, async () => {
-    const read: number[] = [];
-    for (const count of [1000, 20_000]) {
-      const root = newFolder();
-      const writer = await compactedSession(root, count);
-      const whole = await writer.load(mainRef);
-      const wanted = await recordsFrom(writer, count);
-      await writer.close();
-      deleteDerived(root);
-      const faults = faultyFiles();
-      const store = createJsonlStore({ root, files: faults.files, sessionsJson: false });
-      expect(await store.load(mainRef)).toEqual(whole);
-      expect(whole).toMatchObject({ messageCount: count + 60, head: { lastSeq: count + 60, windowSeq: count + 1 } });
-      expect(await recordsFrom(store, count)).toEqual(wanted);
-      read.push(faults.counts["bytesRead"] ?? 0);
-      await store.close();
-    }
-    const [small = 0, large = 0] = read;
-    expect(large).toBeLessThan(small + 4096);
-    expect(large).toBeLessThan(1_500_000);
-  });
+  it(
+    "is resumed by reading the window alone, however long it is [REC-29, IDX-05]",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const read: number[] = [];
+      for (const count of [1000, 20_000]) {
+        const root = newFolder();
+        const writer = await compactedSession(root, count);
+        const whole = await writer.load(mainRef);
+        const wanted = await recordsFrom(writer, count);
+        await writer.close();
+        deleteDerived(root);
+        const faults = faultyFiles();
+        const store = createJsonlStore({ root, files: faults.files, sessionsJson: false });
+        expect(await store.load(mainRef)).toEqual(whole);
+        expect(whole).toMatchObject({ messageCount: count + 60, head: { lastSeq: count + 60, windowSeq: count + 1 } });
+        expect(await recordsFrom(store, count)).toEqual(wanted);
+        read.push(faults.counts["bytesRead"] ?? 0);
+        await store.close();
+      }
+      const [small = 0, large = 0] = read;
+      expect(large).toBeLessThan(small + 4096);
+      expect(large).toBeLessThan(1_500_000);
+    },
+  );
 
   it("is known without a look into the transcript where the index has it", { timeout: 60_000 }, async () => {
     const root = newFolder();
@@ -149,27 +153,31 @@ describe("a long session with a window near its end", () => {
     await store.close();
   });
 
-  it("reads all of it where another program's line lies in what is read", { timeout: 60_000 }, async () => {
-    const root = newFolder();
-    const first = await storeWithSession(root, { sessionsJson: false });
-    await first.append(mainRef, [userDraft("first")]);
-    await first.close();
-    appendFileSync(transcriptOf(root), '{"type":"user","content":"flat"}\n');
-    const writer = createJsonlStore({ root, sessionsJson: false });
-    for (let index = 0; index < 600; index++)
-      await writer.append(mainRef, [userDraft(filler)], {
-        durability: "process",
-        ...(index === 500 ? { windowFromSeq: 1 } : {}),
-      });
-    const wanted = await recordsFrom(writer, 0);
-    await writer.close();
-    deleteDerived(root);
-    const store = createJsonlStore({ root, sessionsJson: false });
-    await store.load(mainRef);
-    expect(await recordsFrom(store, 0)).toEqual(wanted);
-    expect(wanted[1]?.record.type).toBe("message");
-    await store.close();
-  });
+  it(
+    "reads all of it where another program's line lies in what is read",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const root = newFolder();
+      const first = await storeWithSession(root, { sessionsJson: false });
+      await first.append(mainRef, [userDraft("first")]);
+      await first.close();
+      appendFileSync(transcriptOf(root), '{"type":"user","content":"flat"}\n');
+      const writer = createJsonlStore({ root, sessionsJson: false });
+      for (let index = 0; index < 600; index++)
+        await writer.append(mainRef, [userDraft(filler)], {
+          durability: "process",
+          ...(index === 500 ? { windowFromSeq: 1 } : {}),
+        });
+      const wanted = await recordsFrom(writer, 0);
+      await writer.close();
+      deleteDerived(root);
+      const store = createJsonlStore({ root, sessionsJson: false });
+      await store.load(mainRef);
+      expect(await recordsFrom(store, 0)).toEqual(wanted);
+      expect(wanted[1]?.record.type).toBe("message");
+      await store.close();
+    },
+  );
 
   it("counts right after a redaction before the mark", { timeout: 60_000 }, async () => {
     const root = newFolder();

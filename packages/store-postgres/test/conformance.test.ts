@@ -2,7 +2,7 @@ import { describeStoreConformance } from "@throughline/store-conformance";
 import process from "node:process";
 import { afterAll, describe, inject, it } from "vitest";
 import { isLongRun } from "../../../tools/test-size.ts";
-import { kitRunner } from "../../../tools/kit-runner.ts";
+import { createKitRunner } from "../../../tools/kit-runner.ts";
 import { startPooler } from "./start-pooler.ts";
 import { endPools, openUnderTest } from "./store-under-test.ts";
 
@@ -26,6 +26,8 @@ if ("unavailable" in place) {
   const url = pooler?.url ?? place.url;
   // Nobody can listen through a pooler that gives connections away between transactions.
   const options = pooler === null ? {} : { notify: false };
+  // The default tier runs each case once on PostgreSQL.
+  const runner = createKitRunner((suite) => !suite.includes("plain layout") || suite.endsWith(" under a codec"));
   for (const isDistributed of isLongRun ? [false, true] : [false])
     for (const layout of ["plain", "tenant"] as const)
       describeStoreConformance({
@@ -34,7 +36,7 @@ if ("unavailable" in place) {
           ...(isDistributed ? ["worded for Citus"] : []),
           ...(pooler === null ? [] : ["behind a pooler"]),
         ].join(", "),
-        runner: kitRunner,
+        runner,
         open: () => openUnderTest(url, undefined, { ...options, layout, isDistributed }),
         openWithCodec: (codec) => openUnderTest(url, codec, { ...options, layout, isDistributed }),
       });

@@ -67,7 +67,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       await fixture.dispose();
     });
 
-    it("no comparison with contents is made before the policy, whatever the plan", async () => {
+    it("no comparison with contents is made before the policy, whatever the plan", { tags: ["slow"] }, async () => {
       let compared = 0;
       for (const plan of plans) {
         await role.query(`RESET ALL; ${plan}`);

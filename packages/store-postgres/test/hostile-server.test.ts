@@ -47,6 +47,7 @@ describe.skipIf(url === "")(
 
     it.each(["TimeZone=Pacific/Chatham", "DateStyle=German", "bytea_output=escape", "standard_conforming_strings=off"])(
       "a server that is set to %s keeps and gives back the same",
+      { tags: ["slow"] },
       async (option) => {
         const schema = newSchema();
         await using store = createPostgresStore({ url: withOption(option), schema, partitions: 2 });
@@ -81,7 +82,7 @@ describe.skipIf(url === "")(
       expect((await store.append(ref, [draft])).head.lastSeq).toBe(1);
     });
 
-    it("a replica, which cannot be written, is said to be one, and read all the same", async () => {
+    it("a replica, which cannot be written, is said to be one, and read all the same", { tags: ["slow"] }, async () => {
       const schema = newSchema();
       await using store = createPostgresStore({ url, schema, partitions: 2 });
       await store.save(ref, { sessionId: "one" }, { ifRevision: null });
@@ -107,36 +108,40 @@ describe.skipIf(url === "")(
       expect(await found(replica)).toBe(1);
     });
 
-    it("a role that may not make schemas, one that may not connect and one with too few connections are told so, and no secret is", async () => {
-      const schema = newSchema();
-      const role = `role_${schema}`;
-      await withClient(url, (client) =>
-        client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'hidden-word' CONNECTION LIMIT 1`),
-      );
-      const own = new URL(url);
-      [own.username, own.password] = [role, "hidden-word"];
-      const seen: string[] = [];
-      const note = (error: ThroughlineError): string => {
-        seen.push(inspect(error, { depth: 10 }), JSON.stringify(error), String(error.stack));
-        return error.code;
-      };
-      const store = createPostgresStore({ url: own.href, schema, connectTimeoutMs: 300, timeoutMs: 2000 });
-      expect(note(await errorOf(store.list()))).toBe("STORE_READ_ONLY");
-      await using second = createPostgresStore({ url: own.href, schema, connectTimeoutMs: 300, timeoutMs: 2000 });
-      expect(note(await errorOf(second.list()))).toBe("STORE_OVERLOADED");
-      await store.close();
-      const wrong = new URL(own);
-      wrong.password = "hidden-word-2";
-      await using third = createPostgresStore({ url: wrong.href, schema, connectTimeoutMs: 300 });
-      expect(note(await errorOf(third.list()))).toBe("STORE_NOT_FOUND");
-      const tls = new URL(own);
-      tls.searchParams.set("sslmode", "verify-full");
-      await using fourth = createPostgresStore({ url: tls.href, schema, connectTimeoutMs: 300 });
-      note(await errorOf(fourth.list()));
-      for (const text of [...seen, inspect(third, { depth: 6 }), JSON.stringify(third)])
-        expect(text).not.toContain("hidden-word");
-      await withClient(url, (client) => client.query(`DROP ROLE ${role}`));
-    });
+    it(
+      "a role that may not make schemas, one that may not connect and one with too few connections are told so, and no secret is",
+      { tags: ["slow"] },
+      async () => {
+        const schema = newSchema();
+        const role = `role_${schema}`;
+        await withClient(url, (client) =>
+          client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'hidden-word' CONNECTION LIMIT 1`),
+        );
+        const own = new URL(url);
+        [own.username, own.password] = [role, "hidden-word"];
+        const seen: string[] = [];
+        const note = (error: ThroughlineError): string => {
+          seen.push(inspect(error, { depth: 10 }), JSON.stringify(error), String(error.stack));
+          return error.code;
+        };
+        const store = createPostgresStore({ url: own.href, schema, connectTimeoutMs: 300, timeoutMs: 2000 });
+        expect(note(await errorOf(store.list()))).toBe("STORE_READ_ONLY");
+        await using second = createPostgresStore({ url: own.href, schema, connectTimeoutMs: 300, timeoutMs: 2000 });
+        expect(note(await errorOf(second.list()))).toBe("STORE_OVERLOADED");
+        await store.close();
+        const wrong = new URL(own);
+        wrong.password = "hidden-word-2";
+        await using third = createPostgresStore({ url: wrong.href, schema, connectTimeoutMs: 300 });
+        expect(note(await errorOf(third.list()))).toBe("STORE_NOT_FOUND");
+        const tls = new URL(own);
+        tls.searchParams.set("sslmode", "verify-full");
+        await using fourth = createPostgresStore({ url: tls.href, schema, connectTimeoutMs: 300 });
+        note(await errorOf(fourth.list()));
+        for (const text of [...seen, inspect(third, { depth: 6 }), JSON.stringify(third)])
+          expect(text).not.toContain("hidden-word");
+        await withClient(url, (client) => client.query(`DROP ROLE ${role}`));
+      },
+    );
 
     it("a session whose seq is beyond 32 bits goes on counting, to the number", async () => {
       const schema = newSchema();
@@ -148,7 +153,7 @@ describe.skipIf(url === "")(
       expect((await store.readWindow(ref)).records.map(({ seq }) => seq)).toEqual(records.map(({ seq }) => seq));
     });
 
-    it("keys, ids and entries that look like SQL are kept as they are", async () => {
+    it("keys, ids and entries that look like SQL are kept as they are", { tags: ["slow"] }, async () => {
       const schema = newSchema();
       await using store = createPostgresStore({ url, schema, partitions: 2 });
       const evil = `'); DROP TABLE "${schema}".records; -- $1 \\ {"a",NULL} %s`;

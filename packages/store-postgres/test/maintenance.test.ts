@@ -91,42 +91,50 @@ describe.skipIf(url === "")(
       ],
     ];
 
-    it.each(damages)("%s is found, in every session that has it", async (_name, damage, isOnlyFull, wanted) => {
-      const schema = newSchema();
-      await using store = createPostgresStore({ url, schema, partitions: 2 });
-      await fill(store);
-      expect(await codesOf(store.maintenance.verify({ full: true }))).toEqual([]);
-      await withClient(url, async (client) => {
-        await client.query(`SET search_path = "${schema}"`);
-        expect((await client.query(damage)).rowCount).toBe(1);
-      });
-      const keyed = wanted.map((each) => each.replace(/ (\w+)$/, " agent:main:$1"));
-      if (isOnlyFull) expect(await codesOf(store.maintenance.verify())).toEqual([]);
-      expect(await codesOf(store.maintenance.verify({ full: true }))).toEqual(keyed);
-    });
+    it.each(damages)(
+      "%s is found, in every session that has it",
+      { tags: ["slow"] },
+      async (_name, damage, isOnlyFull, wanted) => {
+        const schema = newSchema();
+        await using store = createPostgresStore({ url, schema, partitions: 2 });
+        await fill(store);
+        expect(await codesOf(store.maintenance.verify({ full: true }))).toEqual([]);
+        await withClient(url, async (client) => {
+          await client.query(`SET search_path = "${schema}"`);
+          expect((await client.query(damage)).rowCount).toBe(1);
+        });
+        const keyed = wanted.map((each) => each.replace(/ (\w+)$/, " agent:main:$1"));
+        if (isOnlyFull) expect(await codesOf(store.maintenance.verify())).toEqual([]);
+        expect(await codesOf(store.maintenance.verify({ full: true }))).toEqual(keyed);
+      },
+    );
 
-    it("a record that is damaged hides no other from a search, indexed before it was or after", async () => {
-      const schema = newSchema();
-      await using store = createPostgresStore({ url, schema, partitions: 2 });
-      await fill(store);
-      await store.append(refOf("one"), [{ type: "message", message: { role: "user", content: "words again" } }]);
-      const searched = async (): Promise<number[]> => {
-        const seqs: number[] = [];
-        for await (const { seq } of store.search?.search({ text: "words" }) ?? []) seqs.push(seq);
-        return seqs.toSorted();
-      };
-      expect(await searched()).toEqual([3, 6]);
-      await withClient(url, (client) => client.query(`UPDATE "${schema}".records SET rest = 'x' WHERE seq = 3`));
-      expect(await searched()).toEqual([6]);
-      await store.search?.rebuild?.();
-      expect(await searched()).toEqual([6]);
-      await expect(contentOf(store, [refOf("one")])).rejects.toMatchObject({ code: "STORE_CORRUPT" });
-    });
+    it(
+      "a record that is damaged hides no other from a search, indexed before it was or after",
+      { tags: ["slow"] },
+      async () => {
+        const schema = newSchema();
+        await using store = createPostgresStore({ url, schema, partitions: 2 });
+        await fill(store);
+        await store.append(refOf("one"), [{ type: "message", message: { role: "user", content: "words again" } }]);
+        const searched = async (): Promise<number[]> => {
+          const seqs: number[] = [];
+          for await (const { seq } of store.search?.search({ text: "words" }) ?? []) seqs.push(seq);
+          return seqs.toSorted();
+        };
+        expect(await searched()).toEqual([3, 6]);
+        await withClient(url, (client) => client.query(`UPDATE "${schema}".records SET rest = 'x' WHERE seq = 3`));
+        expect(await searched()).toEqual([6]);
+        await store.search?.rebuild?.();
+        expect(await searched()).toEqual([6]);
+        await expect(contentOf(store, [refOf("one")])).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+      },
+    );
 
     const madeBeside =
       "a backup made beside a writer is of one moment, nobody else's to read, and makes the same store again";
 
-    it.each(["plain", "tenant"] as const)(`${madeBeside}: %s layout`, async (layout) => {
+    it.each(["plain", "tenant"] as const)(`${madeBeside}: %s layout`, { tags: ["slow"] }, async (layout) => {
       const schema = newSchema();
       const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
       await using store = createPostgresStore({ url, schema, partitions: 3, layout });
@@ -196,46 +204,50 @@ describe.skipIf(url === "")(
       expect(await found()).toEqual([]);
     });
 
-    it("a backup that breaks off leaves no file and holds none open, whatever broke it", async () => {
-      const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
-      const path = join(folder, "store.sql");
-      const openFiles = async (): Promise<string[]> => {
-        const names = await readdir("/proc/self/fd").catch(() => []);
-        const targets = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => "")));
-        return targets.filter((target) => target.startsWith(folder));
-      };
-      const schema = newSchema();
-      await using store = createPostgresStore({ url, schema, partitions: 2, timeoutMs: 2000 });
-      await fill(store);
-      const controller = new AbortController();
-      const aborted = store.maintenance.backup(path, { signal: controller.signal });
-      setImmediate(() => controller.abort());
-      await expect(aborted).rejects.toMatchObject({ code: "ABORTED" });
-      await withClient(url, async (client) => {
-        await client.query(`BEGIN; LOCK TABLE "${schema}".payloads`);
-        const waiting = store.maintenance.backup(path, { signal: AbortSignal.timeout(100) });
-        await expect(waiting).rejects.toMatchObject({ code: "ABORTED", outcome: "not-applied" });
-      });
-      // The server ends what reads, in the middle of it: where it waits for a table that another one holds.
-      await withClient(url, async (client) => {
-        await client.query(`BEGIN; LOCK TABLE "${schema}".payloads`);
-        const ended = expect(store.maintenance.backup(path)).rejects.toMatchObject({
-          code: "STORE_UNREACHABLE",
-          outcome: "not-applied",
+    it(
+      "a backup that breaks off leaves no file and holds none open, whatever broke it",
+      { tags: ["slow"] },
+      async () => {
+        const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
+        const path = join(folder, "store.sql");
+        const openFiles = async (): Promise<string[]> => {
+          const names = await readdir("/proc/self/fd").catch(() => []);
+          const targets = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => "")));
+          return targets.filter((target) => target.startsWith(folder));
+        };
+        const schema = newSchema();
+        await using store = createPostgresStore({ url, schema, partitions: 2, timeoutMs: 2000 });
+        await fill(store);
+        const controller = new AbortController();
+        const aborted = store.maintenance.backup(path, { signal: controller.signal });
+        setImmediate(() => controller.abort());
+        await expect(aborted).rejects.toMatchObject({ code: "ABORTED" });
+        await withClient(url, async (client) => {
+          await client.query(`BEGIN; LOCK TABLE "${schema}".payloads`);
+          const waiting = store.maintenance.backup(path, { signal: AbortSignal.timeout(100) });
+          await expect(waiting).rejects.toMatchObject({ code: "ABORTED", outcome: "not-applied" });
         });
-        const terminate = `SELECT pg_terminate_backend(pid) FROM pg_locks
+        // The server ends what reads, in the middle of it: where it waits for a table that another one holds.
+        await withClient(url, async (client) => {
+          await client.query(`BEGIN; LOCK TABLE "${schema}".payloads`);
+          const ended = expect(store.maintenance.backup(path)).rejects.toMatchObject({
+            code: "STORE_UNREACHABLE",
+            outcome: "not-applied",
+          });
+          const terminate = `SELECT pg_terminate_backend(pid) FROM pg_locks
           WHERE NOT granted AND relation = '"${schema}".payloads'::regclass`;
-        while ((await client.query(terminate)).rowCount === 0) await client.query("SELECT pg_sleep(0.01)");
-        await ended;
-      });
-      expect([await readdir(folder), await openFiles()]).toEqual([[], []]);
-      await expect(store.maintenance.backup(join(folder, "none", "store.sql"))).rejects.toMatchObject({
-        code: "STORE_IO",
-      });
-      expect((await store.maintenance.backup(path)).sizeBytes).toBe((await stat(path)).size);
-      expect(await openFiles()).toEqual([]);
-      await rm(folder, { recursive: true });
-    });
+          while ((await client.query(terminate)).rowCount === 0) await client.query("SELECT pg_sleep(0.01)");
+          await ended;
+        });
+        expect([await readdir(folder), await openFiles()]).toEqual([[], []]);
+        await expect(store.maintenance.backup(join(folder, "none", "store.sql"))).rejects.toMatchObject({
+          code: "STORE_IO",
+        });
+        expect((await store.maintenance.backup(path)).sizeBytes).toBe((await stat(path)).size);
+        expect(await openFiles()).toEqual([]);
+        await rm(folder, { recursive: true });
+      },
+    );
 
     it("a backup that a killed process has left half of is named, with what to do", async () => {
       const folder = await mkdtemp(join(tmpdir(), "throughline-backup-"));
@@ -252,7 +264,7 @@ describe.skipIf(url === "")(
       await rm(folder, { recursive: true });
     });
 
-    it("a store in order has no findings, and its partitioned table is none", async () => {
+    it("a store in order has no findings, and its partitioned table is none", { tags: ["slow"] }, async () => {
       await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
       await fill(store);
       const findings: Finding[] = [];

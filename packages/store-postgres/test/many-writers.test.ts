@@ -57,6 +57,7 @@ describe.skipIf(url === "")(
       { processes: 8, turns: testSize({ short: 120, long: 10_000 }), sessions: 4 },
     ])(
       "$processes processes, $turns turns, $sessions sessions: one line each, every acknowledged record once [TST-01]",
+      { tags: ["slow"], timeout: testSize({ short: 60_000, long: 600_000 }) },
       async ({ processes, turns, sessions }) => {
         const schema = newSchema();
         await using store = createPostgresStore({ url, schema });
@@ -77,43 +78,48 @@ describe.skipIf(url === "")(
           );
         }
       },
-      testSize({ short: 60_000, long: 600_000 }),
     );
 
-    it("a node killed while it holds a lease: another takes the job over and finishes it, once", async () => {
-      const schema = newSchema();
-      await using store = createPostgresStore({ url, schema });
-      await store.save(refOf(0), { sessionId: "job" }, { ifRevision: null });
-      const name = "checkpoint job";
-      const child = spawn(process.execPath, [join(import.meta.dirname, "hold-lease.ts"), url, schema, name, "600"]);
-      const first = await new Promise<JobLease>((resolve, reject) => {
-        child.stdout.once("data", (chunk: Buffer) => resolve(JSON.parse(chunk.toString()) as JobLease));
-        child.once("close", (code) => reject(new Error(`ended with ${code}`)));
-      });
-      child.kill("SIGKILL");
-      const checkpoint = [{ type: "checkpoint", checkpoint: { summary: "done" } }];
-      const finish = async (owner: string): Promise<boolean> => {
-        for (;;) {
-          const lease = await store.leases.acquire(name, { owner, leaseMs: 5000 });
-          if (lease === null) {
-            await sleep(20);
-            continue;
+    it(
+      "a node killed while it holds a lease: another takes the job over and finishes it, once",
+      { tags: ["slow"] },
+      async () => {
+        const schema = newSchema();
+        await using store = createPostgresStore({ url, schema });
+        await store.save(refOf(0), { sessionId: "job" }, { ifRevision: null });
+        const name = "checkpoint job";
+        const child = spawn(process.execPath, [join(import.meta.dirname, "hold-lease.ts"), url, schema, name, "600"]);
+        const first = await new Promise<JobLease>((resolve, reject) => {
+          child.stdout.once("data", (chunk: Buffer) => resolve(JSON.parse(chunk.toString()) as JobLease));
+          child.once("close", (code) => reject(new Error(`ended with ${code}`)));
+        });
+        child.kill("SIGKILL");
+        const checkpoint = [{ type: "checkpoint", checkpoint: { summary: "done" } }];
+        const finish = async (owner: string): Promise<boolean> => {
+          for (;;) {
+            const lease = await store.leases.acquire(name, { owner, leaseMs: 5000 });
+            if (lease === null) {
+              await sleep(20);
+              continue;
+            }
+            // The job's own key: whoever comes after it was done finds it done.
+            const { replayed } = await store.append(refOf(0), checkpoint, {
+              lease,
+              idempotencyKey: "checkpoint up to 0",
+            });
+            await store.leases.release(lease);
+            return !replayed;
           }
-          // The job's own key: whoever comes after it was done finds it done.
-          const { replayed } = await store.append(refOf(0), checkpoint, {
-            lease,
-            idempotencyKey: "checkpoint up to 0",
-          });
-          await store.leases.release(lease);
-          return !replayed;
-        }
-      };
-      const done = await Promise.all([finish("second"), finish("third")]);
-      expect(done.filter(Boolean)).toHaveLength(1);
-      // What the killed one had on its way comes too late.
-      await expect(store.append(refOf(0), checkpoint, { lease: first })).rejects.toMatchObject({ code: "LEASE_LOST" });
-      expect((await store.load(refOf(0)))?.head.lastSeq).toBe(1);
-    });
+        };
+        const done = await Promise.all([finish("second"), finish("third")]);
+        expect(done.filter(Boolean)).toHaveLength(1);
+        // What the killed one had on its way comes too late.
+        await expect(store.append(refOf(0), checkpoint, { lease: first })).rejects.toMatchObject({
+          code: "LEASE_LOST",
+        });
+        expect((await store.load(refOf(0)))?.head.lastSeq).toBe(1);
+      },
+    );
 
     it("of forks of many origins to one key one is made, and the others are told that it is taken", async () => {
       const schema = newSchema();
@@ -134,7 +140,7 @@ describe.skipIf(url === "")(
       }
     });
 
-    it("a transaction that the server undoes for another in a deadlock is made again", async () => {
+    it("a transaction that the server undoes for another in a deadlock is made again", { tags: ["slow"] }, async () => {
       const schema = newSchema();
       await using store = createPostgresStore({ url, schema, partitions: 2, notify: false });
       await store.save(refOf(0), { sessionId: "base" }, { ifRevision: null });

@@ -189,18 +189,22 @@ describe.skipIf(url === "").each(layouts)(
       expect(most, plans.join("\n")).toBe(ofManyTenants(name) ? 4 : 1);
     });
 
-    it.runIf(layout === "tenant")("whatever is done to one session asks one partition", async () => {
-      await using store = createPostgresStore({ pool: explaining.pool, schema: full, migrate: false, notify: false });
-      await store.list();
-      for (const round of rounds)
-        for (const [name, work] of Object.entries(lifeOf(store, round))) {
-          explaining.taken();
-          await work();
-          const plans = explaining.taken();
-          expect(plans.length, name).toBeGreaterThan(0);
-          for (const plan of plans) expect(partitionsOf(plan).length, `${name}: ${plan}`).toBeLessThanOrEqual(1);
-        }
-    });
+    it.runIf(layout === "tenant")(
+      "whatever is done to one session asks one partition",
+      { tags: ["slow"] },
+      async () => {
+        await using store = createPostgresStore({ pool: explaining.pool, schema: full, migrate: false, notify: false });
+        await store.list();
+        for (const round of rounds)
+          for (const [name, work] of Object.entries(lifeOf(store, round))) {
+            explaining.taken();
+            await work();
+            const plans = explaining.taken();
+            expect(plans.length, name).toBeGreaterThan(0);
+            for (const plan of plans) expect(partitionsOf(plan).length, `${name}: ${plan}`).toBeLessThanOrEqual(1);
+          }
+      },
+    );
 
     it("in empty tables, of which nothing is known, turns, windows, pages and loads go through indexes too", async () => {
       const plans = await plansOf(

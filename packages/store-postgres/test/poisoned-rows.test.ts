@@ -72,38 +72,47 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       await expect(role.query(sql)).rejects.toMatchObject({ code: "42501" });
     });
 
-    it("hide and stop nothing of another agent: lists, searches, checks, copies, appends", async () => {
-      // In the tenant layout the number of another tenant's session is free.
-      const { rows } = await withClient(url, (client) =>
-        client.query<{ no: string }>(
-          `SELECT session_no AS no FROM "${fixture.schema}".sessions WHERE session_id = 'theirs'`,
-        ),
-      );
-      for (const sql of own(layout === "plain" ? "" : (rows[0]?.no ?? "")))
-        expect((await role.query(sql)).rowCount).toBeGreaterThan(0);
-      const { owner } = fixture;
-      const others = ["theirs", "theirs-heir"];
-      for (const sort of ["updated", "key"] as const) {
-        const listed: string[] = [];
-        for (let cursor: string | null | undefined; cursor !== null;) {
-          const page = await owner.list({ state: "any", sort, limit: 1, ...(cursor === undefined ? {} : { cursor }) });
-          listed.push(...page.sessions.map(({ sessionId }) => sessionId));
-          cursor = page.nextCursor;
+    it(
+      "hide and stop nothing of another agent: lists, searches, checks, copies, appends",
+      { tags: ["slow"] },
+      async () => {
+        // In the tenant layout the number of another tenant's session is free.
+        const { rows } = await withClient(url, (client) =>
+          client.query<{ no: string }>(
+            `SELECT session_no AS no FROM "${fixture.schema}".sessions WHERE session_id = 'theirs'`,
+          ),
+        );
+        for (const sql of own(layout === "plain" ? "" : (rows[0]?.no ?? "")))
+          expect((await role.query(sql)).rowCount).toBeGreaterThan(0);
+        const { owner } = fixture;
+        const others = ["theirs", "theirs-heir"];
+        for (const sort of ["updated", "key"] as const) {
+          const listed: string[] = [];
+          for (let cursor: string | null | undefined; cursor !== null;) {
+            const page = await owner.list({
+              state: "any",
+              sort,
+              limit: 1,
+              ...(cursor === undefined ? {} : { cursor }),
+            });
+            listed.push(...page.sessions.map(({ sessionId }) => sessionId));
+            cursor = page.nextCursor;
+          }
+          expect(listed.filter((id) => id.startsWith("theirs")).toSorted()).toEqual(others);
         }
-        expect(listed.filter((id) => id.startsWith("theirs")).toSorted()).toEqual(others);
-      }
-      await owner.append(theirs, [{ type: "message", message: { role: "user", content: "needle" } }]);
-      const search = owner.search ?? expect.unreachable("no search");
-      for (const _before of [true, false]) {
-        const hits = await all(search.search({ text: "needle", state: "any" }));
-        expect(hits.map(({ sessionId }) => sessionId)).toEqual(["theirs"]);
-        await search.rebuild?.();
-      }
-      const findings = await all(owner.maintenance.verify({ full: true }));
-      expect(findings.filter(({ key }) => key?.startsWith("agent:other:") === true)).toEqual([]);
-      expect(findings.length).toBeGreaterThan(0);
-      await owner.maintenance.backup(join(folder, "store.sql"));
-      expect((await owner.readWindow(theirs)).records).toHaveLength(3);
-    });
+        await owner.append(theirs, [{ type: "message", message: { role: "user", content: "needle" } }]);
+        const search = owner.search ?? expect.unreachable("no search");
+        for (const _before of [true, false]) {
+          const hits = await all(search.search({ text: "needle", state: "any" }));
+          expect(hits.map(({ sessionId }) => sessionId)).toEqual(["theirs"]);
+          await search.rebuild?.();
+        }
+        const findings = await all(owner.maintenance.verify({ full: true }));
+        expect(findings.filter(({ key }) => key?.startsWith("agent:other:") === true)).toEqual([]);
+        expect(findings.length).toBeGreaterThan(0);
+        await owner.maintenance.backup(join(folder, "store.sql"));
+        expect((await owner.readWindow(theirs)).records).toHaveLength(3);
+      },
+    );
   },
 );

@@ -49,7 +49,7 @@ describe.skipIf(url === "")(
       for (const text of statements) await client.query({ name: `statement ${(prepared += 1)}`, text });
     }
 
-    it.each(layouts)("makes the schema of the %s layout, and its row security", async (layout) => {
+    it.each(layouts)("makes the schema of the %s layout, and its row security", { tags: ["slow"] }, async (layout) => {
       const schema = `"${newSchema()}"`;
       await withClient(url, async (client) => {
         await client.query(`CREATE SCHEMA ${schema}`);

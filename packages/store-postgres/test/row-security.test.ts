@@ -245,7 +245,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       },
     );
 
-    it("a copy of a secured store is one too", async () => {
+    it("a copy of a secured store is one too", { tags: ["slow"] }, async () => {
       const path = join(fixture.folder, "copy.sql");
       await fixture.owner.maintenance.backup(path);
       const name = `copy_${fixture.schema}`;

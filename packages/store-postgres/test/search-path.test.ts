@@ -168,7 +168,7 @@ describe.skipIf(url === "")(
       });
     });
 
-    it("the owner's program is made, used, checked and copied without calling one", async () => {
+    it("the owner's program is made, used, checked and copied without calling one", { tags: ["slow"] }, async () => {
       const schema = newSchema();
       await using store = createPostgresStore({
         url: withPath(evil),
@@ -187,7 +187,7 @@ describe.skipIf(url === "")(
       expect((await copy.readWindow(fork)).records).toHaveLength(4);
     });
 
-    it("a role of a secured store works without calling one", async () => {
+    it("a role of a secured store works without calling one", { tags: ["slow"] }, async () => {
       const schema = newSchema();
       const role = `role_${schema}`;
       await using owner = createPostgresStore({ url: withPath("public"), schema, partitions: 2, rowSecurity: true });
@@ -204,7 +204,7 @@ describe.skipIf(url === "")(
       await withClient(withPath("public"), (client) => client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
     });
 
-    it("temporary tables and functions of a lent connection take no table's place", async () => {
+    it("temporary tables and functions of a lent connection take no table's place", { tags: ["slow"] }, async () => {
       const schema = newSchema();
       const pool = new pg.Pool({ connectionString: withPath(evil), max: 2 });
       pool.on("error", () => undefined);

@@ -155,104 +155,116 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       expect(others.rows[0]).toEqual({ definers: 0, procedures: 0, large_objects: 0, extensions: 0, types: 0 });
     });
 
-    it("reading: what is not its own comes in no row, no copy, no plan, no notice and no error", async () => {
-      const leak = `CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0001
+    it(
+      "reading: what is not its own comes in no row, no copy, no plan, no notice and no error",
+      { tags: ["slow"] },
+      async () => {
+        const leak = `CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0001
           AS $$ BEGIN RAISE NOTICE '%', $1; RETURN true; END $$;
         CREATE OPERATOR pg_temp.<<< (RIGHTARG = text, FUNCTION = pg_temp.leak)`;
-      let seen = 0;
-      for (const relation of [...tables(), ...views()]) {
-        const t = name(relation);
-        const outcomes = [
-          await attempt(`SELECT t::text FROM ${t} t`),
-          await attempt(`SELECT t::text FROM ONLY ${t} t FOR KEY SHARE`),
-          await attempt(`SELECT count(*) FROM ${t} t WHERE pg_temp.leak(t::text)`, leak),
-          await attempt(`SELECT count(*) FROM ${t} t WHERE OPERATOR(pg_temp.<<<) t::text`, leak),
-          await attempt(`EXPLAIN (ANALYZE, VERBOSE) SELECT FROM ${t} t WHERE pg_temp.leak(t::text)`, leak),
-          await attempt(`SELECT FROM ${t} t WHERE t::text::int > 0`),
-          await attempt(`COPY (SELECT * FROM ${t}) TO STDOUT`),
-          ...(relation.kind === "r" ? [await attempt(`COPY ${t} TO STDOUT`)] : []),
-          await attempt(`SELECT * FROM x`, `CREATE TEMP VIEW x AS SELECT t::text FROM ${t} t`),
-          await attempt(`TABLE pg_temp.y`, `CREATE TEMP TABLE y AS SELECT t::text FROM ${t} t`),
-        ];
-        seen += outcomes.length;
-        if (relation.kind === "v")
-          expect(outcomes[0]).toMatchObject({ result: "1 rows", said: expect.stringContaining("plain") });
-        // A partition shows no row, not even the role's own.
-        if (relation.is_partition) expect([outcomes[0]?.result, outcomes[6]?.said.trim()]).toEqual(["0 rows", "[]"]);
-        if (relation.toast !== null) expect((await attempt(`SELECT * FROM ${relation.toast}`)).result).toBe("42501");
-      }
-      expect(seen).toBeGreaterThan(100);
-      const stats = await attempt(`SELECT * FROM pg_stats WHERE schemaname = '${fixture.schema}'`);
-      const busy = await attempt("SELECT query FROM pg_stat_activity WHERE usename <> current_user");
-      expect([stats.result, busy.result].every((result) => result.endsWith(" rows"))).toBe(true);
-    });
-
-    it("inserting what is another's is refused in the same words whether it is there or not", async () => {
-      for (const relation of tables()) {
-        const t = name(relation);
-        const rows = await withClient(url, (client) =>
-          client.query<Record<string, string>>(
-            `SELECT ${relation.columns.map((column) => `quote_nullable(${column}::text) AS ${column}`).join(", ")}
-             FROM ${t} WHERE NOT (${ownRows(relation)}) LIMIT 1`,
-          ),
-        );
-        const [row] = rows.rows;
-        const outcomes = new Set<string>();
-        // The same row, and one whose numbers and names nobody has. Arrays stay: no policy finds a row by one.
-        const known = row ?? Object.fromEntries(relation.columns.map((column) => [column, "NULL"]));
-        const nobody = Object.fromEntries(
-          Object.entries(known).map(([column, value]) => [
-            column,
-            ["session_no", "tenant"].includes(column)
-              ? "'987654321'"
-              : /^'(?!\{).*(their|other).*'$/s.test(value)
-                ? "'nobody'"
-                : value,
-          ]),
-        );
-        for (const values of [known, nobody])
-          for (const conflict of ["", " ON CONFLICT DO NOTHING"]) {
-            const outcome = await attempt(
-              `INSERT INTO ${t} (${relation.columns.join(", ")}) VALUES (${relation.columns.map((column) => values[column]).join(", ")})${conflict}`,
-              `SELECT nextval('"${fixture.schema}".session_numbers')`,
-            );
-            outcomes.add(`${outcome.result} ${outcome.said}`);
-          }
-        // Leases have one name for all roles: a name that nobody has is free.
-        if (relation.name === "leases") expect([...outcomes].map((each) => each.slice(0, 6))).toContain("42501 ");
-        else expect([relation.name, ...outcomes].map((each) => each.slice(0, 5)).slice(1)).toEqual(["42501"]);
-        const copied = await attempt(`COPY ${t} FROM STDIN`);
-        expect(["42501", "0A000"]).toContain(copied.result);
-      }
-    });
-
-    it("changing and deleting reach the role's own rows, and none through a partition", async () => {
-      for (const relation of tables()) {
-        const t = name(relation);
-        for (const column of relation.columns) await attempt(`UPDATE ${t} SET ${column} = ${column}`);
-        const deleted = await attempt(`DELETE FROM ${t}`);
-        const taken = await attempt(`UPDATE ${t} SET ${relation.columns[0]} = ${relation.columns[0]} RETURNING *`);
-        if (relation.is_partition || ["store_info", "agent_roles"].includes(relation.name))
-          expect(["0 rows", "42501"]).toEqual(expect.arrayContaining([deleted.result, taken.result]));
-        if (relation.name === "search_state") expect(deleted.result).toBe("0 rows");
-        if (relation.columns.includes("session_no")) {
-          const [column, there] = layout === "plain" ? ["session_no", theirNumber] : ["tenant", theirTenant];
-          const moved = await attempt(`UPDATE ${t} SET ${column} = ${there}`);
-          const nowhere = await attempt(`UPDATE ${t} SET ${column} = 987654321`);
-          expect(["0 rows", "42501"]).toContain(moved.result);
-          expect(moved).toEqual(nowhere);
+        let seen = 0;
+        for (const relation of [...tables(), ...views()]) {
+          const t = name(relation);
+          const outcomes = [
+            await attempt(`SELECT t::text FROM ${t} t`),
+            await attempt(`SELECT t::text FROM ONLY ${t} t FOR KEY SHARE`),
+            await attempt(`SELECT count(*) FROM ${t} t WHERE pg_temp.leak(t::text)`, leak),
+            await attempt(`SELECT count(*) FROM ${t} t WHERE OPERATOR(pg_temp.<<<) t::text`, leak),
+            await attempt(`EXPLAIN (ANALYZE, VERBOSE) SELECT FROM ${t} t WHERE pg_temp.leak(t::text)`, leak),
+            await attempt(`SELECT FROM ${t} t WHERE t::text::int > 0`),
+            await attempt(`COPY (SELECT * FROM ${t}) TO STDOUT`),
+            ...(relation.kind === "r" ? [await attempt(`COPY ${t} TO STDOUT`)] : []),
+            await attempt(`SELECT * FROM x`, `CREATE TEMP VIEW x AS SELECT t::text FROM ${t} t`),
+            await attempt(`TABLE pg_temp.y`, `CREATE TEMP TABLE y AS SELECT t::text FROM ${t} t`),
+          ];
+          seen += outcomes.length;
+          if (relation.kind === "v")
+            expect(outcomes[0]).toMatchObject({ result: "1 rows", said: expect.stringContaining("plain") });
+          // A partition shows no row, not even the role's own.
+          if (relation.is_partition) expect([outcomes[0]?.result, outcomes[6]?.said.trim()]).toEqual(["0 rows", "[]"]);
+          if (relation.toast !== null) expect((await attempt(`SELECT * FROM ${relation.toast}`)).result).toBe("42501");
         }
-        if (relation.columns.includes("agent_id"))
-          expect(["0 rows", "42501"]).toContain((await attempt(`UPDATE ${t} SET agent_id = 'other'`)).result);
-        if (relation.columns.includes("role_name"))
-          expect(["0 rows", "42501"]).toContain((await attempt(`UPDATE ${t} SET role_name = 'somebody'`)).result);
-        if (relation.columns.includes("base_nos"))
-          for (const number of [theirNumber, "987654321"])
-            expect((await attempt(`UPDATE ${t} SET base_nos = ARRAY[${number}]`)).result).toBe("42501");
-      }
-    });
+        expect(seen).toBeGreaterThan(100);
+        const stats = await attempt(`SELECT * FROM pg_stats WHERE schemaname = '${fixture.schema}'`);
+        const busy = await attempt("SELECT query FROM pg_stat_activity WHERE usename <> current_user");
+        expect([stats.result, busy.result].every((result) => result.endsWith(" rows"))).toBe(true);
+      },
+    );
 
-    it("everything that the grants do not name is refused, on every table", async () => {
+    it(
+      "inserting what is another's is refused in the same words whether it is there or not",
+      { tags: ["slow"] },
+      async () => {
+        for (const relation of tables()) {
+          const t = name(relation);
+          const rows = await withClient(url, (client) =>
+            client.query<Record<string, string>>(
+              `SELECT ${relation.columns.map((column) => `quote_nullable(${column}::text) AS ${column}`).join(", ")}
+             FROM ${t} WHERE NOT (${ownRows(relation)}) LIMIT 1`,
+            ),
+          );
+          const [row] = rows.rows;
+          const outcomes = new Set<string>();
+          // The same row, and one whose numbers and names nobody has. Arrays stay: no policy finds a row by one.
+          const known = row ?? Object.fromEntries(relation.columns.map((column) => [column, "NULL"]));
+          const nobody = Object.fromEntries(
+            Object.entries(known).map(([column, value]) => [
+              column,
+              ["session_no", "tenant"].includes(column)
+                ? "'987654321'"
+                : /^'(?!\{).*(their|other).*'$/s.test(value)
+                  ? "'nobody'"
+                  : value,
+            ]),
+          );
+          for (const values of [known, nobody])
+            for (const conflict of ["", " ON CONFLICT DO NOTHING"]) {
+              const outcome = await attempt(
+                `INSERT INTO ${t} (${relation.columns.join(", ")}) VALUES (${relation.columns.map((column) => values[column]).join(", ")})${conflict}`,
+                `SELECT nextval('"${fixture.schema}".session_numbers')`,
+              );
+              outcomes.add(`${outcome.result} ${outcome.said}`);
+            }
+          // Leases have one name for all roles: a name that nobody has is free.
+          if (relation.name === "leases") expect([...outcomes].map((each) => each.slice(0, 6))).toContain("42501 ");
+          else expect([relation.name, ...outcomes].map((each) => each.slice(0, 5)).slice(1)).toEqual(["42501"]);
+          const copied = await attempt(`COPY ${t} FROM STDIN`);
+          expect(["42501", "0A000"]).toContain(copied.result);
+        }
+      },
+    );
+
+    it(
+      "changing and deleting reach the role's own rows, and none through a partition",
+      { tags: ["slow"] },
+      async () => {
+        for (const relation of tables()) {
+          const t = name(relation);
+          for (const column of relation.columns) await attempt(`UPDATE ${t} SET ${column} = ${column}`);
+          const deleted = await attempt(`DELETE FROM ${t}`);
+          const taken = await attempt(`UPDATE ${t} SET ${relation.columns[0]} = ${relation.columns[0]} RETURNING *`);
+          if (relation.is_partition || ["store_info", "agent_roles"].includes(relation.name))
+            expect(["0 rows", "42501"]).toEqual(expect.arrayContaining([deleted.result, taken.result]));
+          if (relation.name === "search_state") expect(deleted.result).toBe("0 rows");
+          if (relation.columns.includes("session_no")) {
+            const [column, there] = layout === "plain" ? ["session_no", theirNumber] : ["tenant", theirTenant];
+            const moved = await attempt(`UPDATE ${t} SET ${column} = ${there}`);
+            const nowhere = await attempt(`UPDATE ${t} SET ${column} = 987654321`);
+            expect(["0 rows", "42501"]).toContain(moved.result);
+            expect(moved).toEqual(nowhere);
+          }
+          if (relation.columns.includes("agent_id"))
+            expect(["0 rows", "42501"]).toContain((await attempt(`UPDATE ${t} SET agent_id = 'other'`)).result);
+          if (relation.columns.includes("role_name"))
+            expect(["0 rows", "42501"]).toContain((await attempt(`UPDATE ${t} SET role_name = 'somebody'`)).result);
+          if (relation.columns.includes("base_nos"))
+            for (const number of [theirNumber, "987654321"])
+              expect((await attempt(`UPDATE ${t} SET base_nos = ARRAY[${number}]`)).result).toBe("42501");
+        }
+      },
+    );
+
+    it("everything that the grants do not name is refused, on every table", { tags: ["slow"] }, async () => {
       let tried = 0;
       for (const relation of tables()) {
         for (const [verb, sql] of Object.entries(denied)) {

@@ -33,7 +33,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
 describe.skipIf(url === "")(
   `the PostgreSQL store${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    it("a window is the state and the records from the boundary on, over pages too", async () => {
+    it("a window is the state and the records from the boundary on, over pages too", { tags: ["slow"] }, async () => {
       await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2, limits: { pageRecords: 3 } });
       await store.save(ref, { sessionId: "one", label: "x" }, { ifRevision: null });
       expect((await store.readWindow(ref)).records).toEqual([]);
@@ -48,30 +48,34 @@ describe.skipIf(url === "")(
       expect(await codeOf(store.readWindow({ ...ref, key: "agent:main:none" }))).toBe("SESSION_NOT_FOUND");
     });
 
-    it("large payloads lie aside once for a session and its forks, and are gone when they are redacted", async () => {
-      const schema = newSchema();
-      await using store = createPostgresStore({ url, schema, partitions: 2 });
-      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
-      const large = {
-        type: "message",
-        timestamp: "2026-01-02T03:04:05.006Z",
-        message: { role: "user", content: "large ".repeat(60_000) },
-      };
-      await store.append(ref, [{ ...large, id: "a" }, { ...large, id: "b" }, draft]);
-      const fork = { ...ref, key: "agent:main:fork" };
-      await store.fork?.fork(ref, fork, { sessionId: "fork" });
-      const payloads = (): Promise<number> =>
-        withClient(url, async (client) =>
-          Number((await client.query(`SELECT count(*) FROM "${schema}".payloads`)).rows[0].count),
-        );
-      expect(await payloads()).toBe(1);
-      for await (const { records } of store.read(fork, { payload: "source" }))
-        for (const { record, source } of records) expect(JSON.parse(String(source))).toEqual(record);
-      await store.redact(ref, ["a"], { reason: "test" });
-      expect(await payloads()).toBe(1);
-      await store.redact(fork, ["b"], { reason: "test" });
-      expect(await payloads()).toBe(0);
-    });
+    it(
+      "large payloads lie aside once for a session and its forks, and are gone when they are redacted",
+      { tags: ["slow"] },
+      async () => {
+        const schema = newSchema();
+        await using store = createPostgresStore({ url, schema, partitions: 2 });
+        await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+        const large = {
+          type: "message",
+          timestamp: "2026-01-02T03:04:05.006Z",
+          message: { role: "user", content: "large ".repeat(60_000) },
+        };
+        await store.append(ref, [{ ...large, id: "a" }, { ...large, id: "b" }, draft]);
+        const fork = { ...ref, key: "agent:main:fork" };
+        await store.fork?.fork(ref, fork, { sessionId: "fork" });
+        const payloads = (): Promise<number> =>
+          withClient(url, async (client) =>
+            Number((await client.query(`SELECT count(*) FROM "${schema}".payloads`)).rows[0].count),
+          );
+        expect(await payloads()).toBe(1);
+        for await (const { records } of store.read(fork, { payload: "source" }))
+          for (const { record, source } of records) expect(JSON.parse(String(source))).toEqual(record);
+        await store.redact(ref, ["a"], { reason: "test" });
+        expect(await payloads()).toBe(1);
+        await store.redact(fork, ["b"], { reason: "test" });
+        expect(await payloads()).toBe(0);
+      },
+    );
 
     it("what forks share of a purged session is found, also when nobody had searched before", async () => {
       await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
@@ -128,31 +132,35 @@ describe.skipIf(url === "")(
       expect((await store.load(longest))?.sessionId).toBe("longest");
     });
 
-    it("a lease is held by one, renewed by its holder, taken over when it runs out, and fences what its old holder appends", async () => {
-      await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
-      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
-      const first = await store.leases.acquire("checkpoint one", { owner: "node-1", leaseMs: 150 });
-      expect(first).toMatchObject({ name: "checkpoint one", owner: "node-1", fence: 1 });
-      if (first === null) throw new Error("not held");
-      expect(await store.leases.acquire("checkpoint one", { owner: "node-2", leaseMs: 1000 })).toBeNull();
-      const renewed = await store.leases.renew(first, 200);
-      expect(renewed.untilMs).toBeGreaterThan(first.untilMs);
-      await store.append(ref, [draft], { lease: renewed });
-      await sleep(250);
-      // Its time is over, but nobody has taken it: its holder may still finish.
-      await store.append(ref, [draft], { lease: renewed });
-      const second = await store.leases.acquire("checkpoint one", { owner: "node-2", leaseMs: 1000 });
-      expect(second?.fence).toBe(2);
-      expect(await codeOf(store.append(ref, [draft], { lease: renewed }))).toBe("LEASE_LOST");
-      expect(await codeOf(store.leases.renew(renewed, 1000))).toBe("LEASE_LOST");
-      await store.leases.release(renewed);
-      if (second === null) throw new Error("not held");
-      await store.append(ref, [draft], { lease: second });
-      await store.leases.release(second);
-      expect(await codeOf(store.append(ref, [draft], { lease: second }))).toBe("LEASE_LOST");
-      expect((await store.leases.acquire("checkpoint one", { owner: "node-3", leaseMs: 1000 }))?.fence).toBe(4);
-      expect((await store.load(ref))?.head.lastSeq).toBe(3);
-    });
+    it(
+      "a lease is held by one, renewed by its holder, taken over when it runs out, and fences what its old holder appends",
+      { tags: ["slow"] },
+      async () => {
+        await using store = createPostgresStore({ url, schema: newSchema(), partitions: 2 });
+        await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+        const first = await store.leases.acquire("checkpoint one", { owner: "node-1", leaseMs: 150 });
+        expect(first).toMatchObject({ name: "checkpoint one", owner: "node-1", fence: 1 });
+        if (first === null) throw new Error("not held");
+        expect(await store.leases.acquire("checkpoint one", { owner: "node-2", leaseMs: 1000 })).toBeNull();
+        const renewed = await store.leases.renew(first, 200);
+        expect(renewed.untilMs).toBeGreaterThan(first.untilMs);
+        await store.append(ref, [draft], { lease: renewed });
+        await sleep(250);
+        // Its time is over, but nobody has taken it: its holder may still finish.
+        await store.append(ref, [draft], { lease: renewed });
+        const second = await store.leases.acquire("checkpoint one", { owner: "node-2", leaseMs: 1000 });
+        expect(second?.fence).toBe(2);
+        expect(await codeOf(store.append(ref, [draft], { lease: renewed }))).toBe("LEASE_LOST");
+        expect(await codeOf(store.leases.renew(renewed, 1000))).toBe("LEASE_LOST");
+        await store.leases.release(renewed);
+        if (second === null) throw new Error("not held");
+        await store.append(ref, [draft], { lease: second });
+        await store.leases.release(second);
+        expect(await codeOf(store.append(ref, [draft], { lease: second }))).toBe("LEASE_LOST");
+        expect((await store.leases.acquire("checkpoint one", { owner: "node-3", leaseMs: 1000 }))?.fence).toBe(4);
+        expect((await store.load(ref))?.head.lastSeq).toBe(3);
+      },
+    );
 
     it("of many nodes that want a job at once one gets it", async () => {
       const schema = newSchema();
@@ -245,7 +253,7 @@ describe.skipIf(url === "")(
       await inner.end();
     });
 
-    it("ten nodes that migrate at once make one schema", async () => {
+    it("ten nodes that migrate at once make one schema", { tags: ["slow"] }, async () => {
       const schema = newSchema();
       const stores = Array.from({ length: 10 }, () =>
         createPostgresStore({ url, schema, partitions: 2, maxConnections: 1 }),
@@ -319,7 +327,7 @@ describe.skipIf(url === "")(
       await withClient(url, (client) => client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
     });
 
-    it("under a codec no file of the server holds what was said, its log included", async () => {
+    it("under a codec no file of the server holds what was said, its log included", { tags: ["slow"] }, async () => {
       const schema = newSchema();
       await using store = createPostgresStore({ url, schema, partitions: 2, codec: createXorCodec() });
       const secret = `very-${schema}-secret`;

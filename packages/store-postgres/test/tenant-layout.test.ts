@@ -79,66 +79,80 @@ describe.skipIf(url === "")(
     it.each([
       ["made by a store", ["records"]],
       ["that stands in for a distributed one", tenantTables],
-    ] as const)("%s has the tenant in every key, and in partitions by it: %s", async (_how, parted) => {
-      const opening = options({ layout: "tenant", partitions: 3 });
-      if (parted.length > 1) await makeStandIn(url, opening.schema ?? "", 3);
-      await using store = createPostgresStore(opening);
-      await store.list();
-      await withClient(url, async (client) => {
-        const keys = await client.query<{ table: string; name: string; columns: readonly string[] }>(
-          `SELECT t.relname AS table, c.relname AS name,
+    ] as const)(
+      "%s has the tenant in every key, and in partitions by it: %s",
+      { tags: ["slow"] },
+      async (_how, parted) => {
+        const opening = options({ layout: "tenant", partitions: 3 });
+        if (parted.length > 1) await makeStandIn(url, opening.schema ?? "", 3);
+        await using store = createPostgresStore(opening);
+        await store.list();
+        await withClient(url, async (client) => {
+          const keys = await client.query<{ table: string; name: string; columns: readonly string[] }>(
+            `SELECT t.relname AS table, c.relname AS name,
              ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)) AS columns
            FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid
            WHERE t.relnamespace = $1::regnamespace AND i.indisunique AND t.relname = ANY ($2)`,
-          [opening.schema, tenantTables],
-        );
-        expect(new Set(keys.rows.map(({ table }) => table))).toEqual(new Set(tenantTables));
-        for (const { name, columns } of keys.rows) expect(columns, name).toContain("tenant");
-        const spread = await client.query<{ table: string; parts: number; by: string }>(
-          `SELECT c.relname AS table, count(h.inhrelid)::int AS parts, pg_get_partkeydef(c.oid) AS by
+            [opening.schema, tenantTables],
+          );
+          expect(new Set(keys.rows.map(({ table }) => table))).toEqual(new Set(tenantTables));
+          for (const { name, columns } of keys.rows) expect(columns, name).toContain("tenant");
+          const spread = await client.query<{ table: string; parts: number; by: string }>(
+            `SELECT c.relname AS table, count(h.inhrelid)::int AS parts, pg_get_partkeydef(c.oid) AS by
            FROM pg_class c JOIN pg_inherits h ON h.inhparent = c.oid
            WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'p' GROUP BY c.oid, 1`,
-          [opening.schema],
-        );
-        expect(spread.rows.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual(
-          parted.toSorted().map((table) => ({ table, parts: 3, by: "HASH (tenant)" })),
-        );
-      });
-    });
+            [opening.schema],
+          );
+          expect(spread.rows.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual(
+            parted.toSorted().map((table) => ({ table, parts: 3, by: "HASH (tenant)" })),
+          );
+        });
+      },
+    );
 
-    it("keeps what the sessions of several agents say, and finds it as the layout it has without being told", async () => {
-      const opening = options();
-      const agents = ["main", "Other", "third"];
-      {
-        await using store = createPostgresStore({ ...opening, layout: "tenant" });
-        for (const agentId of agents) {
-          await store.save({ ...ref, agentId }, { sessionId: "one" }, { ifRevision: null });
-          await store.append({ ...ref, agentId }, [draft]);
+    it(
+      "keeps what the sessions of several agents say, and finds it as the layout it has without being told",
+      { tags: ["slow"] },
+      async () => {
+        const opening = options();
+        const agents = ["main", "Other", "third"];
+        {
+          await using store = createPostgresStore({ ...opening, layout: "tenant" });
+          for (const agentId of agents) {
+            await store.save({ ...ref, agentId }, { sessionId: "one" }, { ifRevision: null });
+            await store.append({ ...ref, agentId }, [draft]);
+          }
         }
-      }
-      await using again = createPostgresStore({ ...opening, migrate: false });
-      expect((await again.list()).sessions.map((session) => session.ref.agentId).toSorted()).toEqual(agents.toSorted());
-      for (const agentId of agents) expect((await again.readWindow({ ...ref, agentId })).records).toHaveLength(1);
-      await expect(again.load({ ...ref, agentId: "OTHER" })).resolves.toBeNull();
-    });
+        await using again = createPostgresStore({ ...opening, migrate: false });
+        expect((await again.list()).sessions.map((session) => session.ref.agentId).toSorted()).toEqual(
+          agents.toSorted(),
+        );
+        for (const agentId of agents) expect((await again.readWindow({ ...ref, agentId })).records).toHaveLength(1);
+        await expect(again.load({ ...ref, agentId: "OTHER" })).resolves.toBeNull();
+      },
+    );
 
-    it("is refused where another layout is asked for, and the other way round, with a remedy; nothing is changed", async () => {
-      for (const [made, asked] of [
-        ["tenant", "plain"],
-        ["plain", "tenant"],
-      ] as const) {
-        const opening = options({ layout: made });
-        await using store = createPostgresStore(opening);
-        await store.save(ref, { sessionId: "one" }, { ifRevision: null });
-        for (const migrate of [true, false]) {
-          const error = await refusal({ ...opening, layout: asked, migrate });
-          expect([error.code, error.outcome]).toEqual(["STORE_UNSUPPORTED", "not-applied"]);
-          expect(error.message).toContain(`the ${made} layout`);
-          expect(error.remedy).toContain(`layout: "${made}"`);
+    it(
+      "is refused where another layout is asked for, and the other way round, with a remedy; nothing is changed",
+      { tags: ["slow"] },
+      async () => {
+        for (const [made, asked] of [
+          ["tenant", "plain"],
+          ["plain", "tenant"],
+        ] as const) {
+          const opening = options({ layout: made });
+          await using store = createPostgresStore(opening);
+          await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+          for (const migrate of [true, false]) {
+            const error = await refusal({ ...opening, layout: asked, migrate });
+            expect([error.code, error.outcome]).toEqual(["STORE_UNSUPPORTED", "not-applied"]);
+            expect(error.message).toContain(`the ${made} layout`);
+            expect(error.remedy).toContain(`layout: "${made}"`);
+          }
+          await expect(store.load(ref)).resolves.toMatchObject({ sessionId: "one" });
         }
-        await expect(store.load(ref)).resolves.toMatchObject({ sessionId: "one" });
-      }
-    });
+      },
+    );
 
     it("knows each tenant by the number that the store gives it, whatever the names", async () => {
       const opening = options({ layout: "tenant", rowSecurity: true });
@@ -188,7 +202,7 @@ describe.skipIf(url === "")(
       expect(JSON.stringify(error)).not.toContain(new URL(url).password === "" ? odd : new URL(url).password);
     });
 
-    it("is made once by ten that begin together", async () => {
+    it("is made once by ten that begin together", { tags: ["slow"] }, async () => {
       const opening = options({ layout: "tenant" });
       const stores = Array.from({ length: 10 }, () => createPostgresStore(opening));
       await Promise.all(

@@ -102,6 +102,7 @@ describe.skipIf(url === "")(
   () => {
     it.each(fixtures)(
       "%s is brought up to date by its owner, whole, and secured as before: %s",
+      { tags: ["slow"] },
       async (name, isSecured) => {
         const schema = await restore(name);
         // Not asked for: a store that was secured stays so.
@@ -112,44 +113,48 @@ describe.skipIf(url === "")(
       },
     );
 
-    it("a program that may not migrate and asks for row security is refused until the owner came by", async () => {
-      const schema = await restore("schema-1-secured");
-      const refusal = async (options: { readonly rowSecurity?: boolean } = {}): Promise<unknown> => {
-        await using store = createPostgresStore({ url, schema, migrate: false, ...options });
-        return store.list().then(
-          () => "opened",
-          (error: unknown) => (ThroughlineError.isInstance(error) ? [error.code, error.remedy] : error),
+    it(
+      "a program that may not migrate and asks for row security is refused until the owner came by",
+      { tags: ["slow"] },
+      async () => {
+        const schema = await restore("schema-1-secured");
+        const refusal = async (options: { readonly rowSecurity?: boolean } = {}): Promise<unknown> => {
+          await using store = createPostgresStore({ url, schema, migrate: false, ...options });
+          return store.list().then(
+            () => "opened",
+            (error: unknown) => (ThroughlineError.isInstance(error) ? [error.code, error.remedy] : error),
+          );
+        };
+        expect(await refusal()).toEqual(["STORE_NOT_FOUND", expect.any(String)]);
+        const where = migrationPlace(url, schema);
+        await migrateSchema(where, { partitions: 2 });
+        // At the newest version, but under the policies of an earlier one: tables are closed, and the rest is said.
+        expect(await openTables(schema)).toBe(0);
+        expect(await refusal({ rowSecurity: true })).toEqual([
+          "STORE_UNSUPPORTED",
+          "Open the store once as the owner of its tables, with rowSecurity: true and without migrate: false.",
+        ]);
+        await using owner = createPostgresStore({ url, schema });
+        await owner.list();
+        expect(await refusal({ rowSecurity: true })).toBe("opened");
+        // A table that a later version adds is closed in the step that makes it, and one that somebody adds by the next owner.
+        const later = {
+          version: 1000,
+          oldestProgram: 1,
+          sql: (quoted: string) => `CREATE TABLE ${quoted}.later AS SELECT 'Zanzibar' AS secret`,
+        };
+        await migrateSchema(where, { partitions: 2 }, () => [...schemaSteps("plain"), later]);
+        expect(await openTables(schema)).toBe(0);
+        await withClient(url, (client) =>
+          client.query(`CREATE TABLE "${schema}".by_hand AS SELECT 'Zanzibar' AS secret`),
         );
-      };
-      expect(await refusal()).toEqual(["STORE_NOT_FOUND", expect.any(String)]);
-      const where = migrationPlace(url, schema);
-      await migrateSchema(where, { partitions: 2 });
-      // At the newest version, but under the policies of an earlier one: tables are closed, and the rest is said.
-      expect(await openTables(schema)).toBe(0);
-      expect(await refusal({ rowSecurity: true })).toEqual([
-        "STORE_UNSUPPORTED",
-        "Open the store once as the owner of its tables, with rowSecurity: true and without migrate: false.",
-      ]);
-      await using owner = createPostgresStore({ url, schema });
-      await owner.list();
-      expect(await refusal({ rowSecurity: true })).toBe("opened");
-      // A table that a later version adds is closed in the step that makes it, and one that somebody adds by the next owner.
-      const later = {
-        version: 1000,
-        oldestProgram: 1,
-        sql: (quoted: string) => `CREATE TABLE ${quoted}.later AS SELECT 'Zanzibar' AS secret`,
-      };
-      await migrateSchema(where, { partitions: 2 }, () => [...schemaSteps("plain"), later]);
-      expect(await openTables(schema)).toBe(0);
-      await withClient(url, (client) =>
-        client.query(`CREATE TABLE "${schema}".by_hand AS SELECT 'Zanzibar' AS secret`),
-      );
-      expect(await refusal({ rowSecurity: true })).toEqual(["STORE_UNSUPPORTED", expect.any(String)]);
-      await using again = createPostgresStore({ url, schema });
-      await again.list();
-      await expectSecured(schema);
-      await where.end();
-    });
+        expect(await refusal({ rowSecurity: true })).toEqual(["STORE_UNSUPPORTED", expect.any(String)]);
+        await using again = createPostgresStore({ url, schema });
+        await again.list();
+        await expectSecured(schema);
+        await where.end();
+      },
+    );
 
     it("a schema whose first step was worded otherwise is refused and not touched", async () => {
       const schema = await restore("schema-before-1");
@@ -163,6 +168,7 @@ describe.skipIf(url === "")(
 
     it.each(testSize<readonly ("during" | "before")[]>({ short: ["during"], long: ["during", "before"] }))(
       "the connection ends %s any statement of the upgrade: the next owner finishes it, whole and secured",
+      { tags: ["slow"] },
       async (phase) => {
         const inner = new pg.Pool({ connectionString: url, max: 2 });
         inner.on("error", () => undefined);
@@ -195,48 +201,52 @@ describe.skipIf(url === "")(
       },
     );
 
-    it("a backup whose connection ends at any statement leaves no file; a restore that breaks off leaves no schema", async () => {
-      const folder = await mkdtemp(join(tmpdir(), "throughline-broken-backup-"));
-      const schema = await restore("schema-1-secured");
-      const inner = new pg.Pool({ connectionString: url, max: 2 });
-      inner.on("error", () => undefined);
-      const connections = endingPool(url, inner, "during");
-      await using store = createPostgresStore({ pool: connections.pool, schema, notify: false, timeoutMs: 3000 });
-      await store.list();
-      const path = join(folder, "store.sql");
-      let ended = 0;
-      for (let at = 1; ; at++) {
-        Object.assign(connections, { at, sent: 0 });
-        const error: unknown = await store.maintenance.backup(path).then(
-          () => null,
-          (reason: unknown) => reason,
-        );
-        connections.at = 0;
-        if (error === null) break;
-        expect(ThroughlineError.isInstance(error) && error.code).toBe("STORE_UNREACHABLE");
-        expect(await readdir(folder)).toEqual([]);
-        ended += 1;
-      }
-      expect(ended).toBeGreaterThan(20);
-      await store.close();
-      await inner.end();
-      const script = await readFile(path, "utf8");
-      const statements = script.split(";\n");
-      await withClient(url, (client) => client.query(`DROP SCHEMA "${schema}" CASCADE`));
-      const step = testSize({ short: Math.ceil(statements.length / 4), long: 1 });
-      for (let cut = 1; cut < statements.length - 1; cut += step) {
-        // The client is gone in the middle of the script.
-        await withClient(url, (client) => client.query(statements.slice(0, cut).join(";\n")).catch(() => undefined));
-        const left = await withClient(url, (client) =>
-          client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]),
-        );
-        expect(left.rowCount).toBe(0);
-      }
-      await withClient(url, (client) => client.query(script));
-      await using copy = createPostgresStore({ url, schema, rowSecurity: true });
-      await expectWhole(copy);
-      await expectSecured(schema);
-      await rm(folder, { recursive: true });
-    });
+    it(
+      "a backup whose connection ends at any statement leaves no file; a restore that breaks off leaves no schema",
+      { tags: ["slow"] },
+      async () => {
+        const folder = await mkdtemp(join(tmpdir(), "throughline-broken-backup-"));
+        const schema = await restore("schema-1-secured");
+        const inner = new pg.Pool({ connectionString: url, max: 2 });
+        inner.on("error", () => undefined);
+        const connections = endingPool(url, inner, "during");
+        await using store = createPostgresStore({ pool: connections.pool, schema, notify: false, timeoutMs: 3000 });
+        await store.list();
+        const path = join(folder, "store.sql");
+        let ended = 0;
+        for (let at = 1; ; at++) {
+          Object.assign(connections, { at, sent: 0 });
+          const error: unknown = await store.maintenance.backup(path).then(
+            () => null,
+            (reason: unknown) => reason,
+          );
+          connections.at = 0;
+          if (error === null) break;
+          expect(ThroughlineError.isInstance(error) && error.code).toBe("STORE_UNREACHABLE");
+          expect(await readdir(folder)).toEqual([]);
+          ended += 1;
+        }
+        expect(ended).toBeGreaterThan(20);
+        await store.close();
+        await inner.end();
+        const script = await readFile(path, "utf8");
+        const statements = script.split(";\n");
+        await withClient(url, (client) => client.query(`DROP SCHEMA "${schema}" CASCADE`));
+        const step = testSize({ short: Math.ceil(statements.length / 4), long: 1 });
+        for (let cut = 1; cut < statements.length - 1; cut += step) {
+          // The client is gone in the middle of the script.
+          await withClient(url, (client) => client.query(statements.slice(0, cut).join(";\n")).catch(() => undefined));
+          const left = await withClient(url, (client) =>
+            client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]),
+          );
+          expect(left.rowCount).toBe(0);
+        }
+        await withClient(url, (client) => client.query(script));
+        await using copy = createPostgresStore({ url, schema, rowSecurity: true });
+        await expectWhole(copy);
+        await expectSecured(schema);
+        await rm(folder, { recursive: true });
+      },
+    );
   },
 );

@@ -31,30 +31,34 @@ describe("the lock of an agent", () => {
   it.each([
     ["a store", createSqliteStore],
     ["a store in a thread of its own", createSqliteWorkerStore],
-  ])("is free as soon as the process that held it is killed: %s [LCK-19]", async (_what, create) => {
-    const path = newPath();
-    await using store = create({ path });
-    const ref = await createSession(store, "a");
-    const rounds = testSize({ short: 3, long: 50 });
-    for (let round = 0; round < rounds; round++) {
-      const holder = await startHolder({ scriptPath, args: [path, "", "main"] });
-      const refused = lock(store)(main, () => Promise.resolve(), { timeoutMs: 30, pollIntervalMs: 5 });
-      await expect(refused).rejects.toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied" });
-      if (process.platform === "linux") await expect(refused).rejects.toMatchObject({ details: { pid: holder.pid } });
-      // The database itself is free.
-      await store.append(ref, [{ type: "message", message: { role: "user", content: `round ${round}` } }]);
-      let enteredMs = 0;
-      const waiting = lock(store)(main, async () => void (enteredMs = performance.now()), patient);
-      await sleep(30);
-      expect(enteredMs).toBe(0);
-      await holder.kill();
-      const killedMs = performance.now();
-      await waiting;
-      // A lease would last for 30 s.
-      expect(enteredMs - killedMs).toBeLessThan(5000);
-    }
-    expect(await textsOf(store, ref)).toHaveLength(rounds);
-  });
+  ])(
+    "is free as soon as the process that held it is killed: %s [LCK-19]",
+    { tags: ["slow"] },
+    async (_what, create) => {
+      const path = newPath();
+      await using store = create({ path });
+      const ref = await createSession(store, "a");
+      const rounds = testSize({ short: 3, long: 50 });
+      for (let round = 0; round < rounds; round++) {
+        const holder = await startHolder({ scriptPath, args: [path, "", "main"] });
+        const refused = lock(store)(main, () => Promise.resolve(), { timeoutMs: 30, pollIntervalMs: 5 });
+        await expect(refused).rejects.toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied" });
+        if (process.platform === "linux") await expect(refused).rejects.toMatchObject({ details: { pid: holder.pid } });
+        // The database itself is free.
+        await store.append(ref, [{ type: "message", message: { role: "user", content: `round ${round}` } }]);
+        let enteredMs = 0;
+        const waiting = lock(store)(main, async () => void (enteredMs = performance.now()), patient);
+        await sleep(30);
+        expect(enteredMs).toBe(0);
+        await holder.kill();
+        const killedMs = performance.now();
+        await waiting;
+        // A lease would last for 30 s.
+        expect(enteredMs - killedMs).toBeLessThan(5000);
+      }
+      expect(await textsOf(store, ref)).toHaveLength(rounds);
+    },
+  );
 
   it("leaves no file behind, and while it is held only its owner may read the one it has", async () => {
     const path = newPath();
@@ -71,27 +75,31 @@ describe("the lock of an agent", () => {
     expect(lockFiles(path)).toEqual([]);
   });
 
-  it("is taken by one of many at a time, in several processes, also when its file is what a killed one left", async () => {
-    const path = newPath();
-    await using store = createSqliteStore({ path });
-    await using other = createSqliteStore({ path });
-    const holder = await startHolder({ scriptPath, args: [path, "", "main"] });
-    await holder.kill();
-    expect(lockFiles(path)).toHaveLength(1);
-    let [running, most, done] = [0, 0, 0];
-    const work = async (): Promise<void> => {
-      running += 1;
-      most = Math.max(most, running);
-      await sleep(5);
-      running -= 1;
-      done += 1;
-    };
-    const all = Array.from({ length: 12 }, (_each, index) =>
-      lock(index % 2 === 0 ? store : other)(main, work, patient),
-    );
-    await Promise.all(all);
-    expect([most, done, lockFiles(path)]).toEqual([1, 12, []]);
-  });
+  it(
+    "is taken by one of many at a time, in several processes, also when its file is what a killed one left",
+    { tags: ["slow"] },
+    async () => {
+      const path = newPath();
+      await using store = createSqliteStore({ path });
+      await using other = createSqliteStore({ path });
+      const holder = await startHolder({ scriptPath, args: [path, "", "main"] });
+      await holder.kill();
+      expect(lockFiles(path)).toHaveLength(1);
+      let [running, most, done] = [0, 0, 0];
+      const work = async (): Promise<void> => {
+        running += 1;
+        most = Math.max(most, running);
+        await sleep(5);
+        running -= 1;
+        done += 1;
+      };
+      const all = Array.from({ length: 12 }, (_each, index) =>
+        lock(index % 2 === 0 ? store : other)(main, work, patient),
+      );
+      await Promise.all(all);
+      expect([most, done, lockFiles(path)]).toEqual([1, 12, []]);
+    },
+  );
 
   it("is not taken of a store that is not there, or that was closed", async () => {
     const path = newPath();
@@ -106,7 +114,7 @@ describe("the lock of an agent", () => {
     rmSync(dirname(path), { recursive: true });
   });
 
-  it("is kept for work that nothing can settle any more, whatever is collected", async () => {
+  it("is kept for work that nothing can settle any more, whatever is collected", { tags: ["slow"] }, async () => {
     const path = newPath();
     const holder = await startHolder({
       scriptPath,

@@ -61,7 +61,7 @@ describe("checking the pages of a file", () => {
     expect(await turnsDuring(() => checkPages({ ...order, path: smallPath }, defaultDriver))).toBe(0);
   });
 
-  it("finds damage there, ends early for whoever asks, and says what is no database", async () => {
+  it("finds damage there, ends early for whoever asks, and says what is no database", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "store.db");
     await large(path);
     await using store = createSqliteStore({ path, recover: false, searchFill: "on-demand" });

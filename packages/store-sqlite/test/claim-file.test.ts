@@ -47,18 +47,22 @@ const leftBehind = [
 ] as const;
 
 describe("a claim", () => {
-  it("is one process's at a time, also while others come, go and remove the file", { timeout: 60_000 }, async () => {
-    const path = join(testFolder(), "mark");
-    const contenders = Array.from({ length: 4 }, () => start(path, "400"));
-    const got = contenders.map(
-      (child) => new Promise<number>((resolve) => child.stdout?.once("data", (text) => resolve(Number(text)))),
-    );
-    expect(await Promise.all(contenders.map((child) => ended(child)))).toEqual([0, 0, 0, 0]);
-    expect((await Promise.all(got)).reduce((one, other) => one + other, 0)).toBeGreaterThan(100);
-    expect(existsSync(path)).toBe(false);
-  });
+  it(
+    "is one process's at a time, also while others come, go and remove the file",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const path = join(testFolder(), "mark");
+      const contenders = Array.from({ length: 4 }, () => start(path, "400"));
+      const got = contenders.map(
+        (child) => new Promise<number>((resolve) => child.stdout?.once("data", (text) => resolve(Number(text)))),
+      );
+      expect(await Promise.all(contenders.map((child) => ended(child)))).toEqual([0, 0, 0, 0]);
+      expect((await Promise.all(got)).reduce((one, other) => one + other, 0)).toBeGreaterThan(100);
+      expect(existsSync(path)).toBe(false);
+    },
+  );
 
-  it("is one handle's at a time, and ends with a process that is killed or let go", async () => {
+  it("is one handle's at a time, and ends with a process that is killed or let go", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "mark");
     const release = claim(path, defaultDriver);
     expect(claim(path, defaultDriver)).toBeNull();
@@ -85,7 +89,7 @@ describe("a claim", () => {
 });
 
 describe("a store whose backup was interrupted", () => {
-  it.each(leftBehind)("makes its backups all the same: %s", async (_what, content) => {
+  it.each(leftBehind)("makes its backups all the same: %s", { tags: ["slow"] }, async (_what, content) => {
     const folder = testFolder();
     const path = join(folder, "store.db");
     writeFileSync(`${path}.backup-under-way`, content);
@@ -103,33 +107,37 @@ describe("a store whose backup was interrupted", () => {
     expect(readdirSync(folder).filter((name) => !/^store\.db$|Z\.auto\.backup$/.test(name))).toEqual([]);
   });
 
-  it("says that one was skipped when the process that makes it does not end, and makes it when it has", async () => {
-    const folder = testFolder();
-    const path = join(folder, "store.db");
-    const child = await holder(`${path}.backup-under-way`);
-    child.kill("SIGSTOP");
-    const told: string[] = [];
-    await using store = createSqliteStore({
-      path,
-      backups: { everyMs: 300 },
-      onEvent: (event) =>
-        void (event.name === "finding" && told.push(`${event.finding.code} ${event.finding.message}`)),
-    });
-    const ref = await createSession(store, "a");
-    const appendUntil = async (isDone: () => boolean): Promise<void> => {
-      for (let tries = 0; tries < 200 && !isDone(); tries++) {
-        await store.append(ref, [say("more")]);
-        await wait(50);
-      }
-      expect(isDone()).toBe(true);
-    };
-    await appendUntil(() => told.length > 0);
-    expect(told[0]).toMatch(/^BACKUP_FAILED .*was skipped/);
-    expect(readdirSync(folder).filter((name) => name.endsWith(".auto.backup"))).toEqual([]);
-    await ended(child, "SIGKILL");
-    await appendUntil(() => readdirSync(folder).some((name) => name.endsWith(".auto.backup")));
-    expect(told).toHaveLength(1);
-  });
+  it(
+    "says that one was skipped when the process that makes it does not end, and makes it when it has",
+    { tags: ["slow"] },
+    async () => {
+      const folder = testFolder();
+      const path = join(folder, "store.db");
+      const child = await holder(`${path}.backup-under-way`);
+      child.kill("SIGSTOP");
+      const told: string[] = [];
+      await using store = createSqliteStore({
+        path,
+        backups: { everyMs: 300 },
+        onEvent: (event) =>
+          void (event.name === "finding" && told.push(`${event.finding.code} ${event.finding.message}`)),
+      });
+      const ref = await createSession(store, "a");
+      const appendUntil = async (isDone: () => boolean): Promise<void> => {
+        for (let tries = 0; tries < 200 && !isDone(); tries++) {
+          await store.append(ref, [say("more")]);
+          await wait(50);
+        }
+        expect(isDone()).toBe(true);
+      };
+      await appendUntil(() => told.length > 0);
+      expect(told[0]).toMatch(/^BACKUP_FAILED .*was skipped/);
+      expect(readdirSync(folder).filter((name) => name.endsWith(".auto.backup"))).toEqual([]);
+      await ended(child, "SIGKILL");
+      await appendUntil(() => readdirSync(folder).some((name) => name.endsWith(".auto.backup")));
+      expect(told).toHaveLength(1);
+    },
+  );
 });
 
 describe("a store whose restoring was interrupted", () => {
@@ -166,24 +174,28 @@ describe("a store whose restoring was interrupted", () => {
     });
   });
 
-  it("is waited for while another process is at it, and begun anew when that one is killed", async () => {
-    const path = join(testFolder(), "store.db");
-    {
-      await using store = createSqliteStore({ path });
-      await store.append(await createSession(store, "a"), [say("kept")]);
-      await store.maintenance?.backup(`${path}.one.backup`);
-    }
-    writeFileSync(path, "torn");
-    const child = await holder(`${path}.recovery`);
-    const told: string[] = [];
-    await using store = createSqliteStore({
-      path,
-      lockTimeoutMs: 200,
-      onEvent: (event) => void (event.name === "finding" && told.push(event.finding.code)),
-    });
-    await expect(store.list()).rejects.toMatchObject({ code: "STORE_LOCKED", retryable: true });
-    await ended(child, "SIGKILL");
-    expect(await textsOf(store, refOf("a"))).toEqual(["kept"]);
-    expect(told).toEqual(["STORE_RESTORED"]);
-  });
+  it(
+    "is waited for while another process is at it, and begun anew when that one is killed",
+    { tags: ["slow"] },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      {
+        await using store = createSqliteStore({ path });
+        await store.append(await createSession(store, "a"), [say("kept")]);
+        await store.maintenance?.backup(`${path}.one.backup`);
+      }
+      writeFileSync(path, "torn");
+      const child = await holder(`${path}.recovery`);
+      const told: string[] = [];
+      await using store = createSqliteStore({
+        path,
+        lockTimeoutMs: 200,
+        onEvent: (event) => void (event.name === "finding" && told.push(event.finding.code)),
+      });
+      await expect(store.list()).rejects.toMatchObject({ code: "STORE_LOCKED", retryable: true });
+      await ended(child, "SIGKILL");
+      expect(await textsOf(store, refOf("a"))).toEqual(["kept"]);
+      expect(told).toEqual(["STORE_RESTORED"]);
+    },
+  );
 });

@@ -62,34 +62,38 @@ async function fill(store: SessionStore, ref: SessionRef, records: number): Prom
 }
 
 describe("the cost of a turn", () => {
-  it("is the same at 10, 1,000 and 100,000 records: statements run, bytes logged", { timeout: 120_000 }, async () => {
-    const { store, cost } = openMeasured();
-    const ref = await createSession(store, "a");
-    const costs: { readonly append: Cost; readonly keyed: Cost; readonly read: Cost; readonly load: Cost }[] = [];
-    for (const size of [10, 1000, 100_000]) {
-      await fill(store, ref, size);
-      await fill(store, ref, size + 20);
-      costs.push({
-        append: await cost(() => store.append(ref, turn)),
-        keyed: await cost(() =>
-          store.append(ref, turn, { idempotencyKey: `k${size}`, entry: { totalTokens: size }, windowFromSeq: 1 }),
-        ),
-        read: await cost(() => readLast(store, ref)),
-        load: await cost(() => store.load(ref)),
-      });
-    }
-    const [small, ...larger] = costs;
-    for (const each of larger) {
-      for (const name of ["append", "keyed", "read", "load"] as const)
-        expect(each[name].statements).toEqual(small?.[name].statements);
-      // A page of the log has 8 KB: a b-tree that is one level deeper, or a page that splits, costs a few of them.
-      for (const name of ["append", "keyed"] as const)
-        expect(each[name].logBytes).toBeLessThanOrEqual((small?.[name].logBytes ?? 0) + 6 * 8216);
-    }
-    expect(small?.append.statements.filter((sql) => sql.startsWith("INSERT INTO store_records"))).toHaveLength(4);
-    expect(small?.append.statements).toHaveLength(9);
-    await store.close();
-  });
+  it(
+    "is the same at 10, 1,000 and 100,000 records: statements run, bytes logged",
+    { tags: ["slow"], timeout: 120_000 },
+    async () => {
+      const { store, cost } = openMeasured();
+      const ref = await createSession(store, "a");
+      const costs: { readonly append: Cost; readonly keyed: Cost; readonly read: Cost; readonly load: Cost }[] = [];
+      for (const size of [10, 1000, 100_000]) {
+        await fill(store, ref, size);
+        await fill(store, ref, size + 20);
+        costs.push({
+          append: await cost(() => store.append(ref, turn)),
+          keyed: await cost(() =>
+            store.append(ref, turn, { idempotencyKey: `k${size}`, entry: { totalTokens: size }, windowFromSeq: 1 }),
+          ),
+          read: await cost(() => readLast(store, ref)),
+          load: await cost(() => store.load(ref)),
+        });
+      }
+      const [small, ...larger] = costs;
+      for (const each of larger) {
+        for (const name of ["append", "keyed", "read", "load"] as const)
+          expect(each[name].statements).toEqual(small?.[name].statements);
+        // A page of the log has 8 KB: a b-tree that is one level deeper, or a page that splits, costs a few of them.
+        for (const name of ["append", "keyed"] as const)
+          expect(each[name].logBytes).toBeLessThanOrEqual((small?.[name].logBytes ?? 0) + 6 * 8216);
+      }
+      expect(small?.append.statements.filter((sql) => sql.startsWith("INSERT INTO store_records"))).toHaveLength(4);
+      expect(small?.append.statements).toHaveLength(9);
+      await store.close();
+    },
+  );
 
   it("is one commit, with its entry and its key", async () => {
     const { store, cost } = openMeasured();

@@ -83,21 +83,25 @@ it("a purge is made although what an earlier one has left stands on a damaged pa
   expect(readFileSync(path).includes("shortlived")).toBe(false);
 });
 
-it("a purge is made although an index that was put aside by an earlier one is damaged", async () => {
-  const path = await interruptedPurge("index", true);
-  damage(path, "store_search_old", () => true);
-  const events: SessionEvent[] = [];
-  await using store = createSqliteStore({ path, searchFill: "on-demand", onEvent: (event) => events.push(event) });
-  await Array.fromAsync(store.search?.search({ text: "word" }) ?? []);
-  await store.remove(refOf("b"), { purge: true });
-  expect(await store.load(refOf("b"))).toBeNull();
-  expect(await Array.fromAsync(store.search?.search({ text: "word" }) ?? [])).toEqual([]);
-  expect(await Array.fromAsync(store.search?.search({ text: "shortlived" }) ?? [])).toHaveLength(1);
-  const findings = events.flatMap((event) => (event.name === "finding" ? [event.finding] : []));
-  expect(findings).toMatchObject([{ code: "STORE_DAMAGED", path, message: /index/ }]);
-  await store.close();
-  expect(purgedIn(path)).toEqual([]);
-});
+it(
+  "a purge is made although an index that was put aside by an earlier one is damaged",
+  { tags: ["slow"] },
+  async () => {
+    const path = await interruptedPurge("index", true);
+    damage(path, "store_search_old", () => true);
+    const events: SessionEvent[] = [];
+    await using store = createSqliteStore({ path, searchFill: "on-demand", onEvent: (event) => events.push(event) });
+    await Array.fromAsync(store.search?.search({ text: "word" }) ?? []);
+    await store.remove(refOf("b"), { purge: true });
+    expect(await store.load(refOf("b"))).toBeNull();
+    expect(await Array.fromAsync(store.search?.search({ text: "word" }) ?? [])).toEqual([]);
+    expect(await Array.fromAsync(store.search?.search({ text: "shortlived" }) ?? [])).toHaveLength(1);
+    const findings = events.flatMap((event) => (event.name === "finding" ? [event.finding] : []));
+    expect(findings).toMatchObject([{ code: "STORE_DAMAGED", path, message: /index/ }]);
+    await store.close();
+    expect(purgedIn(path)).toEqual([]);
+  },
+);
 
 it("a purge that meets damage in its own session says so, and the next one of another is made", async () => {
   const path = join(testFolder(), "store.db");

@@ -126,7 +126,7 @@ describe("a damaged file", () => {
 
   it(
     "fails those appends of a commit that need the damaged page, and none of the others",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async () => {
       const folder = testFolder(quickFolder());
       const path = join(folder, "store.db");
@@ -211,32 +211,36 @@ afterEach(() => {
 });
 
 describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a small disk (as root only)", () => {
-  it("says STORE_FULL when it is full, keeps what was acknowledged, and goes on when there is space", async (context) => {
-    const folder = smallDisk(1024 * 1024);
-    if (folder === null) return context.skip("this system does not let root mount a file system");
-    const path = join(folder, "store.db");
-    await using store = createSqliteStore({ path });
-    const ref = await createSession(store, "a");
-    let acknowledged = 0;
-    let failure: unknown = null;
-    while (failure === null && acknowledged < 1000) {
-      failure = await store.append(ref, [say(`n${acknowledged} ${"x".repeat(20_000)}`)]).then(
-        () => null,
-        (reason: unknown) => reason,
-      );
-      if (failure === null) acknowledged++;
-    }
-    expect(failure).toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
-    expect(await textsOf(store, ref)).toHaveLength(acknowledged);
-    // A handle that closes leaves the log, in which everything stands, to whoever opens the file next.
-    const another = createSqliteStore({ path, searchFill: "on-demand" });
-    expect(await failureOf(another.append(ref, [say("y".repeat(20_000))]))).toMatchObject({ code: "STORE_FULL" });
-    await another.close();
-    execFileSync("/bin/mount", ["-o", "remount,size=16777216", folder]);
-    await store.append(ref, [say("after")]);
-    expect((await textsOf(store, ref)).at(-1)).toBe("after");
-    expect((await store.load(ref))?.head.lastSeq).toBe(acknowledged + 1);
-  });
+  it(
+    "says STORE_FULL when it is full, keeps what was acknowledged, and goes on when there is space",
+    { tags: ["slow"] },
+    async (context) => {
+      const folder = smallDisk(1024 * 1024);
+      if (folder === null) return context.skip("this system does not let root mount a file system");
+      const path = join(folder, "store.db");
+      await using store = createSqliteStore({ path });
+      const ref = await createSession(store, "a");
+      let acknowledged = 0;
+      let failure: unknown = null;
+      while (failure === null && acknowledged < 1000) {
+        failure = await store.append(ref, [say(`n${acknowledged} ${"x".repeat(20_000)}`)]).then(
+          () => null,
+          (reason: unknown) => reason,
+        );
+        if (failure === null) acknowledged++;
+      }
+      expect(failure).toMatchObject({ code: "STORE_FULL", outcome: "not-applied", retryable: true });
+      expect(await textsOf(store, ref)).toHaveLength(acknowledged);
+      // A handle that closes leaves the log, in which everything stands, to whoever opens the file next.
+      const another = createSqliteStore({ path, searchFill: "on-demand" });
+      expect(await failureOf(another.append(ref, [say("y".repeat(20_000))]))).toMatchObject({ code: "STORE_FULL" });
+      await another.close();
+      execFileSync("/bin/mount", ["-o", "remount,size=16777216", folder]);
+      await store.append(ref, [say("after")]);
+      expect((await textsOf(store, ref)).at(-1)).toBe("after");
+      expect((await store.load(ref))?.head.lastSeq).toBe(acknowledged + 1);
+    },
+  );
 
   it("says STORE_FULL when not even the pages that connections share have room, and opens when there is space", async (context) => {
     const folder = smallDisk(1024 * 1024);
@@ -299,6 +303,7 @@ describe.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("a sma
 
   it.for(["no log", "a log and its index", "a log"])(
     "is read on a file system that takes no writes, with %s",
+    { tags: ["slow"] },
     async (left, context) => {
       const folder = smallDisk(16 * 1024 * 1024);
       if (folder === null) return context.skip("this system does not let root mount a file system");

@@ -78,49 +78,55 @@ describe("bad input", () => {
 });
 
 describe("a database locked by a stuck process", () => {
-  it("is told with the process, after the deadline, and the loop never stands still for it", async () => {
-    const path = join(testFolder(), "store.db");
-    await filled(path);
-    const program = `
+  it(
+    "is told with the process, after the deadline, and the loop never stands still for it",
+    { tags: ["slow"] },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      await filled(path);
+      const program = `
       const database = new (require("better-sqlite3"))(${JSON.stringify(path)});
       database.exec("BEGIN IMMEDIATE");
       process.stdout.write("held");
       setInterval(() => {}, 1000);`;
-    const child = spawn(process.execPath, ["-e", program], {
-      cwd: join(import.meta.dirname, ".."),
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    try {
-      await new Promise((resolve) => child.stdout.once("data", resolve));
-      child.kill("SIGSTOP");
-      await using store = createSqliteStore({ path, lockTimeoutMs: 600, searchFill: "on-demand" });
-      expect(await textsOf(store, refOf("a"))).toEqual(["one"]);
-      const delay = monitorEventLoopDelay({ resolution: 1 });
-      let ticks = 0;
-      const timer = setInterval(() => ticks++, 5);
-      delay.enable();
-      const failure: unknown = await store.append(refOf("a"), [say("two")]).catch((error: unknown) => error);
-      delay.disable();
-      clearInterval(timer);
-      expect(failure).toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied", retryable: true });
-      // Whether an earlier attempt of a key is in the log cannot be looked up; of a new key there is none.
-      const outcomeOf = (isNewKey: boolean): Promise<unknown> =>
-        store.append(refOf("a"), [say("three")], { idempotencyKey: `k ${isNewKey}`, isNewKey }).catch((error) => error);
-      expect(await Promise.all([outcomeOf(false), outcomeOf(true)])).toMatchObject([
-        { code: "STORE_LOCKED", outcome: "unknown" },
-        { code: "STORE_LOCKED", outcome: "not-applied" },
-      ]);
-      if (process.platform === "linux") expect(failure).toMatchObject({ details: { holderPid: child.pid } });
-      // Asking again sleeps on the clock: other work goes on in between, a hundred times in the meantime on an idle machine.
-      expect(ticks).toBeGreaterThan(15);
-    } finally {
-      child.kill("SIGKILL");
-      await new Promise((resolve) => child.once("close", resolve));
-    }
-    await using again = createSqliteStore({ path });
-    await again.append(refOf("a"), [say("two")]);
-    expect(await textsOf(again, refOf("a"))).toEqual(["one", "two"]);
-  });
+      const child = spawn(process.execPath, ["-e", program], {
+        cwd: join(import.meta.dirname, ".."),
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      try {
+        await new Promise((resolve) => child.stdout.once("data", resolve));
+        child.kill("SIGSTOP");
+        await using store = createSqliteStore({ path, lockTimeoutMs: 600, searchFill: "on-demand" });
+        expect(await textsOf(store, refOf("a"))).toEqual(["one"]);
+        const delay = monitorEventLoopDelay({ resolution: 1 });
+        let ticks = 0;
+        const timer = setInterval(() => ticks++, 5);
+        delay.enable();
+        const failure: unknown = await store.append(refOf("a"), [say("two")]).catch((error: unknown) => error);
+        delay.disable();
+        clearInterval(timer);
+        expect(failure).toMatchObject({ code: "STORE_LOCKED", outcome: "not-applied", retryable: true });
+        // Whether an earlier attempt of a key is in the log cannot be looked up; of a new key there is none.
+        const outcomeOf = (isNewKey: boolean): Promise<unknown> =>
+          store
+            .append(refOf("a"), [say("three")], { idempotencyKey: `k ${isNewKey}`, isNewKey })
+            .catch((error) => error);
+        expect(await Promise.all([outcomeOf(false), outcomeOf(true)])).toMatchObject([
+          { code: "STORE_LOCKED", outcome: "unknown" },
+          { code: "STORE_LOCKED", outcome: "not-applied" },
+        ]);
+        if (process.platform === "linux") expect(failure).toMatchObject({ details: { holderPid: child.pid } });
+        // Asking again sleeps on the clock: other work goes on in between, a hundred times in the meantime on an idle machine.
+        expect(ticks).toBeGreaterThan(15);
+      } finally {
+        child.kill("SIGKILL");
+        await new Promise((resolve) => child.once("close", resolve));
+      }
+      await using again = createSqliteStore({ path });
+      await again.append(refOf("a"), [say("two")]);
+      expect(await textsOf(again, refOf("a"))).toEqual(["one", "two"]);
+    },
+  );
 });
 
 describe("a log that is gone", () => {
@@ -167,29 +173,33 @@ describe("a log that is gone", () => {
 });
 
 describe("large records", () => {
-  it("of 3 MB go in and out whole beside small ones, are shared by a fork, and go with the last", async () => {
-    const path = join(testFolder(), "store.db");
-    await using store = createSqliteStore({ path, searchFill: "on-demand" });
-    const ref = await createSession(store, "a");
-    const large = `start ${"é☕x".repeat(700_000)} end`;
-    expect(Buffer.byteLength(large)).toBeGreaterThan(3_000_000);
-    for (let each = 0; each < 3; each++) await store.append(ref, [say("small"), say(large)]);
-    await store.fork?.fork(ref, refOf("f"), { sessionId: "f" });
-    expect(await textsOf(store, refOf("f"))).toEqual(["small", large, "small", large, "small", large]);
-    await store.remove(ref, { purge: true });
-    expect(await textsOf(store, refOf("f"))).toHaveLength(6);
-    await store.remove(refOf("f"), { purge: true });
-    await store.close();
-    const database = new Database(path, { readonly: true });
-    expect(database.prepare("SELECT count(*) FROM store_payloads").pluck().get()).toBe(0);
-    database.close();
-    // Freed pages hold nothing of it either.
-    expect(readFileSync(path).includes("é☕xé☕x")).toBe(false);
-  });
+  it(
+    "of 3 MB go in and out whole beside small ones, are shared by a fork, and go with the last",
+    { tags: ["slow"] },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      await using store = createSqliteStore({ path, searchFill: "on-demand" });
+      const ref = await createSession(store, "a");
+      const large = `start ${"é☕x".repeat(700_000)} end`;
+      expect(Buffer.byteLength(large)).toBeGreaterThan(3_000_000);
+      for (let each = 0; each < 3; each++) await store.append(ref, [say("small"), say(large)]);
+      await store.fork?.fork(ref, refOf("f"), { sessionId: "f" });
+      expect(await textsOf(store, refOf("f"))).toEqual(["small", large, "small", large, "small", large]);
+      await store.remove(ref, { purge: true });
+      expect(await textsOf(store, refOf("f"))).toHaveLength(6);
+      await store.remove(refOf("f"), { purge: true });
+      await store.close();
+      const database = new Database(path, { readonly: true });
+      expect(database.prepare("SELECT count(*) FROM store_payloads").pluck().get()).toBe(0);
+      database.close();
+      // Freed pages hold nothing of it either.
+      expect(readFileSync(path).includes("é☕xé☕x")).toBe(false);
+    },
+  );
 });
 
 describe("another tool that writes to the file", () => {
-  it("between two turns is seen by the next one, and costs no record", async () => {
+  it("between two turns is seen by the next one, and costs no record", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "store.db");
     await using store = createSqliteStore({ path });
     const ref = await createSession(store, "a");
@@ -222,7 +232,7 @@ describe("another tool that writes to the file", () => {
 });
 
 describe.skipIf(process.platform !== "linux")("handles and watches that come and go", () => {
-  it("leave no descriptor behind", { timeout: 60_000 }, async () => {
+  it("leave no descriptor behind", { tags: ["slow"], timeout: 60_000 }, async () => {
     const path = join(testFolder(), "store.db");
     const open = (): number => readdirSync("/proc/self/fd").length;
     await filled(path);

@@ -63,29 +63,33 @@ describe("making the indexes anew", () => {
     expect(await found(store, "n77")).toEqual(["session-a/78"]);
   }
 
-  it("changes a bounded number of rows between two turns of the event loop, and nothing of the schema", async () => {
-    const path = join(testFolder(), "store.db");
-    await fill(path);
-    const before = schemaOf(path);
-    const { driver, most, total } = countingDriver();
-    {
-      await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
-      await store.search?.rebuild?.();
-      expect(await found(store, "n77")).toEqual(["session-a/78"]);
-      expect(await store.search?.lag()).toBe(0);
-    }
-    expect(most()).toBeLessThan(5000);
-    // The control: so many rows of each index were taken out and made anew.
-    expect(total()).toBeGreaterThan(2 * records);
-    expect(schemaOf(path)).toEqual(before);
-    const database = new Database(path);
-    expect(database.pragma("integrity_check", { simple: true })).toBe("ok");
-    const children = database.prepare("SELECT count(*) FROM store_children").pluck();
-    expect(children.get()).toBe(records - 1);
-    database.close();
-  }, 60_000);
+  it(
+    "changes a bounded number of rows between two turns of the event loop, and nothing of the schema",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      await fill(path);
+      const before = schemaOf(path);
+      const { driver, most, total } = countingDriver();
+      {
+        await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
+        await store.search?.rebuild?.();
+        expect(await found(store, "n77")).toEqual(["session-a/78"]);
+        expect(await store.search?.lag()).toBe(0);
+      }
+      expect(most()).toBeLessThan(5000);
+      // The control: so many rows of each index were taken out and made anew.
+      expect(total()).toBeGreaterThan(2 * records);
+      expect(schemaOf(path)).toEqual(before);
+      const database = new Database(path);
+      expect(database.pragma("integrity_check", { simple: true })).toBe("ok");
+      const children = database.prepare("SELECT count(*) FROM store_children").pluck();
+      expect(children.get()).toBe(records - 1);
+      database.close();
+    },
+  );
 
-  it("is done by two at once, beside a writer and a search", async () => {
+  it("is done by two at once, beside a writer and a search", { tags: ["slow"], timeout: 60_000 }, async () => {
     const path = join(testFolder(), "store.db");
     await fill(path);
     await using one = createSqliteStore({ path, searchFill: "on-demand" });
@@ -105,7 +109,7 @@ describe("making the indexes anew", () => {
     const database = new Database(path);
     expect(database.pragma("integrity_check", { simple: true })).toBe("ok");
     database.close();
-  }, 60_000);
+  });
 
   it("leaves nothing of what is redacted in an index that was put aside by somebody who came to no end", async () => {
     const folder = testFolder();

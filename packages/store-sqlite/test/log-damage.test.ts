@@ -49,7 +49,7 @@ describe("a bit that was flipped in the log a killed process has left", () => {
   it.each([
     ["with the index of the log, as kill -9 leaves it", false],
     ["without it", true],
-  ])("is told with what lies behind it, and the log is kept: %s", async (_what, hasNoIndex) => {
+  ])("is told with what lies behind it, and the log is kept: %s", { tags: ["slow"] }, async (_what, hasNoIndex) => {
     const path = killedAfter(30);
     const log = `${path}-wal`;
     const frames = Math.floor((statSync(log).size - 32) / frameBytes);
@@ -84,7 +84,7 @@ describe("a bit that was flipped in the log a killed process has left", () => {
     await again.store.close();
   });
 
-  it("is told once, also when whoever opened it is killed as well", async () => {
+  it("is told once, also when whoever opened it is killed as well", { tags: ["slow"] }, async () => {
     const path = killedAfter(12);
     await flipByte(`${path}-wal`, frameAt(6) + 100, 0x01);
     const script = fileURLToPath(new URL("./append-then-die.ts", import.meta.url));
@@ -97,7 +97,7 @@ describe("a bit that was flipped in the log a killed process has left", () => {
     await store.close();
   });
 
-  it("keeps the log also when the store is not opened but replaced by a backup", async () => {
+  it("keeps the log also when the store is not opened but replaced by a backup", { tags: ["slow"] }, async () => {
     const path = killedAfter(12);
     const backupPath = join(testFolder(), "empty.backup");
     {
@@ -117,7 +117,7 @@ describe("a bit that was flipped in the log a killed process has left", () => {
 describe("a log that is as a crash leaves it", () => {
   it(
     "is none that is damaged: cut anywhere, torn at its end, begun anew over an earlier round",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     () => {
       const path = join(testFolder(), "log.db");
       const database = new Database(path);
@@ -155,7 +155,7 @@ describe("a log that is as a crash leaves it", () => {
     },
   );
 
-  it("is none that is damaged where an unfinished transaction wrote over its own pages", () => {
+  it("is none that is damaged where an unfinished transaction wrote over its own pages", { tags: ["slow"] }, () => {
     const path = join(testFolder(), "log.db");
     const program = `
       const database = new (require("better-sqlite3"))(${JSON.stringify(path)});
@@ -175,7 +175,7 @@ describe("a log that is as a crash leaves it", () => {
     expect(damageOf(log)).toBeNull();
   });
 
-  it("is opened without a word, and nothing is kept", async () => {
+  it("is opened without a word, and nothing is kept", { tags: ["slow"] }, async () => {
     const path = killedAfter(12);
     for (const cut of [0, 1, 4000]) {
       const copy = join(testFolder(), "store.db");

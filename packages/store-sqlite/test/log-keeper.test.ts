@@ -14,28 +14,32 @@ const pageBytes = 8192 + 24;
 const large = "x".repeat(700_000);
 
 describe("the log", () => {
-  it("is written back beside the commits, never in one, and stays short while turns come without a pause", async () => {
-    const path = join(testFolder(), "store.db");
-    const { driver, statements } = createFaultyDriver();
-    await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
-    const ref = await createSession(store, "a");
-    const text = "x".repeat(8000);
-    let longest = 0;
-    for (let each = 0; each < 3000; each++) {
-      await store.append(ref, [say(text)], { durability: "process" });
-      if (each % 50 === 0) longest = Math.max(longest, statSync(`${path}-wal`).size);
-    }
-    expect(longest).toBeLessThan(1500 * pageBytes);
-    const ran = statements();
-    const checkpoints = ran.flatMap((sql, index) => (/wal_checkpoint\((?!NOOP)/.test(sql) ? [index] : []));
-    expect(checkpoints.length).toBeGreaterThanOrEqual(3);
-    for (const at of checkpoints) {
-      const lastOf = (text: string): number => ran.lastIndexOf(text, at);
-      expect(lastOf("COMMIT")).toBeGreaterThan(lastOf("BEGIN IMMEDIATE"));
-    }
-    // SQLite's own checkpoints, which would be made inside a commit, are off.
-    expect(ran.filter((sql) => sql.startsWith("COMMIT")).length).toBeGreaterThanOrEqual(3000);
-  });
+  it(
+    "is written back beside the commits, never in one, and stays short while turns come without a pause",
+    { tags: ["slow"] },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      const { driver, statements } = createFaultyDriver();
+      await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
+      const ref = await createSession(store, "a");
+      const text = "x".repeat(8000);
+      let longest = 0;
+      for (let each = 0; each < 3000; each++) {
+        await store.append(ref, [say(text)], { durability: "process" });
+        if (each % 50 === 0) longest = Math.max(longest, statSync(`${path}-wal`).size);
+      }
+      expect(longest).toBeLessThan(1500 * pageBytes);
+      const ran = statements();
+      const checkpoints = ran.flatMap((sql, index) => (/wal_checkpoint\((?!NOOP)/.test(sql) ? [index] : []));
+      expect(checkpoints.length).toBeGreaterThanOrEqual(3);
+      for (const at of checkpoints) {
+        const lastOf = (text: string): number => ran.lastIndexOf(text, at);
+        expect(lastOf("COMMIT")).toBeGreaterThan(lastOf("BEGIN IMMEDIATE"));
+      }
+      // SQLite's own checkpoints, which would be made inside a commit, are off.
+      expect(ran.filter((sql) => sql.startsWith("COMMIT")).length).toBeGreaterThanOrEqual(3000);
+    },
+  );
 
   it("is written back when it is quiet", async () => {
     const path = join(testFolder(), "store.db");
@@ -55,7 +59,7 @@ describe("the log", () => {
     other.close();
   });
 
-  it("that cannot be written back because the disk is full keeps everything", async () => {
+  it("that cannot be written back because the disk is full keeps everything", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "store.db");
     const { driver, failNext } = createFaultyDriver();
     await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
@@ -67,24 +71,28 @@ describe("the log", () => {
     expect(await textsOf(store, ref)).toEqual([large, "two"]);
   });
 
-  it("whose flush fails when it is written back is written back before the next append is acknowledged", async () => {
-    const path = join(testFolder(), "store.db");
-    const { driver, failNext } = createFaultyDriver();
-    const store = createSqliteStore({ path, driver, searchFill: "on-demand" });
-    const ref = await createSession(store, "a");
-    failNext("PRAGMA wal_checkpoint(PASSIVE)", "SQLITE_IOERR_FSYNC");
-    await store.append(ref, [say(large)]);
-    await wait(250);
-    expect(existsSync(`${path}.flush-failed`)).toBe(true);
-    await store.append(ref, [say("two")]);
-    expect(existsSync(`${path}.flush-failed`)).toBe(false);
-    // It was begun anew: the one record alone is longer than what stands in it now.
-    const log = readFileSync(`${path}-wal`);
-    expect(log.includes("two") && !log.includes(large)).toBe(true);
-    await store.close();
-    await using again = createSqliteStore({ path });
-    expect(await textsOf(again, ref)).toEqual([large, "two"]);
-  });
+  it(
+    "whose flush fails when it is written back is written back before the next append is acknowledged",
+    { tags: ["slow"] },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      const { driver, failNext } = createFaultyDriver();
+      const store = createSqliteStore({ path, driver, searchFill: "on-demand" });
+      const ref = await createSession(store, "a");
+      failNext("PRAGMA wal_checkpoint(PASSIVE)", "SQLITE_IOERR_FSYNC");
+      await store.append(ref, [say(large)]);
+      await wait(250);
+      expect(existsSync(`${path}.flush-failed`)).toBe(true);
+      await store.append(ref, [say("two")]);
+      expect(existsSync(`${path}.flush-failed`)).toBe(false);
+      // It was begun anew: the one record alone is longer than what stands in it now.
+      const log = readFileSync(`${path}-wal`);
+      expect(log.includes("two") && !log.includes(large)).toBe(true);
+      await store.close();
+      await using again = createSqliteStore({ path });
+      expect(await textsOf(again, ref)).toEqual([large, "two"]);
+    },
+  );
 });
 
 describe("what a connection knows of sessions", () => {

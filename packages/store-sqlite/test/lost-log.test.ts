@@ -43,21 +43,25 @@ describe("a log that was taken away after its writer was killed", () => {
     ["deleted", (log: string) => rmSync(log)],
     ["emptied", (log: string) => truncateSync(log, 0)],
     ["cut", (log: string) => truncateSync(log, Math.floor(statSync(log).size / 2))],
-  ])("is told when the store is opened, and by verify until its proof is removed: %s", async (_how, take) => {
-    const path = killedAfter(30);
-    take(`${path}-wal`);
-    const first = await found(path);
-    expect(first.told).toMatchObject([{ code: "LOG_MISSING", severity: "error" }]);
-    expect(first.told[0]?.message).toMatch(/held \d+ pages of commits that were not in the database yet/);
-    expect(proofs(path).length).toBe(1);
-    for (let again = 0; again < 2; again++) {
-      const { told, verified } = await found(path);
-      expect(told).toEqual([]);
-      expect(verified).toMatchObject([{ code: "LOG_MISSING", message: first.told[0]?.message }]);
-    }
-    for (const name of proofs(path)) rmSync(join(dirname(path), name));
-    expect(await found(path)).toEqual({ told: [], verified: [] });
-  });
+  ])(
+    "is told when the store is opened, and by verify until its proof is removed: %s",
+    { tags: ["slow"] },
+    async (_how, take) => {
+      const path = killedAfter(30);
+      take(`${path}-wal`);
+      const first = await found(path);
+      expect(first.told).toMatchObject([{ code: "LOG_MISSING", severity: "error" }]);
+      expect(first.told[0]?.message).toMatch(/held \d+ pages of commits that were not in the database yet/);
+      expect(proofs(path).length).toBe(1);
+      for (let again = 0; again < 2; again++) {
+        const { told, verified } = await found(path);
+        expect(told).toEqual([]);
+        expect(verified).toMatchObject([{ code: "LOG_MISSING", message: first.told[0]?.message }]);
+      }
+      for (const name of proofs(path)) rmSync(join(dirname(path), name));
+      expect(await found(path)).toEqual({ told: [], verified: [] });
+    },
+  );
 
   it("is nothing where the log is there, was written back, or belongs to a process that goes on", async () => {
     const path = killedAfter(30);

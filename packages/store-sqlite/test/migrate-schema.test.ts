@@ -87,6 +87,7 @@ describe("schema migrations", () => {
 
   it.each([1, 2, 3, 4])(
     "hide what an import keeps for itself from the view of sessions, in a store of schema %i too [SQL-04, SQL-14]",
+    { tags: ["slow"] },
     async (version) => {
       const path = join(testFolder(), "store.db");
       const older = new Database(path);

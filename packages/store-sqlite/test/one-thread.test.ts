@@ -12,7 +12,7 @@ const script = fileURLToPath(new URL("open-together.ts", import.meta.url));
 
 it.runIf(process.platform === "linux")(
   "two threads that open a store at once leave the process its lock, without which others take the log away",
-  { timeout: testSize({ short: 120_000, long: 1_200_000 }) },
+  { tags: ["slow"], timeout: testSize({ short: 120_000, long: 1_200_000 }) },
   async () => {
     const path = join(testFolder(quickFolder()), "store.db");
     {
@@ -29,21 +29,25 @@ it.runIf(process.platform === "linux")(
   },
 );
 
-it.each(["opened", "closed"])("a store is %s when no other thread is about to open or close one", async (what) => {
-  const path = join(testFolder(quickFolder()), "store.db");
-  const store = createSqliteStore({ path, searchFill: "on-demand" });
-  if (what === "closed") await createSession(store, "a");
-  const cells = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
-  const execArgv = ["--conditions=@throughline/source"];
-  const thread = new Worker(new URL("hold-turn.ts", import.meta.url), { workerData: { cells }, execArgv });
-  try {
-    await Atomics.waitAsync(cells, 0, 0).value;
-    Atomics.store(cells, 1, 1);
-    Atomics.notify(cells, 1);
-    await (what === "closed" ? store.close() : store.list());
-    expect(Atomics.load(cells, 2)).toBe(1);
-  } finally {
-    await store.close();
-    await thread.terminate();
-  }
-});
+it.each(["opened", "closed"])(
+  "a store is %s when no other thread is about to open or close one",
+  { tags: ["slow"] },
+  async (what) => {
+    const path = join(testFolder(quickFolder()), "store.db");
+    const store = createSqliteStore({ path, searchFill: "on-demand" });
+    if (what === "closed") await createSession(store, "a");
+    const cells = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+    const execArgv = ["--conditions=@throughline/source"];
+    const thread = new Worker(new URL("hold-turn.ts", import.meta.url), { workerData: { cells }, execArgv });
+    try {
+      await Atomics.waitAsync(cells, 0, 0).value;
+      Atomics.store(cells, 1, 1);
+      Atomics.notify(cells, 1);
+      await (what === "closed" ? store.close() : store.list());
+      expect(Atomics.load(cells, 2)).toBe(1);
+    } finally {
+      await store.close();
+      await thread.terminate();
+    }
+  },
+);

@@ -242,7 +242,7 @@ describe("opening a store", () => {
     expect(await textsOf(store, ref)).toEqual(["two"]);
   });
 
-  it("gives up in its time, also when the clock is set back meanwhile", async () => {
+  it("gives up in its time, also when the clock is set back meanwhile", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "store.db");
     let behindMs = 0;
     const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() - behindMs };

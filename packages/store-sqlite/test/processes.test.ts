@@ -36,7 +36,7 @@ function runWriter(path: string, name: string, count: number): Promise<WriterRep
 describe("eight processes", () => {
   it(
     "write to one session without an error, each record once and in one line [SQL-09]",
-    { timeout: 120_000 },
+    { tags: ["slow"], timeout: 120_000 },
     async () => {
       const path = join(testFolder(), "store.db");
       await using store = createSqliteStore({ path });
@@ -86,25 +86,29 @@ describe("a log that was cut", () => {
 });
 
 describe("the log", () => {
-  it("is cut when it has grown, and the reader that prevents it is named", { timeout: 60_000 }, async () => {
-    const path = join(testFolder(), "store.db");
-    const events: SessionEvent[] = [];
-    await using store = createSqliteStore({ path, onEvent: (event) => events.push(event), searchFill: "on-demand" });
-    const ref = await createSession(store, "a");
-    const reader = new Database(path, { readonly: true });
-    reader.exec("BEGIN");
-    reader.prepare("SELECT count(*) FROM store_records").get();
-    const text = "x".repeat(200_000);
-    for (let each = 0; each < 12; each++) {
-      // Appended one by one: the log is looked at once in a number of commits.
-      for (let part = 0; part < 32; part++) await store.append(ref, [say(text)], { durability: "process" });
-    }
-    const told = events.flatMap((event) => (event.name === "finding" ? [event.finding] : []));
-    expect(told).toMatchObject([{ code: "LOG_OVERSIZED", severity: "warning", path: `${path}-wal` }]);
-    if (process.platform === "linux") expect(told[0]?.message).toContain(String(process.pid));
-    expect(statSync(`${path}-wal`).size).toBeGreaterThan(64 * 1024 * 1024);
-    reader.close();
-    for (let part = 0; part < 400; part++) await store.append(ref, [say(text)], { durability: "process" });
-    expect(statSync(`${path}-wal`).size).toBeLessThan(64 * 1024 * 1024);
-  });
+  it(
+    "is cut when it has grown, and the reader that prevents it is named",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      const events: SessionEvent[] = [];
+      await using store = createSqliteStore({ path, onEvent: (event) => events.push(event), searchFill: "on-demand" });
+      const ref = await createSession(store, "a");
+      const reader = new Database(path, { readonly: true });
+      reader.exec("BEGIN");
+      reader.prepare("SELECT count(*) FROM store_records").get();
+      const text = "x".repeat(200_000);
+      for (let each = 0; each < 12; each++) {
+        // Appended one by one: the log is looked at once in a number of commits.
+        for (let part = 0; part < 32; part++) await store.append(ref, [say(text)], { durability: "process" });
+      }
+      const told = events.flatMap((event) => (event.name === "finding" ? [event.finding] : []));
+      expect(told).toMatchObject([{ code: "LOG_OVERSIZED", severity: "warning", path: `${path}-wal` }]);
+      if (process.platform === "linux") expect(told[0]?.message).toContain(String(process.pid));
+      expect(statSync(`${path}-wal`).size).toBeGreaterThan(64 * 1024 * 1024);
+      reader.close();
+      for (let part = 0; part < 400; part++) await store.append(ref, [say(text)], { durability: "process" });
+      expect(statSync(`${path}-wal`).size).toBeLessThan(64 * 1024 * 1024);
+    },
+  );
 });

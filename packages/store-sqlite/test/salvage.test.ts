@@ -175,16 +175,20 @@ describe("a store SQLite does not read", { timeout: 120_000 }, () => {
       ),
       900,
     ],
-  ] as const)("%s is repaired into a copy with what its pages hold", async (_what, change, least) => {
-    const { recovered, findings } = await repaired(written(change));
-    expect(recovered).toBeGreaterThanOrEqual(least);
-    // A cut through a payload takes its record, and nothing more.
-    expect(recovered).toBeLessThanOrEqual(records);
-    expect(findings.at(-1)?.message).toContain(` of ${records.toLocaleString("en-US")} records recovered`);
-    expect(findings.filter(({ code }) => code === "RECORD_MISSING").length > 0).toBe(recovered < records);
-  });
+  ] as const)(
+    "%s is repaired into a copy with what its pages hold",
+    { tags: ["slow"] },
+    async (_what, change, least) => {
+      const { recovered, findings } = await repaired(written(change));
+      expect(recovered).toBeGreaterThanOrEqual(least);
+      // A cut through a payload takes its record, and nothing more.
+      expect(recovered).toBeLessThanOrEqual(records);
+      expect(findings.at(-1)?.message).toContain(` of ${records.toLocaleString("en-US")} records recovered`);
+      expect(findings.filter(({ code }) => code === "RECORD_MISSING").length > 0).toBe(recovered < records);
+    },
+  );
 
-  it("says that nothing can be read of it, and writes nothing", async () => {
+  it("says that nothing can be read of it, and writes nothing", { tags: ["slow"] }, async () => {
     const path = written((copy) => Buffer.concat([copy.subarray(0, pageBytes), Buffer.alloc(copy.length - pageBytes)]));
     expect(await repaired(path)).toMatchObject({ path: null });
     const foreign = join(testFolder(), "foreign.db");
@@ -195,7 +199,7 @@ describe("a store SQLite does not read", { timeout: 120_000 }, () => {
     expect(readdirSync(dirname(foreign))).toEqual(["foreign.db"]);
   });
 
-  it("gives sessions whose rows are lost a key that says so", async () => {
+  it("gives sessions whose rows are lost a key that says so", { tags: ["slow"] }, async () => {
     const path = written((copy, folder) => withPage(rootOf(copy, folder, "store_sessions"), garbage(3))(copy));
     const { path: copy, recovered, findings } = await repaired(path);
     expect(recovered).toBe(records);
@@ -210,7 +214,7 @@ describe("a store SQLite does not read", { timeout: 120_000 }, () => {
     }
   });
 
-  it("under a codec is read with it, and with nothing else", async () => {
+  it("under a codec is read with it, and with nothing else", { tags: ["slow"] }, async () => {
     const path = join(testFolder(quickFolder()), "store.db");
     await filled(path, codec);
     truncateSync(path, Math.floor(readFileSync(path).length * 0.95));
@@ -218,7 +222,7 @@ describe("a store SQLite does not read", { timeout: 120_000 }, () => {
     expect((await repaired(path, codec)).recovered).toBeGreaterThan(800);
   });
 
-  it("keeps redacted and purged content away", async () => {
+  it("keeps redacted and purged content away", { tags: ["slow"] }, async () => {
     const path = join(testFolder(quickFolder()), "store.db");
     {
       await using store = createSqliteStore({ path });
@@ -246,7 +250,7 @@ describe("a store SQLite does not read", { timeout: 120_000 }, () => {
     expect((await store.list({ state: "any" })).sessions.map(({ ref }) => ref.key)).toEqual(["agent:main:a"]);
   });
 
-  it("is repaired from its log alone, also from what lies behind damage in it", async () => {
+  it("is repaired from its log alone, also from what lies behind damage in it", { tags: ["slow"] }, async () => {
     const folder = testFolder();
     const path = join(folder, "store.db");
     const script = fileURLToPath(new URL("./append-then-die.ts", import.meta.url));

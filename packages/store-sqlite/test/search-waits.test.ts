@@ -53,38 +53,42 @@ describe("a search of a large store", () => {
   /** What one step may give: a page of matches, and those of them that pass the filters. */
   const mostRows = 20_000;
 
-  it("takes a bounded number of rows between two turns of the event loop, whatever its filters let through", async () => {
-    const path = join(testFolder(), "store.db");
-    {
-      await using writer = createSqliteStore({ path, defaultDurability: "process" });
-      const ref = await createSession(writer, "a");
-      for (let from = 0; from < records; from += 1000)
-        await writer.append(
-          ref,
-          Array.from({ length: 1000 }, (_, index) => say(`common word n${from + index}`)),
-        );
-      expect(await found(writer, "n1")).toEqual(["session-a/2"]);
-    }
-    const asked: (readonly [text: string, query: Partial<SearchQuery>, hits: number])[] = [
-      ["common", { role: "nobody" }, 0],
-      ["common", { agentId: "nobody" }, 0],
-      ["common", { sinceMs: Date.UTC(2900, 0) }, 0],
-      ["common", { sessionId: "nobody" }, 0],
-      ["common word", { role: "nobody" }, 0],
-      ['"common word"', { role: "nobody" }, 0],
-      ["common", { limit: 1000 }, 1000],
-      ["n39*", { limit: 1000 }, 1000],
-      ["common n7", {}, 1],
-    ];
-    for (const [text, query, hits] of asked) {
-      const { driver, most, total } = countingDriver();
-      await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
-      expect(await found(store, text, query), text).toHaveLength(hits);
-      expect(most(), `${text} ${JSON.stringify(query)}`).toBeLessThan(mostRows);
-      // The control: so many were gone through, and would have been at once.
-      if (hits === 0) expect(total()).toBeGreaterThanOrEqual(records);
-    }
-  }, 60_000);
+  it(
+    "takes a bounded number of rows between two turns of the event loop, whatever its filters let through",
+    { tags: ["slow"], timeout: 60_000 },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      {
+        await using writer = createSqliteStore({ path, defaultDurability: "process" });
+        const ref = await createSession(writer, "a");
+        for (let from = 0; from < records; from += 1000)
+          await writer.append(
+            ref,
+            Array.from({ length: 1000 }, (_, index) => say(`common word n${from + index}`)),
+          );
+        expect(await found(writer, "n1")).toEqual(["session-a/2"]);
+      }
+      const asked: (readonly [text: string, query: Partial<SearchQuery>, hits: number])[] = [
+        ["common", { role: "nobody" }, 0],
+        ["common", { agentId: "nobody" }, 0],
+        ["common", { sinceMs: Date.UTC(2900, 0) }, 0],
+        ["common", { sessionId: "nobody" }, 0],
+        ["common word", { role: "nobody" }, 0],
+        ['"common word"', { role: "nobody" }, 0],
+        ["common", { limit: 1000 }, 1000],
+        ["n39*", { limit: 1000 }, 1000],
+        ["common n7", {}, 1],
+      ];
+      for (const [text, query, hits] of asked) {
+        const { driver, most, total } = countingDriver();
+        await using store = createSqliteStore({ path, driver, searchFill: "on-demand" });
+        expect(await found(store, text, query), text).toHaveLength(hits);
+        expect(most(), `${text} ${JSON.stringify(query)}`).toBeLessThan(mostRows);
+        // The control: so many were gone through, and would have been at once.
+        if (hits === 0) expect(total()).toBeGreaterThanOrEqual(records);
+      }
+    },
+  );
 });
 
 describe("a search among many forks", () => {
@@ -154,27 +158,31 @@ describe("a search where nothing can be written", () => {
     expect(await found(store, "word", { key: "agent:main:nowhere" })).toEqual([]);
   }
 
-  it("answers beside a writer that is stuck, by the index and by reading the rest, and says so", async () => {
-    const path = join(testFolder(), "store.db");
-    await halfIndexed(path);
-    const stuck = new Database(path);
-    stuck.exec("BEGIN IMMEDIATE");
-    const { findings, onEvent } = findingsOf();
-    await using store = createSqliteStore({ path, searchFill: "on-demand", onEvent });
-    const startedMs = systemClock.nowMs();
-    await expectAnswers(store);
-    // Far less than the 10 s an operation waits for a lock, although seven were asked.
-    expect(systemClock.nowMs() - startedMs).toBeLessThan(8000);
-    expect(findings[0]).toMatchObject({ code: "SEARCH_INDEX_BEHIND", severity: "warning" });
-    expect(findings[0]?.message).toMatch(/^3 records are not in the search index/);
-    stuck.close();
-    expect(await found(store, "late")).toHaveLength(3);
-    for (let waits = 0; (await store.search?.lag()) !== 0 && waits < 200; waits++) {
-      await systemClock.sleep(100);
-      await found(store, "late");
-    }
-    expect(await store.search?.lag()).toBe(0);
-  }, 40_000);
+  it(
+    "answers beside a writer that is stuck, by the index and by reading the rest, and says so",
+    { tags: ["slow"], timeout: 40_000 },
+    async () => {
+      const path = join(testFolder(), "store.db");
+      await halfIndexed(path);
+      const stuck = new Database(path);
+      stuck.exec("BEGIN IMMEDIATE");
+      const { findings, onEvent } = findingsOf();
+      await using store = createSqliteStore({ path, searchFill: "on-demand", onEvent });
+      const startedMs = systemClock.nowMs();
+      await expectAnswers(store);
+      // Far less than the 10 s an operation waits for a lock, although seven were asked.
+      expect(systemClock.nowMs() - startedMs).toBeLessThan(8000);
+      expect(findings[0]).toMatchObject({ code: "SEARCH_INDEX_BEHIND", severity: "warning" });
+      expect(findings[0]?.message).toMatch(/^3 records are not in the search index/);
+      stuck.close();
+      expect(await found(store, "late")).toHaveLength(3);
+      for (let waits = 0; (await store.search?.lag()) !== 0 && waits < 200; waits++) {
+        await systemClock.sleep(100);
+        await found(store, "late");
+      }
+      expect(await store.search?.lag()).toBe(0);
+    },
+  );
 
   it.each(["SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR_WRITE"])("answers where writing gives %s", async (code) => {
     const path = join(testFolder(), "store.db");
@@ -199,7 +207,7 @@ describe("a search where nothing can be written", () => {
     expect(findings[0]?.code).toBe("SEARCH_INDEX_BEHIND");
   });
 
-  it("says nothing where only children are not entered, which no search asks for", async () => {
+  it("says nothing where only children are not entered, which no search asks for", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "store.db");
     await halfIndexed(path);
     {
@@ -215,7 +223,7 @@ describe("a search where nothing can be written", () => {
     stuck.close();
   });
 
-  it("does not find what was redacted, and reads nothing twice", async () => {
+  it("does not find what was redacted, and reads nothing twice", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "store.db");
     await halfIndexed(path);
     {

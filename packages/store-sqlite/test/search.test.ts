@@ -17,7 +17,7 @@ async function found(store: SessionStore, text: string, query: Partial<SearchQue
 }
 
 describe("the full-text index", () => {
-  it("is no part of a turn, and is filled when it is quiet", async () => {
+  it("is no part of a turn, and is filled when it is quiet", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "store.db");
     const { driver, statements } = createFaultyDriver();
     await using store = createSqliteStore({ path, driver });
@@ -30,7 +30,7 @@ describe("the full-text index", () => {
     expect(await found(store, "word")).toEqual(["session-a/1"]);
   });
 
-  it("is filled by whoever searches first, and once, by several processes' handles", async () => {
+  it("is filled by whoever searches first, and once, by several processes' handles", { tags: ["slow"] }, async () => {
     const path = join(testFolder(), "store.db");
     await using one = createSqliteStore({ path, searchFill: "on-demand" });
     await using two = createSqliteStore({ path, searchFill: "on-demand" });
@@ -177,43 +177,47 @@ describe("the full-text index", () => {
     expect(await best("green n499", { key: ref.key })).toEqual([503]);
   });
 
-  it("looks a beginning that very many words have in common up in the newest texts, and never in the index", async () => {
-    const { driver, statements } = createFaultyDriver();
-    await using store = createSqliteStore({
-      path: join(testFolder(), "store.db"),
-      driver,
-      searchFill: "on-demand",
-      limits: { batchRecords: 1000 },
-    });
-    const ref = await createSession(store, "a");
-    const many = Array.from({ length: 110 }, (_, index) => `w1${index}`).join(" ");
-    await store.append(ref, [say("rare w1first"), say("rare alone"), say("other")]);
-    await store.append(
-      ref,
-      Array.from({ length: 460 }, (_, index) => say(`${many} n${index}`)),
-    );
-    const other = await createSession(store, "b");
-    await store.append(other, [say("rare w1last"), say("nothing here")]);
-    const matches = (): string[] => statements().filter((sql) => sql.includes("MATCH"));
-    // 50,600 places: the newest are enough.
-    const all = await found(store, "w1*", { limit: 1000 });
-    expect([all.length, all.includes("session-b/1"), all.includes("session-b/2")]).toEqual([462, true, false]);
-    expect(await found(store, "w1*", { limit: 20 })).toHaveLength(20);
-    expect(await found(store, "w1*", { key: other.key })).toEqual(["session-b/1"]);
-    expect(await found(store, "w1*", { role: "nobody" })).toEqual([]);
-    expect(matches()).toEqual([]);
-    // With other words these are looked up, and what they find is looked through.
-    expect(await found(store, "rare w1*")).toEqual(["session-a/1", "session-b/1"]);
-    expect(await found(store, "rare/w1*")).toEqual(["session-a/1", "session-b/1"]);
-    expect(await found(store, "n459 w1*")).toEqual(["session-a/463"]);
-    expect(matches().length).toBeGreaterThan(0);
-    // A beginning that is not so common is looked up as ever.
-    expect(await found(store, "w1f*")).toEqual(["session-a/1"]);
-    const aborted = new AbortController();
-    const search = found(store, "w1*", { signal: aborted.signal, limit: 1000 });
-    aborted.abort();
-    await expect(search).rejects.toMatchObject({ code: "ABORTED" });
-  });
+  it(
+    "looks a beginning that very many words have in common up in the newest texts, and never in the index",
+    { tags: ["slow"] },
+    async () => {
+      const { driver, statements } = createFaultyDriver();
+      await using store = createSqliteStore({
+        path: join(testFolder(), "store.db"),
+        driver,
+        searchFill: "on-demand",
+        limits: { batchRecords: 1000 },
+      });
+      const ref = await createSession(store, "a");
+      const many = Array.from({ length: 110 }, (_, index) => `w1${index}`).join(" ");
+      await store.append(ref, [say("rare w1first"), say("rare alone"), say("other")]);
+      await store.append(
+        ref,
+        Array.from({ length: 460 }, (_, index) => say(`${many} n${index}`)),
+      );
+      const other = await createSession(store, "b");
+      await store.append(other, [say("rare w1last"), say("nothing here")]);
+      const matches = (): string[] => statements().filter((sql) => sql.includes("MATCH"));
+      // 50,600 places: the newest are enough.
+      const all = await found(store, "w1*", { limit: 1000 });
+      expect([all.length, all.includes("session-b/1"), all.includes("session-b/2")]).toEqual([462, true, false]);
+      expect(await found(store, "w1*", { limit: 20 })).toHaveLength(20);
+      expect(await found(store, "w1*", { key: other.key })).toEqual(["session-b/1"]);
+      expect(await found(store, "w1*", { role: "nobody" })).toEqual([]);
+      expect(matches()).toEqual([]);
+      // With other words these are looked up, and what they find is looked through.
+      expect(await found(store, "rare w1*")).toEqual(["session-a/1", "session-b/1"]);
+      expect(await found(store, "rare/w1*")).toEqual(["session-a/1", "session-b/1"]);
+      expect(await found(store, "n459 w1*")).toEqual(["session-a/463"]);
+      expect(matches().length).toBeGreaterThan(0);
+      // A beginning that is not so common is looked up as ever.
+      expect(await found(store, "w1f*")).toEqual(["session-a/1"]);
+      const aborted = new AbortController();
+      const search = found(store, "w1*", { signal: aborted.signal, limit: 1000 });
+      aborted.abort();
+      await expect(search).rejects.toMatchObject({ code: "ABORTED" });
+    },
+  );
 
   it("answers within its bounds whatever is asked", async () => {
     await using store = createSqliteStore({ path: join(testFolder(), "store.db"), searchFill: "on-demand" });

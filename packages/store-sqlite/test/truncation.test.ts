@@ -61,7 +61,7 @@ async function outcomeOf(database: Buffer, log: Buffer | null): Promise<readonly
 describe("a file that was cut", () => {
   it(
     "at any page or odd byte of the log gives what was acknowledged up to there, and takes more",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async () => {
       const { database, log, said } = await filesOfStore();
       const frames = Array.from(

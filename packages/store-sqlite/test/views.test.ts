@@ -111,7 +111,7 @@ describe("views", () => {
     ]);
   });
 
-  // The columns that the compactor and the checkpointer fill: apps/cli/test/summary-views.test.ts.
+  // The columns that the compactor and the checkpointer fill: apps/cli/test/summary-views.slow.test.ts.
   it("show compactions, checkpoints and sessions by the columns of their documents [SQL-04] [C46]", async () => {
     const path = await filled();
     expect(

@@ -44,7 +44,7 @@ const cases =
   /^(manifest|lifecycle|errors|signals|maintenance)\/|^(sources\/(lines-kept|bytes-kept|with-record|head-payload)|search\/(snippet|filters-records|redacted)|fork\/(at-seq|refused)|watch\/(follows|missing)|copies\/(drafts|results)|redact\/tombstone|turns\/fenced-off)$/;
 
 describe("a store in a thread of its own", () => {
-  it("keeps the contract", { timeout: 240_000 }, async () => {
+  it("keeps the contract", { tags: ["slow"], timeout: 240_000 }, async () => {
     const chosen = conformanceCases.filter(({ id }) => cases.test(id));
     const results = await runConformance({ open: openInThread, cases: chosen });
     const failed = results.filter(({ passed, skipped }) => !passed && skipped === null);
@@ -80,7 +80,7 @@ describe("a store in a thread of its own", () => {
     }
   });
 
-  it("says the same when its thread has ended before anybody heard of it", async () => {
+  it("says the same when its thread has ended before anybody heard of it", { tags: ["slow"] }, async () => {
     const store = createSqliteWorkerStore({ path: join(testFolder(), "store.db") });
     const ref = await createSession(store, "a");
     await store.append(ref, [say("one")]);

@@ -106,27 +106,31 @@ describe("the extractive summarizer", () => {
     await expect(summarize(" \n ", "")).rejects.toMatchObject({ code: "SUMMARY_REJECTED" });
   });
 
-  it.each([10_000, 20_000, 40_000])("counts each of %i records a fixed number of times", async (records) => {
-    let counted = 0;
-    const countText = (text: string): number => {
-      counted += text.length;
-      return Math.ceil(text.length / 4);
-    };
-    const text = Array.from(
-      { length: records / 2 },
-      (_, index) => `[User]: Look at part ${index} of it.\n\n[Assistant]: We decided on number ${index} there.`,
-    ).join("\n\n");
-    const { summary } = await createExtractiveSummarizer({ countText }).summarize({
-      text,
-      previousSummary: null,
-      maxOutputTokens: 2000,
-    });
-    expect(parseSummary(summary).sections.topics.slice(0, 2)).toEqual([
-      "Look at part 0 of it.",
-      expect.stringMatching(/^\(\d+ more, left out\)$/),
-    ]);
-    expect(counted).toBeLessThan(text.length * 4 + 500_000);
-  });
+  it.each([10_000, 20_000, 40_000])(
+    "counts each of %i records a fixed number of times",
+    { tags: ["slow"] },
+    async (records) => {
+      let counted = 0;
+      const countText = (text: string): number => {
+        counted += text.length;
+        return Math.ceil(text.length / 4);
+      };
+      const text = Array.from(
+        { length: records / 2 },
+        (_, index) => `[User]: Look at part ${index} of it.\n\n[Assistant]: We decided on number ${index} there.`,
+      ).join("\n\n");
+      const { summary } = await createExtractiveSummarizer({ countText }).summarize({
+        text,
+        previousSummary: null,
+        maxOutputTokens: 2000,
+      });
+      expect(parseSummary(summary).sections.topics.slice(0, 2)).toEqual([
+        "Look at part 0 of it.",
+        expect.stringMatching(/^\(\d+ more, left out\)$/),
+      ]);
+      expect(counted).toBeLessThan(text.length * 4 + 500_000);
+    },
+  );
 
   it("leaves out as few items as have to be", () => {
     const countText = (text: string): number => text.length;

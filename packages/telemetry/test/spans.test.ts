@@ -45,35 +45,39 @@ function attribute(span: Span | undefined, name: string): unknown {
 }
 
 describe("otlpLines", () => {
-  it("gives a trace for each turn, with its calls and tools below it, in the time they took", async () => {
-    const store = createMemoryStore();
-    await talk(store, "Read a.txt", "Read missing.txt");
-    const lines = await Array.fromAsync(otlpLines(store, ref));
-    expect(lines.length).toBe(2);
-    const spans = await spansOf(store);
-    const names = ["chat offline-rules", "execute_tool read", "chat offline-rules", "invoke_agent main"];
-    expect(spans.map(({ name }) => name)).toEqual([...names, ...names]);
-    for (const turn of [spans.slice(0, 4), spans.slice(4)]) {
-      const root = turn.at(-1);
-      for (const span of turn.slice(0, -1)) {
-        expect([span.traceId, span.parentSpanId]).toEqual([root?.traceId, root?.spanId]);
-        expect(BigInt(span.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(root?.startTimeUnixNano ?? 0));
-        expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
-        expect(BigInt(span.endTimeUnixNano)).toBeLessThanOrEqual(BigInt(root?.endTimeUnixNano ?? 0));
+  it(
+    "gives a trace for each turn, with its calls and tools below it, in the time they took",
+    { tags: ["slow"] },
+    async () => {
+      const store = createMemoryStore();
+      await talk(store, "Read a.txt", "Read missing.txt");
+      const lines = await Array.fromAsync(otlpLines(store, ref));
+      expect(lines.length).toBe(2);
+      const spans = await spansOf(store);
+      const names = ["chat offline-rules", "execute_tool read", "chat offline-rules", "invoke_agent main"];
+      expect(spans.map(({ name }) => name)).toEqual([...names, ...names]);
+      for (const turn of [spans.slice(0, 4), spans.slice(4)]) {
+        const root = turn.at(-1);
+        for (const span of turn.slice(0, -1)) {
+          expect([span.traceId, span.parentSpanId]).toEqual([root?.traceId, root?.spanId]);
+          expect(BigInt(span.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(root?.startTimeUnixNano ?? 0));
+          expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
+          expect(BigInt(span.endTimeUnixNano)).toBeLessThanOrEqual(BigInt(root?.endTimeUnixNano ?? 0));
+        }
+        expect(root?.parentSpanId).toBeUndefined();
       }
-      expect(root?.parentSpanId).toBeUndefined();
-    }
-    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(8);
-    expect(spans[0]?.traceId).toMatch(/^[0-9a-f]{32}$/);
-    expect(spans[0]?.spanId).toMatch(/^[0-9a-f]{16}$/);
-    expect(attribute(spans[0], "gen_ai.operation.name")).toBe("chat");
-    expect(attribute(spans[0], "gen_ai.provider.name")).toBe("offline");
-    expect(attribute(spans[0], "gen_ai.conversation.id")).toBe(key);
-    expect(attribute(spans[0], "gen_ai.response.finish_reasons")).toEqual({ values: [{ stringValue: "tool_call" }] });
-    expect(attribute(spans[1], "gen_ai.tool.name")).toBe("read");
-    expect([spans[1]?.status, spans[5]?.status]).toEqual([{}, { code: 2, message: "tool_error" }]);
-    expect(lines).toEqual(await Array.fromAsync(otlpLines(store, ref)));
-  });
+      expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(8);
+      expect(spans[0]?.traceId).toMatch(/^[0-9a-f]{32}$/);
+      expect(spans[0]?.spanId).toMatch(/^[0-9a-f]{16}$/);
+      expect(attribute(spans[0], "gen_ai.operation.name")).toBe("chat");
+      expect(attribute(spans[0], "gen_ai.provider.name")).toBe("offline");
+      expect(attribute(spans[0], "gen_ai.conversation.id")).toBe(key);
+      expect(attribute(spans[0], "gen_ai.response.finish_reasons")).toEqual({ values: [{ stringValue: "tool_call" }] });
+      expect(attribute(spans[1], "gen_ai.tool.name")).toBe("read");
+      expect([spans[1]?.status, spans[5]?.status]).toEqual([{}, { code: 2, message: "tool_error" }]);
+      expect(lines).toEqual(await Array.fromAsync(otlpLines(store, ref)));
+    },
+  );
 
   it("counts what was cached as input, and has a span for a call that failed", async () => {
     const store = createMemoryStore();
@@ -183,25 +187,29 @@ async function live(...texts: readonly string[]): Promise<Live> {
 }
 
 describe("writeSpans", () => {
-  it("writes the spans of a session with a real SDK while it runs, the same ones as the export has", async () => {
-    const { spans, events, lines } = await live("Read a.txt", "Read missing.txt");
-    const past = lines.flatMap(spansIn);
-    expect(spans.map(({ name }) => name)).toEqual(past.map(({ name }) => name));
-    expect(spans.length).toBe(8);
-    // Numbers of the API and of OTLP.
-    expect(spans.map(({ kind }) => kind === 2)).toEqual(past.map(({ kind }) => kind === 3));
-    expect(spans.map(({ isError }) => isError)).toEqual(past.map(({ status }) => status.code === 2));
-    expect(spans.map((span) => span.startTimeUnixNano)).toEqual(past.map((span) => span.startTimeUnixNano));
-    const [chat, , , root] = spans;
-    expect(chat?.parentSpanId).toBe(root?.spanId);
-    expect(root?.parentSpanId).toBeNull();
-    const names = Array.from({ length: 4 }, () => "gen_ai.client.inference.operation.details");
-    expect(events.map(({ eventName }) => eventName)).toEqual(names);
-    expect(JSON.stringify(events)).toContain("Read a.txt");
-    expect(JSON.stringify(chat?.attributes)).not.toContain("Read a.txt");
-  });
+  it(
+    "writes the spans of a session with a real SDK while it runs, the same ones as the export has",
+    { tags: ["slow"] },
+    async () => {
+      const { spans, events, lines } = await live("Read a.txt", "Read missing.txt");
+      const past = lines.flatMap(spansIn);
+      expect(spans.map(({ name }) => name)).toEqual(past.map(({ name }) => name));
+      expect(spans.length).toBe(8);
+      // Numbers of the API and of OTLP.
+      expect(spans.map(({ kind }) => kind === 2)).toEqual(past.map(({ kind }) => kind === 3));
+      expect(spans.map(({ isError }) => isError)).toEqual(past.map(({ status }) => status.code === 2));
+      expect(spans.map((span) => span.startTimeUnixNano)).toEqual(past.map((span) => span.startTimeUnixNano));
+      const [chat, , , root] = spans;
+      expect(chat?.parentSpanId).toBe(root?.spanId);
+      expect(root?.parentSpanId).toBeNull();
+      const names = Array.from({ length: 4 }, () => "gen_ai.client.inference.operation.details");
+      expect(events.map(({ eventName }) => eventName)).toEqual(names);
+      expect(JSON.stringify(events)).toContain("Read a.txt");
+      expect(JSON.stringify(chat?.attributes)).not.toContain("Read a.txt");
+    },
+  );
 
-  it("ends an open turn with its signal, and refuses a store that cannot be watched", async () => {
+  it("ends an open turn with its signal, and refuses a store that cannot be watched", { tags: ["slow"] }, async () => {
     await using store = createSqliteStore({ path: join(folder, "open.db") });
     await store.save(ref, { sessionId: "s" }, { ifRevision: null });
     const ended = new AbortController();

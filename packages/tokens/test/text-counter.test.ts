@@ -74,6 +74,7 @@ describe("slices", () => {
 
   it.each(["letters without a break", "base64", "ideographs", "emoji"])(
     "samples %s to within 5 % of a whole count",
+    { tags: ["slow"] },
     async (wanted) => {
       const text = (hostileTexts.find(([name]) => name === wanted)?.[1] ?? "").slice(0, 40_000);
       for (const method of methods) {
@@ -108,7 +109,7 @@ describe("vocabularies", () => {
     }
   });
 
-  it("count any text, however it is made", async () => {
+  it("count any text, however it is made", { tags: ["slow"] }, async () => {
     const counters = await Promise.all(methods.map(async (method) => (await counting(method)).counter));
     const words = fc.constantFrom(
       "constructor",

@@ -73,7 +73,7 @@ async function append(
 }
 
 describe("appendLines", () => {
-  it("acknowledges every line once and in order, with many appends under way", async () => {
+  it("acknowledges every line once and in order, with many appends under way", { tags: ["slow"] }, async () => {
     const { acknowledged, appends, stored, error, mostUnderWay } = await append(lines(plain(2500)));
     expect(error).toBeNull();
     expect(acknowledged.map(({ seq }) => seq)).toEqual(plain(2500).map((_, index) => index + 1));

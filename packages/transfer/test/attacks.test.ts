@@ -70,7 +70,7 @@ describe("a transcript that is cut", () => {
   );
   const bytes = Buffer.from(whole);
 
-  it("at any byte gives every whole line, and later what is new [MIG-09, MIG-10]", async () => {
+  it("at any byte gives every whole line, and later what is new [MIG-09, MIG-10]", { tags: ["slow"] }, async () => {
     using folder = fixtureFolder();
     const path = folder.at("s.jsonl");
     const options = { from: "openclaw", key } as const;
@@ -161,19 +161,23 @@ describe("a source that is odd from the beginning", () => {
     expect([source?.state, source?.error?.code]).toEqual(["refused", code]);
   });
 
-  it("a line of 200 MB is lost with its place, and those around it are there [MIG-14]", async () => {
-    using folder = stateFolder(`${JSON.stringify(header)}\n`);
-    const path = folder.at(transcript);
-    const sizeBytes = 200 * 1024 * 1024;
-    truncateSync(path, `${JSON.stringify(header)}\n`.length + sizeBytes);
-    appendFileSync(path, `\n${JSON.stringify(message("a1", null))}\n`);
-    const store = createMemoryStore();
-    const before = process.memoryUsage().arrayBuffers;
-    const [source] = await importAll(store, folder.at("state"));
-    expect(source).toMatchObject({ state: "imported", lines: 3, records: 2 });
-    expect(source?.lost).toEqual([{ line: 2, bytes: sizeBytes, reason: "too-long" }]);
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(150 * 1024 * 1024);
-  });
+  it(
+    "a line of 200 MB is lost with its place, and those around it are there [MIG-14]",
+    { tags: ["slow"] },
+    async () => {
+      using folder = stateFolder(`${JSON.stringify(header)}\n`);
+      const path = folder.at(transcript);
+      const sizeBytes = 200 * 1024 * 1024;
+      truncateSync(path, `${JSON.stringify(header)}\n`.length + sizeBytes);
+      appendFileSync(path, `\n${JSON.stringify(message("a1", null))}\n`);
+      const store = createMemoryStore();
+      const before = process.memoryUsage().arrayBuffers;
+      const [source] = await importAll(store, folder.at("state"));
+      expect(source).toMatchObject({ state: "imported", lines: 3, records: 2 });
+      expect(source?.lost).toEqual([{ line: 2, bytes: sizeBytes, reason: "too-long" }]);
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(150 * 1024 * 1024);
+    },
+  );
 
   it("a folder and files that cannot be written are read like others, and stay as they are [MIG-07]", async () => {
     using folder = stateFolder(jsonLines(header, message("a1", null)));
@@ -214,26 +218,30 @@ function smallDisk(kilobytes: number): (Disposable & { readonly path: string }) 
 }
 
 describe("a disk that is full", () => {
-  it("ends the import with an error that says so, and the next one goes on from there [MIG-09, MIG-15]", async (context) => {
-    using disk = smallDisk(600);
-    if (disk === null) return context.skip("needs to mount a small file system, as root");
-    const texts = Array.from({ length: 40 }, (_, at) =>
-      message(`a${at}`, at === 0 ? null : `a${at - 1}`, "x".repeat(20_000)),
-    );
-    const file = jsonLines(header, ...texts);
-    using folder = stateFolder(file);
-    const root = join(disk.path, "store");
-    {
-      await using store = createJsonlStore({ root, create: true });
-      const error: unknown = await importAll(store, folder.at("state")).catch((reason: unknown) => reason);
-      expect(ThroughlineError.isInstance(error) ? error.code : error).toBe("STORE_FULL");
-    }
-    execFileSync("mount", ["-o", "remount,size=8m", disk.path]);
-    await using store = createJsonlStore({ root });
-    const [source] = await importAll(store, folder.at("state"));
-    expect([source?.state, source?.error]).toEqual(["grown", null]);
-    expect(await exported(store, { namespace: "", agentId: "main", key }, "jsonl")).toBe(file);
-  });
+  it(
+    "ends the import with an error that says so, and the next one goes on from there [MIG-09, MIG-15]",
+    { tags: ["slow"] },
+    async (context) => {
+      using disk = smallDisk(600);
+      if (disk === null) return context.skip("needs to mount a small file system, as root");
+      const texts = Array.from({ length: 40 }, (_, at) =>
+        message(`a${at}`, at === 0 ? null : `a${at - 1}`, "x".repeat(20_000)),
+      );
+      const file = jsonLines(header, ...texts);
+      using folder = stateFolder(file);
+      const root = join(disk.path, "store");
+      {
+        await using store = createJsonlStore({ root, create: true });
+        const error: unknown = await importAll(store, folder.at("state")).catch((reason: unknown) => reason);
+        expect(ThroughlineError.isInstance(error) ? error.code : error).toBe("STORE_FULL");
+      }
+      execFileSync("mount", ["-o", "remount,size=8m", disk.path]);
+      await using store = createJsonlStore({ root });
+      const [source] = await importAll(store, folder.at("state"));
+      expect([source?.state, source?.error]).toEqual(["grown", null]);
+      expect(await exported(store, { namespace: "", agentId: "main", key }, "jsonl")).toBe(file);
+    },
+  );
 });
 
 describe("a target that is full", () => {

@@ -49,50 +49,58 @@ async function liveAlongTheWay(folder: FixtureFolder, most: number): Promise<rea
 }
 
 describe("a folder of many sessions", () => {
-  it("leaves as little in memory with 10,000 as with 10, at the first and as it goes on [MIG-14]", async () => {
-    const live: (readonly number[])[] = [];
-    for (const count of [10, 1000, 10_000]) {
-      using folder = fixtureFolder();
-      manySessions(folder, count);
-      // What the first run loads is needed by all of them.
-      if (count === 10) await liveAlongTheWay(folder, 10);
-      live.push(await liveAlongTheWay(folder, count === 1000 ? 1000 : 1));
-    }
-    const [[few = 0] = [], [some = 0, ...later] = [], [many = 0] = []] = live;
-    // A listing of the names alone, with what an index says of them, has more than three hundred bytes a session.
-    expect(many - few).toBeLessThan(1_000_000);
-    expect(some - few).toBeLessThan(1_000_000);
-    expect(later.length).toBe(3);
-    // Six hundred results have more than a thousand bytes each.
-    expect((later.at(-1) ?? 0) - (later[0] ?? 0)).toBeLessThan(400_000);
-  });
+  it(
+    "leaves as little in memory with 10,000 as with 10, at the first and as it goes on [MIG-14]",
+    { tags: ["slow"] },
+    async () => {
+      const live: (readonly number[])[] = [];
+      for (const count of [10, 1000, 10_000]) {
+        using folder = fixtureFolder();
+        manySessions(folder, count);
+        // What the first run loads is needed by all of them.
+        if (count === 10) await liveAlongTheWay(folder, 10);
+        live.push(await liveAlongTheWay(folder, count === 1000 ? 1000 : 1));
+      }
+      const [[few = 0] = [], [some = 0, ...later] = [], [many = 0] = []] = live;
+      // A listing of the names alone, with what an index says of them, has more than three hundred bytes a session.
+      expect(many - few).toBeLessThan(1_000_000);
+      expect(some - few).toBeLessThan(1_000_000);
+      expect(later.length).toBe(3);
+      // Six hundred results have more than a thousand bytes each.
+      expect((later.at(-1) ?? 0) - (later[0] ?? 0)).toBeLessThan(400_000);
+    },
+  );
 });
 
 describe("a database of many sessions", () => {
-  it("is read entry by entry, however large they are, those of the windows before too [MIG-14]", async () => {
-    const live: number[] = [];
-    for (const count of [4, 4, 400]) {
-      using folder = fixtureFolder();
-      mkdirSync(folder.at("state/agents/main/agent"), { recursive: true });
-      {
-        using fixture = openclawFixture(folder.at("state/agents/main/agent/openclaw-agent.sqlite"));
-        fixture.database.exec("BEGIN");
-        for (let at = 0; at < count; at++) {
-          const key = `agent:ops:telegram:direct:${at}`;
-          fixture.node(key, `${at}-now`, { sessionId: `${at}-now`, skillsSnapshot: "s".repeat(50_000) });
-          for (const [place, window] of ["before", "now"].entries()) {
-            fixture.window(`${at}-${window}`, key, at * 10 + place);
-            fixture.events(`${at}-${window}`, [jsonLines({ ...header, id: `${at}-${window}` }).trimEnd()]);
+  it(
+    "is read entry by entry, however large they are, those of the windows before too [MIG-14]",
+    { tags: ["slow"] },
+    async () => {
+      const live: number[] = [];
+      for (const count of [4, 4, 400]) {
+        using folder = fixtureFolder();
+        mkdirSync(folder.at("state/agents/main/agent"), { recursive: true });
+        {
+          using fixture = openclawFixture(folder.at("state/agents/main/agent/openclaw-agent.sqlite"));
+          fixture.database.exec("BEGIN");
+          for (let at = 0; at < count; at++) {
+            const key = `agent:ops:telegram:direct:${at}`;
+            fixture.node(key, `${at}-now`, { sessionId: `${at}-now`, skillsSnapshot: "s".repeat(50_000) });
+            for (const [place, window] of ["before", "now"].entries()) {
+              fixture.window(`${at}-${window}`, key, at * 10 + place);
+              fixture.events(`${at}-${window}`, [jsonLines({ ...header, id: `${at}-${window}` }).trimEnd()]);
+            }
           }
+          fixture.database.exec("COMMIT");
         }
-        fixture.database.exec("COMMIT");
+        live.push((await liveAlongTheWay(folder, 1))[0] ?? 0);
       }
-      live.push((await liveAlongTheWay(folder, 1))[0] ?? 0);
-    }
-    const [, few = 0, many = 0] = live;
-    // All entries together have twenty megabytes, and forty with one for each window.
-    expect(many - few).toBeLessThan(1_000_000);
-  });
+      const [, few = 0, many = 0] = live;
+      // All entries together have twenty megabytes, and forty with one for each window.
+      expect(many - few).toBeLessThan(1_000_000);
+    },
+  );
 });
 
 /** The same, in an index that is too large to be held. */

@@ -69,26 +69,30 @@ describe("a document of another program", () => {
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 
-  it("that is cut at any byte is never an error, and all of it is there once it is whole", async () => {
-    using folder = fixtureFolder();
-    const bytes = Buffer.from(
-      '{"messages":[\n{"role":"user","content":"é\\n"},\n{"role":"assistant","content":"Yo"}\n],"t":[1]}\n',
-    );
-    for (let size = 0; size <= bytes.length; size++) {
-      await using store = createMemoryStore();
-      const path = folder.write(`cut-${size}.json`, bytes.subarray(0, size));
-      const cut = await importOne(store, path);
-      expect(["imported", "refused"]).toContain(cut.state);
-      if (cut.state === "imported")
-        expect(await exported(store, refOf(cut), "openai")).toBe(bytes.subarray(0, size).toString("latin1"));
-      writeFileSync(path, bytes);
-      const whole = await importOne(store, path);
-      expect([size, whole.error]).toEqual([size, null]);
-      expect(await exported(store, refOf(whole), "openai")).toBe(bytes.toString("latin1"));
-      expect(await said(store, whole)).toEqual(["user é\n", "assistant Yo"]);
-      expect((await importOne(store, path)).state).toBe("unchanged");
-    }
-  });
+  it(
+    "that is cut at any byte is never an error, and all of it is there once it is whole",
+    { tags: ["slow"] },
+    async () => {
+      using folder = fixtureFolder();
+      const bytes = Buffer.from(
+        '{"messages":[\n{"role":"user","content":"é\\n"},\n{"role":"assistant","content":"Yo"}\n],"t":[1]}\n',
+      );
+      for (let size = 0; size <= bytes.length; size++) {
+        await using store = createMemoryStore();
+        const path = folder.write(`cut-${size}.json`, bytes.subarray(0, size));
+        const cut = await importOne(store, path);
+        expect(["imported", "refused"]).toContain(cut.state);
+        if (cut.state === "imported")
+          expect(await exported(store, refOf(cut), "openai")).toBe(bytes.subarray(0, size).toString("latin1"));
+        writeFileSync(path, bytes);
+        const whole = await importOne(store, path);
+        expect([size, whole.error]).toEqual([size, null]);
+        expect(await exported(store, refOf(whole), "openai")).toBe(bytes.toString("latin1"));
+        expect(await said(store, whole)).toEqual(["user é\n", "assistant Yo"]);
+        expect((await importOne(store, path)).state).toBe("unchanged");
+      }
+    },
+  );
 
   const forms: readonly (readonly [string, (list: readonly object[], index: number) => object])[] = [
     ["end", (list, index) => ({ messages: list, updated: index })],
@@ -147,7 +151,7 @@ describe("a document of another program", () => {
     expect(beside).toMatchObject({ state: "imported", lines: 6 });
   });
 
-  it("whose import was killed is completed by the next one", async () => {
+  it("whose import was killed is completed by the next one", { tags: ["slow"] }, async () => {
     using folder = fixtureFolder();
     const list = Array.from({ length: 450 }, (_none, index) => ({ role: "user", content: `Message ${index}` }));
     const path = folder.write("chat.json", JSON.stringify(list, null, 2));

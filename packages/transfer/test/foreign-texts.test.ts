@@ -76,7 +76,7 @@ describe("a text of another program", () => {
     expect(await exported(store, refOf(source), "harmony")).toBe(`${text}<|channel|>final<|message|>Hello.<|end|>`);
   });
 
-  it("cut into pieces is the text again, wherever its chunks end", async () => {
+  it("cut into pieces is the text again, wherever its chunks end", { tags: ["slow"] }, async () => {
     using folder = fixtureFolder();
     const turns = Array.from(
       { length: 3000 },

@@ -61,6 +61,7 @@ const lineBytes = testSize({ short: 100 * 2 ** 20, long: 1000 * 2 ** 20 });
 describe("a file that is larger than anybody expects", () => {
   it.each(testSize({ short: ["claude-code", "goose"], long: Object.keys(files) }))(
     "has a line of 100 MB, which is lost with its size, and the others are there: %s",
+    { tags: ["slow"] },
     async (name) => {
       const [file, first, last] = files[name] ?? ["", {}, {}];
       using folder = fixtureFolder();
@@ -78,17 +79,21 @@ describe("a file that is larger than anybody expects", () => {
     },
   );
 
-  it("has an element of 20 MB in its list, which is lost with its size, and the others are there", async () => {
-    using folder = fixtureFolder();
-    const long = { role: "user", content: "x".repeat(20 * 2 ** 20) };
-    const list = [{ role: "user", content: "Hi" }, long, { role: "assistant", content: "Yo" }];
-    const path = folder.write("chat.json", JSON.stringify({ model: "gpt-5", messages: list }));
-    await using store = createMemoryStore();
-    const [source] = await importAll(store, path);
-    expect(source).toMatchObject({ format: "openai", lines: 5, records: 4, error: null });
-    expect(source?.lost).toMatchObject([{ line: 3, reason: "too-long" }]);
-    expect(source?.lost[0]?.bytes).toBeGreaterThan(20 * 2 ** 20);
-  });
+  it(
+    "has an element of 20 MB in its list, which is lost with its size, and the others are there",
+    { tags: ["slow"] },
+    async () => {
+      using folder = fixtureFolder();
+      const long = { role: "user", content: "x".repeat(20 * 2 ** 20) };
+      const list = [{ role: "user", content: "Hi" }, long, { role: "assistant", content: "Yo" }];
+      const path = folder.write("chat.json", JSON.stringify({ model: "gpt-5", messages: list }));
+      await using store = createMemoryStore();
+      const [source] = await importAll(store, path);
+      expect(source).toMatchObject({ format: "openai", lines: 5, records: 4, error: null });
+      expect(source?.lost).toMatchObject([{ line: 3, reason: "too-long" }]);
+      expect(source?.lost[0]?.bytes).toBeGreaterThan(20 * 2 ** 20);
+    },
+  );
 
   it("is nested a hundred thousand deep, and is kept as what it is", async () => {
     using folder = fixtureFolder();

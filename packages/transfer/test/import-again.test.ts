@@ -249,53 +249,59 @@ describe("the counts", () => {
     expect(await exported(store, { namespace: "", agentId: "main", key: "agent:main:whole" }, "jsonl")).toBe(text);
   });
 
-  it("for any file: nothing is lost, and the export is the file, byte for byte [MIG-10]", async () => {
-    const row = fc
-      .oneof(
-        fc.constantFrom(
-          JSON.stringify(header),
-          JSON.stringify(message("a", null)),
-          JSON.stringify(message("a", "a")),
-          JSON.stringify(message("b", "zzz")),
-          "",
-          "\r",
-          "{",
-          '{"type":"user","content":"x","ts":1.0}',
-          '{"n":1e3,"n":-0}',
-          "\uFEFF{}",
-          "\0",
+  it(
+    "for any file: nothing is lost, and the export is the file, byte for byte [MIG-10]",
+    { tags: ["slow"] },
+    async () => {
+      const row = fc
+        .oneof(
+          fc.constantFrom(
+            JSON.stringify(header),
+            JSON.stringify(message("a", null)),
+            JSON.stringify(message("a", "a")),
+            JSON.stringify(message("b", "zzz")),
+            "",
+            "\r",
+            "{",
+            '{"type":"user","content":"x","ts":1.0}',
+            '{"n":1e3,"n":-0}',
+            "\uFEFF{}",
+            "\0",
+          ),
+          fc.string(),
+        )
+        .map((text) => Buffer.from(text.replaceAll("\n", "")));
+      const file = fc.tuple(
+        fc.array(
+          fc.oneof(
+            row,
+            fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
+          ),
+          { maxLength: 8 },
         ),
-        fc.string(),
-      )
-      .map((text) => Buffer.from(text.replaceAll("\n", "")));
-    const file = fc.tuple(
-      fc.array(
-        fc.oneof(
-          row,
-          fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
-        ),
-        { maxLength: 8 },
-      ),
-      fc.boolean(),
-    );
-    await fc.assert(
-      fc.asyncProperty(file, async ([rows, isTerminated]) => {
-        const bytes = Buffer.concat(
-          rows.flatMap((line, index) => (index < rows.length - 1 || isTerminated ? [line, Buffer.from("\n")] : [line])),
-        );
-        using folder = fixtureFolder({ "x.jsonl": bytes });
-        const store = createMemoryStore({ limits: { batchRecords: 3 } });
-        const [source] = await Array.fromAsync(
-          importPaths(store, [folder.at("x.jsonl")], { from: "pi", key: "agent:main:x" }),
-        );
-        expect(source?.error).toBe(null);
-        expect(source?.lost).toEqual([]);
-        expect(source?.lines).toBe(source?.records);
-        expect(await exported(store, { ...ref, key: "agent:main:x" }, "jsonl")).toBe(bytes.toString("latin1"));
-      }),
-      { numRuns: 150 },
-    );
-  });
+        fc.boolean(),
+      );
+      await fc.assert(
+        fc.asyncProperty(file, async ([rows, isTerminated]) => {
+          const bytes = Buffer.concat(
+            rows.flatMap((line, index) =>
+              index < rows.length - 1 || isTerminated ? [line, Buffer.from("\n")] : [line],
+            ),
+          );
+          using folder = fixtureFolder({ "x.jsonl": bytes });
+          const store = createMemoryStore({ limits: { batchRecords: 3 } });
+          const [source] = await Array.fromAsync(
+            importPaths(store, [folder.at("x.jsonl")], { from: "pi", key: "agent:main:x" }),
+          );
+          expect(source?.error).toBe(null);
+          expect(source?.lost).toEqual([]);
+          expect(source?.lines).toBe(source?.records);
+          expect(await exported(store, { ...ref, key: "agent:main:x" }, "jsonl")).toBe(bytes.toString("latin1"));
+        }),
+        { numRuns: 150 },
+      );
+    },
+  );
 
   it("memory stays bounded: the whole file is never held [MIG-14]", async () => {
     using folder = fixtureFolder();

@@ -66,31 +66,37 @@ async function picture(store: SessionStore): Promise<unknown> {
 }
 
 describe("a JSON Lines store of ours", () => {
-  it("is imported with seq, lines, entries, heads and archives; a second run adds nothing", async () => {
-    using folder = fixtureFolder();
-    await filledStore(folder);
-    const store = createMemoryStore();
-    const before = folder.state();
-    const sources = await importAll(store, folder.at("store"));
-    expect(sources.filter(({ error }) => error !== null)).toEqual([]);
-    expect(
-      sources.every(({ format, lines, records, lost }) => format === "jsonl" && lines === records && lost.length === 0),
-    ).toBe(true);
-    expect((await importAll(store, folder.at("store"))).map(({ state, records }) => [state, records])).toEqual(
-      sources.map(() => ["unchanged", 0]),
-    );
-    // Before the store itself is opened: that may write what it derives.
-    expect(folder.state()).toEqual(before);
-    await using origin = createJsonlStore({ root: folder.at("store") });
-    expect(await picture(store)).toEqual(await picture(origin));
-    for (const ref of [main, imported, { ...main, key: "agent:main:empty" }]) {
-      // The header states when the store made the session.
-      const lines = async (one: SessionStore): Promise<string[]> =>
-        (await exported(one, ref, "jsonl")).replace(/^(.*"timestamp":")[^"]*(".*"_tl":.*)/, "$1$2").split("\n");
-      expect(await lines(store)).toEqual(await lines(origin));
-    }
-    expect(await exported(store, imported, "jsonl")).toBe(foreign);
-  });
+  it(
+    "is imported with seq, lines, entries, heads and archives; a second run adds nothing",
+    { tags: ["slow"] },
+    async () => {
+      using folder = fixtureFolder();
+      await filledStore(folder);
+      const store = createMemoryStore();
+      const before = folder.state();
+      const sources = await importAll(store, folder.at("store"));
+      expect(sources.filter(({ error }) => error !== null)).toEqual([]);
+      expect(
+        sources.every(
+          ({ format, lines, records, lost }) => format === "jsonl" && lines === records && lost.length === 0,
+        ),
+      ).toBe(true);
+      expect((await importAll(store, folder.at("store"))).map(({ state, records }) => [state, records])).toEqual(
+        sources.map(() => ["unchanged", 0]),
+      );
+      // Before the store itself is opened: that may write what it derives.
+      expect(folder.state()).toEqual(before);
+      await using origin = createJsonlStore({ root: folder.at("store") });
+      expect(await picture(store)).toEqual(await picture(origin));
+      for (const ref of [main, imported, { ...main, key: "agent:main:empty" }]) {
+        // The header states when the store made the session.
+        const lines = async (one: SessionStore): Promise<string[]> =>
+          (await exported(one, ref, "jsonl")).replace(/^(.*"timestamp":")[^"]*(".*"_tl":.*)/, "$1$2").split("\n");
+        expect(await lines(store)).toEqual(await lines(origin));
+      }
+      expect(await exported(store, imported, "jsonl")).toBe(foreign);
+    },
+  );
 
   it("takes in what the store has gained", async () => {
     using folder = fixtureFolder();

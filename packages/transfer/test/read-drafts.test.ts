@@ -41,7 +41,7 @@ describe("readDrafts", () => {
     expect(await read("\n\n \n")).toEqual([]);
   });
 
-  it("takes a line of 16 MiB and refuses a longer one, also one that never ends", async () => {
+  it("takes a line of 16 MiB and refuses a longer one, also one that never ends", { tags: ["slow"] }, async () => {
     const limit = 16 * 1024 * 1024;
     const frame = draft("").length;
     const longest = draft("x".repeat(limit - frame));

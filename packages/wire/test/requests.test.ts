@@ -141,6 +141,7 @@ function reply(number: number): { readonly content: readonly Block[]; readonly t
 describe("requests of a conversation", () => {
   it.each([false, true])(
     "are given back byte for byte, and grow with what is new, also in frames of an earlier version (%s)",
+    { tags: ["slow"] },
     async (isEarlier) => {
       const recording = new Recording(isEarlier);
       const messages: Said[] = [];

@@ -185,7 +185,7 @@ describe("a tool stays inside while somebody exchanges folders for links", () =>
     }
   `;
 
-  it("reads, writes, edits and lists nothing outside", async () => {
+  it("reads, writes, edits and lists nothing outside", { tags: ["slow"] }, async () => {
     await using workspace = await openWorkspace({ "sub/secret.txt": "harmless\n", "sub/deep/x.txt": "x" });
     const { root, outside, run } = workspace;
     await symlink(outside, join(root, "link"));

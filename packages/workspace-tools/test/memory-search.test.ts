@@ -193,18 +193,22 @@ describe("memory_search with hostile questions", () => {
 });
 
 describe.each(stores)("memory_search in transcripts of %s", (_, open) => {
-  it("finds the exchange by what the user said, with session, seq and what is named there [DEF-02]", async () => {
-    await using store = await open();
-    const root = await workspace({ "memory/a.md": "Nothing of the kind.\n" });
-    const ref = await talk(store, "agent:main:main", ["alpha", "beta", "gamma", "delta"]);
-    const { hits, content } = await ask({ root, store }, "what did we find in the beta module?", { ref });
-    const [hit] = hits;
-    expect(hit).toMatchObject({ kind: "session", key: "agent:main:main", firstSeq: 5, lastSeq: 8 });
-    expect(hit?.kind === "session" && hit.names).toContain("src/beta.ts");
-    expect(content).toContain("src/beta.ts");
-  });
+  it(
+    "finds the exchange by what the user said, with session, seq and what is named there [DEF-02]",
+    { tags: ["slow"] },
+    async () => {
+      await using store = await open();
+      const root = await workspace({ "memory/a.md": "Nothing of the kind.\n" });
+      const ref = await talk(store, "agent:main:main", ["alpha", "beta", "gamma", "delta"]);
+      const { hits, content } = await ask({ root, store }, "what did we find in the beta module?", { ref });
+      const [hit] = hits;
+      expect(hit).toMatchObject({ kind: "session", key: "agent:main:main", firstSeq: 5, lastSeq: 8 });
+      expect(hit?.kind === "session" && hit.names).toContain("src/beta.ts");
+      expect(content).toContain("src/beta.ts");
+    },
+  );
 
-  it("leaves out what the context still holds, and what a search answered before", async () => {
+  it("leaves out what the context still holds, and what a search answered before", { tags: ["slow"] }, async () => {
     await using store = await open();
     const root = await workspace({});
     const ref = await talk(store, "agent:main:main", ["alpha", "beta", "gamma"]);

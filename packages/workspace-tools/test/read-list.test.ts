@@ -58,7 +58,7 @@ describe("read", () => {
     expect((await workspace.run("read", { path: "a.txt", offset: 2 })).content).toBe("second\n");
   });
 
-  it("reads no further into a large file than it has to", async () => {
+  it("reads no further into a large file than it has to", { tags: ["slow"] }, async () => {
     await using workspace = await openWorkspace({ "a.txt": numbered(600_000) });
     const { content, details } = await workspace.run("read", { path: "a.txt", limit: 1 });
     expect(content).toMatch(/^line 1\n\[lines 1 to 1 of a file of \d+ bytes/);

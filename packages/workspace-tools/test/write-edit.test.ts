@@ -54,7 +54,7 @@ describe("write", () => {
     expect((await readdir(workspace.root)).toSorted()).toEqual(["a.txt", "b"]);
   });
 
-  it("is never read half written, and calls for one file follow each other", async () => {
+  it("is never read half written, and calls for one file follow each other", { tags: ["slow"] }, async () => {
     await using workspace = await openWorkspace({ "a.txt": "0" });
     const contents = Array.from({ length: 20 }, (_, index) => `${index} `.repeat(50_000));
     const seen = new Set<string>();

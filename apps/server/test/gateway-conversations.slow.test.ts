@@ -250,7 +250,7 @@ const page = join(import.meta.dirname, "../../../docs/internal/gateway-conversat
 const about = `# Conversations through the gateway
 
 Whole conversations of the official SDKs, in one store and with one token. A call is elsewhere where it is not in the session of the
-first call of its place. \`vitest run apps/server/test/gateway-conversations.test.ts -u\` writes this page, and the test compares it.
+first call of its place. \`vitest run apps/server/test/gateway-conversations.slow.test.ts -u\` writes this page, and the test compares it.
 `;
 
 /** How long the store takes for each append: the next request comes before the reply of the last one is stored. */
