@@ -20,36 +20,10 @@ function projectFolders(): string[] {
 }
 
 /**
- * Projects whose files share a worker: it loads their sources once instead of once for each file. What a file of these
- * changes of its process, it restores.
+ * Projects each of whose files has a worker of its own. The files of all others share workers, which load the sources once
+ * instead of once for each file: what a file changes of its process, it restores.
  */
-const shared: ReadonlySet<string> = new Set([
-  "apps/cli",
-  "packages/adapter-claude-agent-sdk",
-  "packages/adapter-adk",
-  "packages/adapter-ai-sdk",
-  "packages/adapter-langgraph",
-  "packages/adapter-openai-agents",
-  "packages/checkpoint",
-  "packages/compaction",
-  "packages/config",
-  "packages/core",
-  "packages/foreign-formats",
-  "packages/guard",
-  "packages/history",
-  "packages/inspect",
-  "packages/memory-flush",
-  "packages/models",
-  "packages/openclaw-format",
-  "packages/policy",
-  "packages/provider-simulator",
-  "packages/queries",
-  "packages/session-tools",
-  "packages/store-memory",
-  "packages/summarizer-providers",
-  "packages/tokens",
-  "packages/workspace-tools",
-]);
+const isolated: ReadonlySet<string> = new Set(["packages/store-postgres"]);
 
 /**
  * Projects whose temporary files lie in memory in the short tier: their tests repeat one thing hundreds of times, and a
@@ -111,7 +85,7 @@ const config: ViteUserConfig = defineConfig({
       extends: true as const,
       test: {
         name: folder,
-        isolate: !shared.has(folder),
+        isolate: isolated.has(folder),
         root: join(root, folder),
         include: ["test/**/*.test.ts"],
         setupFiles: [join(root, "tools/fail-on-console.ts")],

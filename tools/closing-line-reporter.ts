@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { relative } from "node:path";
+import { relative, sep } from "node:path";
 import { closingText, timesFile, writeCounts } from "./closing-line.ts";
 import type { FaultCounts, TestCounts, TimedTest } from "./closing-line.ts";
 import { repositoryRoot } from "./find-files.ts";
@@ -72,7 +72,7 @@ function isSlow(test: CountedTest): boolean {
 /** How long each test that ran took. */
 export function timeTests(modules: Iterable<CountedModule>): readonly TimedTest[] {
   return [...modules].flatMap((module) => {
-    const file = relative(repositoryRoot, module.moduleId);
+    const file = relative(repositoryRoot, module.moduleId).split(sep).join("/");
     return [...module.children.allTests()].flatMap((test) => {
       const ms = test.diagnostic?.()?.duration;
       if (ms === undefined) return [];

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { countTests } from "../closing-line-reporter.ts";
-import type { CountedModule } from "../closing-line-reporter.ts";
+import { countTests, timeTests } from "../closing-line-reporter.ts";
+import type { CountedModule, CountedTest } from "../closing-line-reporter.ts";
+import { repositoryRoot } from "../find-files.ts";
 import { clearCounts, closingLine, closingText, readCounts, skippedLine, writeCounts } from "../closing-line.ts";
 
 function moduleOf(tests: readonly [string, string, string?][], errors: number = 0): CountedModule {
@@ -59,6 +60,48 @@ describe("the closing line", () => {
     );
     expect(closingText(counts)).toBe("faults: 40 states, 6 kills\ntests: 2 passed, 1 failed, 0 skipped");
     expect(closingText(countTests([moduleOf([["a", "passed"]])], 0))).toBe("tests: 1 passed, 0 failed, 0 skipped");
+  });
+
+  it("counts slow tests that the default tier leaves out apart from those that cannot run", () => {
+    const tests = [
+      { fullName: "a", result: () => ({ state: "skipped" }), meta: () => ({}), tags: ["slow"] },
+      { fullName: "b", result: () => ({ state: "skipped" }), meta: () => ({}), tags: [] },
+    ];
+    const module = { moduleId: "/x/a.test.ts", errors: () => [], children: { allTests: () => tests } };
+    expect(closingText(countTests([module], 0, true))).toBe(
+      [
+        "skipped: 1 other",
+        "left: 1 slow tests and the files of slow tests, which npm test -- --all runs",
+        "tests: 0 passed, 0 failed, 1 skipped",
+      ].join("\n"),
+    );
+    expect(closingLine(countTests([module], 0))).toBe("tests: 0 passed, 0 failed, 2 skipped");
+  });
+
+  it("times what ran, and knows slow tests by their tag or their file", () => {
+    const test = (ms: number | null, tags: readonly string[]): CountedTest => ({
+      fullName: `takes ${ms}`,
+      result: () => ({ state: ms === null ? "skipped" : "passed" }),
+      meta: () => ({}),
+      tags,
+      diagnostic: () => (ms === null ? undefined : { duration: ms }),
+    });
+    const of = (file: string, tests: readonly CountedTest[]): CountedModule => ({
+      moduleId: join(repositoryRoot, file),
+      errors: () => [],
+      children: { allTests: () => tests },
+    });
+    const times = timeTests([
+      of("packages/a/test/a.test.ts", [test(600, []), test(700, ["slow"]), test(null, ["slow"])]),
+      of("packages/a/test/b.slow.test.ts", [test(800, [])]),
+    ]);
+    expect(times).toEqual([
+      { name: "takes 600", file: "packages/a/test/a.test.ts", ms: 600, isSlow: false },
+      { name: "takes 700", file: "packages/a/test/a.test.ts", ms: 700, isSlow: true },
+      { name: "takes 800", file: "packages/a/test/b.slow.test.ts", ms: 800, isSlow: true },
+    ]);
+    const counts = { ...countTests([moduleOf([["a", "passed"]])], 0), slowest: times.slice(0, 1) };
+    expect(closingText(counts)).toContain("slowest:\n   0.6 s  packages/a/test/a.test.ts takes 600\n");
   });
 
   it("keeps the counts between steps and forgets those of an earlier run", () => {

@@ -84,7 +84,7 @@ async function listed(root: string): Promise<readonly unknown[]> {
 describe("the index of the sessions", () => {
   it(
     "opens no transcript and reads no log for a list, however many sessions there are [IDX-04]",
-    { tags: ["slow"], timeout: 120_000 },
+    { tags: ["slow"] },
     async () => {
       const costs: Record<string, number>[] = [];
       for (const count of testSize({ short: [100, 1500], long: [100, 1000, 10_000] })) {
@@ -172,67 +172,63 @@ describe("the index of the sessions", () => {
     expect(existsSync(indexOf(root))).toBe(true);
   });
 
-  it(
-    "gives the same list as no index, whatever happens to it and to the files",
-    { tags: ["slow"], timeout: 120_000 },
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(fc.tuple(fc.integer({ min: 0, max: 10 }), fc.nat(7)), { minLength: 4, maxLength: 14 }),
-          async (steps) => {
-            const root = newFolder();
-            let nowMs = 1_767_323_045_006;
-            const clock = { ...systemClock, nowMs: () => nowMs };
-            const open = () => createJsonlStore({ root, clock, sessionsJson: false });
-            let stores = [open(), open()];
-            let count = 0;
-            await stores[0]?.save(mainRef, { sessionId: "first" }, { ifRevision: null });
-            for (const [kind, number] of steps) {
-              const store = stores[number % 2] ?? open();
-              const ref = refOf(number);
-              const state = await store.load(ref);
-              const path = state === null ? transcriptOf(root, `f${count}`) : transcriptOf(root, state.sessionId);
-              if (kind <= 1 && state === null) await store.save(ref, { sessionId: `s${count}` }, { ifRevision: null });
-              else if (kind <= 2 && state !== null)
-                await store.append(ref, [userDraft("x")], { entry: { label: `l${count}` }, durability: "none" });
-              else if (kind === 3 && state !== null)
-                await store.save(ref, { sessionId: state.sessionId, at: count }, { ifRevision: state.revision });
-              else if (kind === 4 && state !== null) await store.remove(ref, { purge: number % 4 === 0 });
-              else if (kind === 5)
-                appendFileSync(path, foreignLine(`aaaa${String(count).padStart(4, "0")}`, "2026-01-02T03:04:05.006Z"));
-              else if (kind === 6) await store.list({ limit: 2 });
-              else if (kind === 7) {
-                await Promise.all(stores.map((one) => one.close()));
-                if (number % 2 === 0) rmSync(indexOf(root), { force: true });
-                stores = [open(), open()];
-              } else if (kind === 8)
-                for (const end of ["", "-wal", "-shm"]) rmSync(`${indexOf(root)}${end}`, { force: true });
-              else if (kind === 9) {
-                await Promise.all(stores.map((one) => one.close()));
-                if (existsSync(indexOf(root)) && !existsSync(`${root}/older.db`))
-                  copyFileSync(indexOf(root), `${root}/older.db`);
-                // Over the bytes of the present one: the same file, as it was some time ago.
-                else if (existsSync(`${root}/older.db`)) copyFileSync(`${root}/older.db`, indexOf(root));
-                stores = [open(), open()];
-              } else if (state !== null) await store.append(ref, [userDraft("y")], { durability: "none" });
-              count++;
-              nowMs += 1000;
-            }
-            for (const query of [
-              { state: "any" },
-              { sort: "key", limit: 3 },
-              { limit: 2, keyPrefix: "agent:main:n" },
-            ] as const) {
-              const expected = await withoutIndex(root, clock, (store) => store.list(query));
-              for (const store of stores) expect(await store.list(query)).toEqual(expected);
-            }
-            await Promise.all(stores.map((one) => one.close()));
-          },
-        ),
-        { numRuns: testSize({ short: 25, long: 250 }) },
-      );
-    },
-  );
+  it("gives the same list as no index, whatever happens to it and to the files", { tags: ["slow"] }, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 10 }), fc.nat(7)), { minLength: 4, maxLength: 14 }),
+        async (steps) => {
+          const root = newFolder();
+          let nowMs = 1_767_323_045_006;
+          const clock = { ...systemClock, nowMs: () => nowMs };
+          const open = () => createJsonlStore({ root, clock, sessionsJson: false });
+          let stores = [open(), open()];
+          let count = 0;
+          await stores[0]?.save(mainRef, { sessionId: "first" }, { ifRevision: null });
+          for (const [kind, number] of steps) {
+            const store = stores[number % 2] ?? open();
+            const ref = refOf(number);
+            const state = await store.load(ref);
+            const path = state === null ? transcriptOf(root, `f${count}`) : transcriptOf(root, state.sessionId);
+            if (kind <= 1 && state === null) await store.save(ref, { sessionId: `s${count}` }, { ifRevision: null });
+            else if (kind <= 2 && state !== null)
+              await store.append(ref, [userDraft("x")], { entry: { label: `l${count}` }, durability: "none" });
+            else if (kind === 3 && state !== null)
+              await store.save(ref, { sessionId: state.sessionId, at: count }, { ifRevision: state.revision });
+            else if (kind === 4 && state !== null) await store.remove(ref, { purge: number % 4 === 0 });
+            else if (kind === 5)
+              appendFileSync(path, foreignLine(`aaaa${String(count).padStart(4, "0")}`, "2026-01-02T03:04:05.006Z"));
+            else if (kind === 6) await store.list({ limit: 2 });
+            else if (kind === 7) {
+              await Promise.all(stores.map((one) => one.close()));
+              if (number % 2 === 0) rmSync(indexOf(root), { force: true });
+              stores = [open(), open()];
+            } else if (kind === 8)
+              for (const end of ["", "-wal", "-shm"]) rmSync(`${indexOf(root)}${end}`, { force: true });
+            else if (kind === 9) {
+              await Promise.all(stores.map((one) => one.close()));
+              if (existsSync(indexOf(root)) && !existsSync(`${root}/older.db`))
+                copyFileSync(indexOf(root), `${root}/older.db`);
+              // Over the bytes of the present one: the same file, as it was some time ago.
+              else if (existsSync(`${root}/older.db`)) copyFileSync(`${root}/older.db`, indexOf(root));
+              stores = [open(), open()];
+            } else if (state !== null) await store.append(ref, [userDraft("y")], { durability: "none" });
+            count++;
+            nowMs += 1000;
+          }
+          for (const query of [
+            { state: "any" },
+            { sort: "key", limit: 3 },
+            { limit: 2, keyPrefix: "agent:main:n" },
+          ] as const) {
+            const expected = await withoutIndex(root, clock, (store) => store.list(query));
+            for (const store of stores) expect(await store.list(query)).toEqual(expected);
+          }
+          await Promise.all(stores.map((one) => one.close()));
+        },
+      ),
+      { numRuns: testSize({ short: 25, long: 250 }) },
+    );
+  });
 
   it("holds nothing in plain text under a codec, and is of no use under another", async () => {
     const root = newFolder();
@@ -298,28 +294,24 @@ describe("the index of the sessions", () => {
     expect((await listed(root))[0]).toEqual([refOf(0).key, 1]);
   });
 
-  it(
-    "is done without while a named pipe lies where SQLite keeps its journal",
-    { tags: ["slow"], timeout: 20_000 },
-    async () => {
-      const root = newFolder();
-      await fill(root, 3);
-      spawnSync("mkfifo", [`${indexOf(root)}-journal`]);
-      const listing = `
+  it("is done without while a named pipe lies where SQLite keeps its journal", { tags: ["slow"] }, async () => {
+    const root = newFolder();
+    await fill(root, 3);
+    spawnSync("mkfifo", [`${indexOf(root)}-journal`]);
+    const listing = `
       import { createJsonlStore } from "@throughline/store-jsonl";
       const store = createJsonlStore({ root: ${JSON.stringify(root)} });
       console.log((await store.list()).sessions.length);
       await store.close();`;
-      // Who waits at a pipe cannot be interrupted: not by a timeout of this process either.
-      const flags = ["--conditions=@throughline/source", "--input-type=module", "-e", listing];
-      const { stdout } = spawnSync(process.execPath, flags, {
-        cwd: import.meta.dirname,
-        timeout: 10_000,
-        encoding: "utf8",
-      });
-      expect(stdout).toBe("3\n");
-    },
-  );
+    // Who waits at a pipe cannot be interrupted: not by a timeout of this process either.
+    const flags = ["--conditions=@throughline/source", "--input-type=module", "-e", listing];
+    const { stdout } = spawnSync(process.execPath, flags, {
+      cwd: import.meta.dirname,
+      timeout: 10_000,
+      encoding: "utf8",
+    });
+    expect(stdout).toBe("3\n");
+  });
 
   it.for([
     ["summary of a session", "UPDATE sessions SET summary = '{' || summary"],

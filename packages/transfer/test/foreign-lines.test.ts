@@ -174,23 +174,19 @@ describe("lines of another program", () => {
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  it(
-    "that are too long for the store are told of with their length, and the others are there",
-    { tags: ["slow"] },
-    async () => {
-      const long = JSON.stringify(
-        line("x", a2, { type: "user", message: { role: "user", content: "x".repeat(17 * 2 ** 20) } }),
-      );
-      using folder = sessionFolder(`${text}${long}\n${JSON.stringify({ type: "tag", tag: "end" })}\n`);
-      await using store = createSqliteStore({ path: folder.at("store.db"), create: true });
-      const [source] = await importAll(store, folder.at(project, `${id}.jsonl`));
-      expect(source).toMatchObject({
-        lines: 9,
-        records: 8,
-        lost: [{ line: 8, bytes: long.length, reason: "too-long" }],
-      });
-    },
-  );
+  it("too long for the store are reported with their length, the others stored", { tags: ["slow"] }, async () => {
+    const long = JSON.stringify(
+      line("x", a2, { type: "user", message: { role: "user", content: "x".repeat(17 * 2 ** 20) } }),
+    );
+    using folder = sessionFolder(`${text}${long}\n${JSON.stringify({ type: "tag", tag: "end" })}\n`);
+    await using store = createSqliteStore({ path: folder.at("store.db"), create: true });
+    const [source] = await importAll(store, folder.at(project, `${id}.jsonl`));
+    expect(source).toMatchObject({
+      lines: 9,
+      records: 8,
+      lost: [{ line: 8, bytes: long.length, reason: "too-long" }],
+    });
+  });
 
   it("of a session that was gone on with here are followed by what was said, in the program's own form", async () => {
     using folder = sessionFolder();
