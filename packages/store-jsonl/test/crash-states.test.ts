@@ -56,7 +56,7 @@ describe("a power cut", () => {
 describe("the partial of an open reply", () => {
   it.for([false, true])(
     "is after a power cut as it was acknowledged last, or as it was to be; gone where it was taken away: %s",
-    { tags: ["slow"], timeout },
+    { timeout },
     async (isReopened, context) => {
       const statesPerMoment = isReopened ? testSize({ short: 2, long: 4 }) : testSize({ short: 12, long: 40 });
       const sample = { cutEveryBytes: 4, statesPerMoment, recoverEvery: 50, statesPerRecovery: 2, isReopened };

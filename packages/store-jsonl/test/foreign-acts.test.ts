@@ -63,7 +63,7 @@ describe("an entry that was acknowledged", () => {
 
   it.for([true, false])(
     "survives a kill or a power cut followed by another program's act, beside OpenClaw: %s [STO-03]",
-    { tags: ["slow"], timeout },
+    { timeout },
     async (isOpenclaws, context) => {
       const result = await exploreForeignActs({ isOpenclaws, statesPerMoment: 3, cutEveryBytes: 64 });
       expect(result.problems.slice(0, 3)).toEqual([]);

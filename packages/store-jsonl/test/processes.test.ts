@@ -73,7 +73,7 @@ describe("several processes", () => {
     ["of 3 MB", 3_000_000, testSize({ short: 2, long: 20 })],
   ] as const)(
     "killed while appending records %s lose nothing they acknowledged [REC-26]",
-    { tags: ["slow"], timeout: testSize({ short: 120_000, long: 1_200_000 }) },
+    { timeout: testSize({ short: 120_000, long: 1_200_000 }) },
     async ([_name, bytes, rounds], context) => {
       const root = newFolder();
       await (await storeWithSession(root)).close();
