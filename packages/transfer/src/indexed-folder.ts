@@ -1,18 +1,13 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
-import {
-  agentOfSessionsDir,
-  joinPath,
-  resolveSessionFile,
-  transcriptFileNameOf,
-} from "@throughline/openclaw-format/internal";
-import { isSessionId } from "@throughline/core/internal";
+import { agentOfSessionsDir, joinPath, resolveSessionFile } from "@throughline/openclaw-format/internal";
 import { classifySessionFile, type IndexedSession, type TranscriptFormat } from "@throughline/openclaw-format";
 import { openIndex } from "./open-index.ts";
 import { readFolderNames, type FolderNames } from "./folder-names.ts";
 import { readJsonObject } from "./database-session.ts";
 import { guarded, skipped, type FoundSource } from "./found-source.ts";
 import { openSource, readSourceText } from "./node/source-files.ts";
+import { createTopics, topicFileOf } from "./indexed-topics.ts";
 import { peekTranscript, sessionIdOf, usableSessionId } from "./transcript-source.ts";
 
 /** Transcripts whose index lies beside or above them. */
@@ -22,27 +17,41 @@ export async function* indexedFolder(
   format: "openclaw" | "claw0",
 ): AsyncGenerator<FoundSource> {
   using files = await readFolderNames(folder);
+  using topics = createTopics();
   const indexPath = joinPath(indexFolder, "sessions.json");
   const index = await openIndex(indexPath);
   if (index.isUnreadable) yield skipped(indexPath, index.findings);
-  const agentId = agentOfSessionsDir(folder);
+  const place: IndexPlace = { folder, files, format, agentId: agentOfSessionsDir(folder) };
   // What was put aside leaves its key to its successor, which the index names.
   for (const name of files.rest()) {
+    topics.takeFile(name);
     if (!isRenamed(name, files)) continue;
     files.take(name);
-    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { files, format, agentId }));
+    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, place));
   }
-  for await (const session of index.sessions()) {
-    const fileName = fileOf(session, folder, files);
-    if (fileName !== null) files.take(fileName);
-    yield* guarded(
-      joinPath(folder, fileName ?? session.sessionId),
-      indexed(session, { folder, fileName, files, format, agentId }),
-    );
-  }
+  // A topic has the session id of its conversation, which keeps it, and its transcript: the topics come last.
+  for await (const session of index.sessions()) if (!topics.takeEntry(session)) yield* indexedSession(session, place);
+  for (const session of topics.entries()) yield* indexedSession(session, place);
   if (!index.isUnreadable && index.findings.length > 0) yield skipped(indexPath, index.findings);
   for (const name of files.rest())
-    yield* guarded(joinPath(folder, name), unindexed(joinPath(folder, name), name, { files, format, agentId }));
+    yield* guarded(
+      joinPath(folder, name),
+      unindexed(joinPath(folder, name), name, { ...place, topicKey: topics.keyOfFile(name) }),
+    );
+}
+
+interface IndexPlace {
+  readonly folder: string;
+  readonly files: FolderNames;
+  readonly format: "openclaw" | "claw0";
+  readonly agentId: string | null;
+}
+
+async function* indexedSession(session: IndexedSession, place: IndexPlace): AsyncGenerator<FoundSource> {
+  const { folder, files } = place;
+  const fileName = fileOf(session, folder, files);
+  if (fileName !== null) files.take(fileName);
+  yield* guarded(joinPath(folder, fileName ?? session.sessionId), indexed(session, { ...place, fileName }));
 }
 
 /** Whether a file is an archived transcript, and not a copy of an existing one. */
@@ -65,7 +74,7 @@ function archivedFrom(name: string): string | null {
 function fileOf(session: IndexedSession, folder: string, files: FolderNames): string | null {
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
   const stated = resolveSessionFile(folder, { sessionId, sessionFile: session.file });
-  const topic = topicFile(session, sessionId);
+  const topic = session.file === null ? topicFileOf(session.key, sessionId) : null;
   if (topic !== null && files.has(topic)) return topic;
   // A topic without a transcript has the session id of its conversation, whose transcript is another session's.
   if (topic !== null && files.isTaken(stated.fileName)) return null;
@@ -74,22 +83,9 @@ function fileOf(session: IndexedSession, folder: string, files: FolderNames): st
   return files.endingWith(`${sessionId}.jsonl`);
 }
 
-/** The transcript of a topic whose entry names no file; null for any other session. */
-function topicFile({ key, file }: IndexedSession, sessionId: string): string | null {
-  if (key === null || file !== null || !isSessionId(sessionId)) return null;
-  const name = transcriptFileNameOf({ sessionId, key });
-  return name === `${sessionId}.jsonl` ? null : name;
-}
-
 async function* indexed(
   session: IndexedSession,
-  place: {
-    readonly folder: string;
-    readonly fileName: string | null;
-    readonly files: FolderNames;
-    readonly format: "openclaw" | "claw0";
-    readonly agentId: string | null;
-  },
+  place: IndexPlace & { readonly fileName: string | null },
 ): AsyncGenerator<FoundSource> {
   const { folder, fileName, files, format, agentId } = place;
   const sessionId = usableSessionId(session.sessionId, joinPath(folder, session.sessionId));
@@ -149,8 +145,16 @@ export async function* unindexed(
   name: string,
   {
     files,
-    ...place
-  }: { readonly files: FolderNames; readonly format: TranscriptFormat; readonly agentId: string | null },
+    format,
+    agentId,
+    topicKey = null,
+  }: {
+    readonly files: FolderNames;
+    readonly format: TranscriptFormat;
+    readonly agentId: string | null;
+    /** The key of the topic that the file is of, where the index names its conversation. */
+    readonly topicKey?: string | null;
+  },
 ): AsyncGenerator<FoundSource> {
   const { kind, archivedAt } = classifySessionFile(name);
   if (kind === "backup" || kind === "corrupt" || kind === "trajectory" || kind === "checkpoint") yield skipped(path);
@@ -158,14 +162,15 @@ export async function* unindexed(
   if (kind !== "transcript" && !isArchived) return;
   const { header, sizeBytes } = await peekTranscript(path);
   const findings = isArchived ? [] : [createFinding("SESSION_UNINDEXED", "No index names this transcript.", { path })];
-  const ids = sessionIdOf(path, header, place.format === "openclaw");
+  const ids = sessionIdOf(path, header, format === "openclaw");
   yield {
     kind: "transcript",
     path,
-    ...place,
+    format,
+    agentId,
     sizeBytes,
     ...ids,
-    key: header?.key ?? null,
+    key: header?.key ?? topicKey,
     header,
     entry: null,
     own: null,

@@ -77,10 +77,10 @@ describe.skipIf(corpus === undefined)("real transcripts", () => {
         ["agent:main:malformed", "imported", 4, 1, 0, "LINE_MALFORMED"],
         ["agent:main:nohdr", "imported", 2, 0, 0, "HEADER_MISSING"],
         ["agent:main:v1raw", "imported", 1003, 0, 0, "VERSION_MIGRATED"],
-        ["agent:main:telegram:group:-100:topic:7", "imported", 3, 0, 0],
         ["goclaw:main:main", "imported", 3, 0, 0],
         ["agent:main:dup", "imported", 4, 1, 0, "DUPLICATE_ID"],
         ["agent:main:orphan", "imported", 4, 0, 0, "ORPHAN_PARENT"],
+        ["agent:main:telegram:group:-100:topic:7", "imported", 3, 0, 0],
         ["agent:main:import:direct:4d35abfb…", "imported", 2, 0, 0, "SESSION_UNINDEXED", "HEADER_MISMATCH"],
       ]);
       for (const source of sources.filter(({ archived }) => !archived)) {

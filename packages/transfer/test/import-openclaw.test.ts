@@ -105,6 +105,72 @@ describe("importing an OpenClaw state directory", () => {
     }
   });
 
+  it("gives the same sessions the same messages in every order of the index", async () => {
+    const parent = "agent:main:telegram:group:1";
+    const entries = {
+      [parent]: { sessionId },
+      [`${parent}:topic:7`]: { sessionId },
+      [`${parent}:topic:8`]: { sessionId },
+      [`${parent}:thread:9`]: { sessionId, sessionFile: `/x/${sessionId}-topic-9.jsonl` },
+      "agent:main:slack:channel:c:thread:5": { sessionId: otherId },
+    };
+    const files = {
+      [`agents/main/sessions/${sessionId}.jsonl`]: jsonLines(header, message("a", null, "in the group")),
+      [`agents/main/sessions/${sessionId}-topic-7.jsonl`]: jsonLines(header, message("a", null, "in topic 7")),
+      [`agents/main/sessions/${sessionId}-topic-9.jsonl`]: jsonLines(header, message("a", null, "in thread 9")),
+      [`agents/main/sessions/${sessionId}-topic-10.jsonl`]: jsonLines(header, message("a", null, "in topic 10")),
+      // Its entry has no other transcript, and no conversation has it.
+      [`agents/main/sessions/${otherId}.jsonl`]: jsonLines({ ...header, id: otherId }, message("a", null, "in Slack")),
+    };
+    const expected = [
+      ["agent:main:slack:channel:c:thread:5", otherId, "in Slack", []],
+      [parent, sessionId, "in the group", []],
+      [`${parent}:thread:9`, `${sessionId}-2`, "in thread 9", ["SESSION_FILE_FOREIGN"]],
+      [`${parent}:topic:10`, `${sessionId}-5`, "in topic 10", ["SESSION_UNINDEXED"]],
+      [`${parent}:topic:7`, `${sessionId}-3`, "in topic 7", []],
+      [`${parent}:topic:8`, `${sessionId}-4`, "", ["SESSION_FILE_MISSING"]],
+    ];
+    for (const keys of permutations(Object.keys(entries) as (keyof typeof entries)[])) {
+      const index = JSON.stringify(Object.fromEntries(keys.map((key) => [key, entries[key]])));
+      using folder = fixtureFolder({ ...files, "agents/main/sessions/sessions.json": index });
+      const store = createMemoryStore();
+      const sources = await importAll(store, folder.path);
+      const said = await Promise.all(
+        sources.map(async (source) => [
+          source.key,
+          source.sessionId,
+          JSON.stringify((await recordsOf(store, refOf(source))).at(-1)?.record["message"] ?? null).slice(26, -2),
+          source.findings.map(({ code }) => code),
+        ]),
+      );
+      expect(said.toSorted(), keys.join(" ")).toEqual(expected);
+      expect(new Set((await importAll(store, folder.path)).map(({ state }) => state))).toEqual(new Set(["unchanged"]));
+    }
+  });
+
+  it("gives a topic that no index names the key of its conversation, unless that is another session's", async () => {
+    const parent = "agent:main:telegram:group:1";
+    using folder = fixtureFolder({
+      "agents/main/sessions/sessions.json": JSON.stringify({
+        [`${parent}:topic:7`]: { sessionId: otherId },
+        [parent]: { sessionId },
+      }),
+      [`agents/main/sessions/${otherId}-topic-7.jsonl`]: plain(otherId),
+      [`agents/main/sessions/${sessionId}.jsonl`]: plain(sessionId),
+      [`agents/main/sessions/${sessionId}-topic-7.jsonl`]: plain(sessionId),
+      [`agents/main/sessions/${sessionId}-topic-a%2Fb.jsonl`]: plain(sessionId),
+      [`agents/main/sessions/${thirdId}-topic-7.jsonl`]: plain(thirdId),
+    });
+    const sources = await importAll(createMemoryStore(), folder.path);
+    expect(sources.map(({ key, state }) => [key, state])).toEqual([
+      [parent, "imported"],
+      [`${parent}:topic:7`, "imported"],
+      [`agent:main:import:direct:${sessionId}`, "imported"],
+      [`${parent}:topic:a/b`, "imported"],
+      [`agent:main:import:direct:${thirdId}`, "imported"],
+    ]);
+  });
+
   it("finds what no index names: transcripts, topics, archives; and leaves the rest alone", async () => {
     const archive = `${thirdId}.jsonl.reset.2026-03-01T00-00-00.000Z`;
     using folder = fixtureFolder({
@@ -257,3 +323,8 @@ describe("importing an OpenClaw state directory", () => {
     expect(folder.state()).toEqual(before);
   });
 });
+
+function permutations<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  if (items.length < 2) return [items];
+  return items.flatMap((item, at) => permutations(items.toSpliced(at, 1)).map((rest) => [item, ...rest]));
+}
