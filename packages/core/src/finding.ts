@@ -145,7 +145,8 @@ const table = {
   SESSION_FILE_FOREIGN: { severity: "info", remedy: "The path of another machine is read by its file name." },
   SESSION_LEFT_ALONE: {
     severity: "info",
-    remedy: "Nothing to do: what was done here stays; imported under another key the source is there once more.",
+    remedy:
+      "Nothing to do: what was done here stays. `throughline import FILE --key KEY` imports the source all the same.",
   },
   STORE_DAMAGED: {
     severity: "error",

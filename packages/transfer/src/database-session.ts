@@ -49,6 +49,7 @@ export function databaseSource(session: DatabaseSession): TranscriptSource {
     agentId,
     key,
     sessionId: usableSessionId(session.sessionId, path),
+    statesId: true,
     nameSessionId: null,
     header: null,
     entry,

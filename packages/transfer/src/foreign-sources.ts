@@ -111,6 +111,7 @@ async function foreignSource(
     layout,
     sizeBytes,
     sessionId: usableSessionId(sessionId ?? nameOf(path), path),
+    statesId: sessionId !== null,
     entry,
     spawnedBy,
     open: layout.unit === "text" ? async () => inWholeLines(await open()) : open,

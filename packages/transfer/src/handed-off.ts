@@ -7,6 +7,7 @@ import {
   type SessionStore,
 } from "@throughline/core";
 import { quote } from "@throughline/core/store";
+import type { TranscriptSource } from "./transcript-source.ts";
 
 /** A file that a session was written to for another program, as the field `handedOff` of its entry lists them. */
 export interface HandedOff {
@@ -47,7 +48,11 @@ export async function noteHandOff(store: SessionStore, ref: SessionRef, handedOf
 }
 
 /** Why an import makes no session of a source, as a sentence. */
-export function leftAloneText(path: string, why: "purged" | { readonly handedOffFrom: string }): string {
-  if (why === "purged") return `${quote(path)} was imported, and its session has been purged here: it stays away.`;
+export function leftAloneText(
+  { path, sessionId }: Pick<TranscriptSource, "path" | "sessionId">,
+  why: "purged" | { readonly handedOffFrom: string },
+): string {
+  if (why === "purged")
+    return `${quote(path)} is session ${quote(sessionId)}, which was imported and has been purged here: it stays away.`;
   return `${quote(path)} is a hand-off of ${quote(why.handedOffFrom)} and has not grown: nothing is imported.`;
 }

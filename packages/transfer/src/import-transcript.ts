@@ -172,7 +172,7 @@ class ImportRun {
 
   /** The result for a source that no session is made of. */
   leftAlone(why: NonNullable<ImportTarget["leftAlone"]>): ImportSource {
-    this.findings.push(createFinding("SESSION_LEFT_ALONE", leftAloneText(this.place.path, why), this.place));
+    this.findings.push(createFinding("SESSION_LEFT_ALONE", leftAloneText(this.source, why), this.place));
     return this.result("skipped");
   }
 

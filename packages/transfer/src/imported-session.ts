@@ -8,7 +8,7 @@ import {
 import { emptyReceipt, readReceipt } from "./import-receipt.ts";
 import type { ImportReceipt } from "./receipt-types.ts";
 import type { SourceFile } from "./node/source-files.ts";
-import { firstTimeMs, type TranscriptSource } from "./transcript-source.ts";
+import { firstTimeMs, statesItsId, type TranscriptSource } from "./transcript-source.ts";
 
 /** More sessions that want the same id are a mistake and not an import. */
 const maxSuffix = 1000;
@@ -26,6 +26,7 @@ export function firstReceipt(
     path,
     format,
     sessionId,
+    ...(statesItsId(source) ? { statesId: true } : {}),
     ...(typeof sessionFile === "string" ? { sessionFile } : {}),
     ...(refusedKey === null ? {} : { key: refusedKey }),
     ...(key === null ? {} : { sourceKey: key }),

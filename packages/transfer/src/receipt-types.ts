@@ -8,6 +8,8 @@ export interface ImportReceipt {
   readonly format: string;
   /** The session's id in the source; the store's may differ when that one was taken. */
   readonly sessionId: string;
+  /** True when the source itself states that id. Absent: it was made of the name, and in receipts of before it was kept. */
+  readonly statesId?: true;
   /** How much of the file has been read, and the SHA-256 of it, in hex. */
   readonly sizeBytes: number;
   readonly sha256: string;

@@ -13,7 +13,7 @@ import { quote } from "@throughline/core/store";
 import { findMadeSession, sessionsOf, type FoundSession } from "./find-made-session.ts";
 import type { ImportOptions } from "./import-types.ts";
 import type { SourceRegistry } from "./source-registry.ts";
-import type { TranscriptSource } from "./transcript-source.ts";
+import { statesItsId, type TranscriptSource } from "./transcript-source.ts";
 
 /** Where a source goes: the session an earlier run made of it, or a free key. */
 export interface ImportTarget {
@@ -47,7 +47,8 @@ export async function findTarget(
   const { found, isBaseFree } = await findMadeSession(search);
   if (found !== null) return { ...nothing, ref: found.state.ref, found };
   const { agentId } = base;
-  if (await registry.isGone({ path: source.path, agentId, askedKey }))
+  const { path, sessionId } = source;
+  if (await registry.isGone({ path, agentId, askedKey, sessionId, statesId: statesItsId(source) }))
     return { ...nothing, ref: base, leftAlone: "purged" };
   const handedOffFrom = askedKey === null ? await registry.handedOffFrom(source) : null;
   if (handedOffFrom !== null) return { ...nothing, ref: base, leftAlone: { handedOffFrom } };

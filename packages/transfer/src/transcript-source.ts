@@ -31,6 +31,8 @@ export interface TranscriptSource {
   /** As the index states it; null: the header's, or one made of the id. */
   readonly key: string | null;
   readonly sessionId: string;
+  /** Whether lines or rows of another program state that id. @default false */
+  readonly statesId?: boolean;
   /** The id the file name gives, where the name decides. */
   readonly nameSessionId: string | null;
   readonly header: TranscriptHeader | null;
@@ -59,7 +61,10 @@ export function foreignTranscript({
   spawnedBy,
   findings = [],
   ...facts
-}: Pick<TranscriptSource, "path" | "sessionId" | "sizeBytes" | "entry" | "open" | "layout" | "strayTitles"> & {
+}: Pick<
+  TranscriptSource,
+  "path" | "sessionId" | "statesId" | "sizeBytes" | "entry" | "open" | "layout" | "strayTitles"
+> & {
   readonly foreign: ForeignFormat;
   readonly spawnedBy: string | null;
   readonly findings?: readonly Finding[];
@@ -79,6 +84,11 @@ export function foreignTranscript({
     ...(spawnedBy === null ? {} : { spawnedBy }),
     ...facts,
   };
+}
+
+/** Whether a session's id is in its transcript, and not only in the name of the file or in an index. */
+export function statesItsId({ sessionId, statesId = false, header }: TranscriptSource): boolean {
+  return statesId || header?.sessionId === sessionId;
 }
 
 /** What a file says of itself at its beginning. */

@@ -30,6 +30,7 @@ export async function treeSource(format: ForeignFormat, tree: FormatTree, place:
     path,
     sizeBytes: null,
     sessionId: usableSessionId(sessionId, path),
+    statesId: true,
     entry,
     spawnedBy,
     findings: unread.map((message) => createFinding("SOURCE_UNREAD", message, { path })),

@@ -13,6 +13,7 @@ import {
   jsonLines,
   message,
   recordsOf,
+  refOf,
   type FixtureFolder,
 } from "./fixture-folder.ts";
 
@@ -148,6 +149,84 @@ describe.each(makers)("an import again into a %s store", (_name, make) => {
     expect(await again(path, { key: "agent:main:anew" })).toEqual([["agent:main:anew", "imported", 4, false, null]]);
     await store.remove({ ...ref, key: "agent:main:anew" }, { purge: true });
     expect(await again(path, { key: "agent:main:anew" })).toEqual([]);
+  });
+
+  it("a purged session stays away under every name of its file", async () => {
+    const opencodeId = "ses_0a1b2c3d4e5fghijklmnopqrst";
+    const line = (sessionId: string): string =>
+      jsonLines({ type: "user", uuid: idB, parentUuid: null, sessionId, message: { role: "user", content: "hello" } });
+    const opencode = (id: string): string =>
+      JSON.stringify({
+        info: { id, title: "t", time: { created: 1, updated: 1 } },
+        messages: [
+          {
+            info: { id: "m1", role: "user", sessionID: id, time: { created: 1 } },
+            parts: [{ id: "p1", type: "text", text: "hello", messageID: "m1", sessionID: id }],
+          },
+        ],
+      });
+    const files: readonly (readonly [name: string, other: string, text: string])[] = [
+      ["s1.jsonl", "copy.jsonl", transcript("s1", "hello")],
+      [`x/${idA}.jsonl`, "x/copy of it.jsonl", line(idA)],
+      ["opencode.json", "second.json", opencode(opencodeId)],
+      [
+        `x/rollout-2026-02-01T16-10-50-${idB}.jsonl`,
+        "x/r.jsonl",
+        jsonLines(
+          { timestamp: "2026-02-01T16:10:50.000Z", type: "session_meta", payload: { id: idB, cwd: "/x" } },
+          {
+            timestamp: "2026-02-01T16:10:51.000Z",
+            type: "response_item",
+            payload: { type: "message", role: "user", content: [{ type: "input_text", text: "hello" }] },
+          },
+        ),
+      ],
+    ];
+    for (const [name, other, text] of files) {
+      using places = fixtureFolder({ [name]: text, [other]: text });
+      const [made] = await importAll(store, places.at(name));
+      expect([name, made?.state]).toEqual([name, "imported"]);
+      await store.remove(refOf(made ?? { agentId: "", key: "" }), { purge: true });
+      const [left] = await importAll(store, places.at(other));
+      expect([name, left?.state, left?.findings.map(({ code }) => code)]).toEqual([
+        name,
+        "skipped",
+        ["SESSION_LEFT_ALONE"],
+      ]);
+      expect(left?.findings[0]?.message).toContain(`session "${made?.sessionId}"`);
+      const [asked] = await importAll(store, places.at(other), { key: `agent:main:anew:${made?.sessionId}` });
+      expect([name, asked?.state, asked?.sessionId]).toEqual([name, "imported", made?.sessionId]);
+    }
+  });
+
+  it("another session is not taken for a purged one: a topic of it, another file without an id, a number in a list", async () => {
+    const text = transcript(idA, "hello");
+    const list = (words: string): string =>
+      JSON.stringify([
+        {
+          id: "identity_0",
+          conversations: [
+            { from: "human", value: words },
+            { from: "gpt", value: "b" },
+          ],
+        },
+      ]);
+    const messages = JSON.stringify([{ role: "user", content: "hello" }]);
+    for (const [one, other, [first, second]] of [
+      [
+        `agents/main/sessions/${idA}.jsonl`,
+        `agents/main/sessions/${idA}-topic-7.jsonl`,
+        [text, transcript(idA, "topic")],
+      ],
+      ["a/list.json", "b/list.json", [list("one"), list("two")]],
+      ["a/aconversationwithaverylongname.json", "b/aconversationwithaverylongname.json", [messages, messages]],
+    ] as const) {
+      using places = fixtureFolder({ [one]: first, [other]: second });
+      const [made] = await importAll(store, places.at(one));
+      expect([one, made?.state]).toEqual([one, "imported"]);
+      await store.remove(refOf(made ?? { agentId: "", key: "" }), { purge: true });
+      expect([one, (await importAll(store, places.at(other)))[0]?.state]).toEqual([one, "imported"]);
+    }
   });
 
   it("what is purged of a store filled by an earlier version is known from the next import on", async () => {
