@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { sessionRef } from "@throughline/core";
-import { throughlineDraft } from "@throughline/core/internal";
+import { redactRecords, sessionRef, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
+import { outdatedSummaryIds, throughlineDraft } from "@throughline/core/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../src/open-store.ts";
 import { objects, runChild, runHere, seed, temporaryDirectory, user } from "./harness.ts";
@@ -40,6 +40,43 @@ for (const scheme of ["sqlite", "jsonl"] as const) {
     });
   });
 }
+
+describe.each(["sqlite", "jsonl"])("redact in a %s store where forks wrote summaries of their own", (scheme) => {
+  it("erases these in the same operation: in a fork, in a fork of it, and in an archived one", async () => {
+    const url = `${scheme}:${join(directory.path, "store")}`;
+    await seed(directory.path, [{ key: origin, drafts: [user("my password"), user("two"), user("three")] }], url);
+    const refOf = (name: string): SessionRef => sessionRef({ key: `agent:main:cli:direct:${name}` });
+    const [first, second, apart] = [refOf("one"), refOf("two"), refOf("apart")];
+    const summary = { type: "compaction", summary: "They spoke of my password.", tokensBefore: 10 } as const;
+    const allOf = async (store: SessionStore, ref: SessionRef): Promise<readonly StoredRecord[]> =>
+      (await Array.fromAsync(store.read(ref))).flatMap(({ records }) => records);
+    await using store = await openStore(url, { workingDirectory: directory.path, create: false });
+    await store.fork?.fork(sessionRef({ key: origin }), first, { atSeq: 2, sessionId: "one" });
+    await store.append(first, [summary]);
+    await store.fork?.fork(first, second, { atSeq: 3, sessionId: "two" });
+    await store.append(second, [
+      summary,
+      { type: "checkpoint", id: "k", checkpoint: { summary: "my password" } },
+      summary,
+    ]);
+    await store.fork?.fork(sessionRef({ key: origin }), apart, { sessionId: "apart" });
+    await store.append(apart, [summary]);
+    await store.move(apart, { kind: "archive" });
+    const [secret, , third] = await allOf(store, sessionRef({ key: origin }));
+
+    // The last of the three is in no fork but the archived one.
+    await redactRecords(store, sessionRef({ key: origin }), [secret?.id ?? "", third?.id ?? ""], { reason: "asked" });
+    for (const ref of [first, second, { ...apart, archiveId: "apart" }]) {
+      const records = await allOf(store, ref);
+      expect(JSON.stringify(records)).not.toContain("my password");
+      expect(records.some(({ type }) => type === "compaction")).toBe(true);
+    }
+    const [own] = (await allOf(store, second)).filter(({ type }) => type === "compaction");
+    expect(outdatedSummaryIds(await allOf(store, second)).has(own?.id ?? "")).toBe(true);
+    // An archived session takes no notes, and its records can be redacted all the same.
+    await redactRecords(store, { ...apart, archiveId: "apart" }, [secret?.id ?? ""], { reason: "asked again" });
+  });
+});
 
 describe("rewind while another process has a turn open", () => {
   it("waits, and leaves the head where it is when it waited in vain", { tags: ["slow"] }, async () => {

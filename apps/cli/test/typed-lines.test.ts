@@ -12,8 +12,14 @@ describe("lines typed in chat", () => {
   it.each([
     ["redact", [key, "1", "--yes"]],
     ["delete", [key, "--purge", "--yes"]],
+    ["reset", [key, "--purge", "--yes"]],
+    ["prune", ["--max-bytes", "1", "--grace", "0s", "--yes"]],
   ])("go with what they may repeat: %s", async (command, rest) => {
     await seed(directory.path, [{ key, drafts: [user("my passport"), user("kept")] }]);
+    if (command === "prune") {
+      await seed(directory.path, [{ key: `${key}:newest`, drafts: [user("newest")] }]);
+      await runHere(directory.path, ["delete", key]);
+    }
     const home = (await runHere(directory.path, ["config", "--json"])).stdout;
     const [, path = directory.path] = /"key":"home","value":"([^"]*)"/.exec(home) ?? [];
     mkdirSync(path, { recursive: true });

@@ -11,6 +11,7 @@ import { copiedEntryFields } from "./text-copies.ts";
 import { hasErrorCode, ThroughlineError } from "./throughline-error.ts";
 import { throughlineDraft } from "./throughline-record.ts";
 import type { SessionRef } from "./session-ref.ts";
+import type { SharedRecords } from "./store-facets.ts";
 import { sha256Hex } from "./sha256.ts";
 import type { RedactOptions, RedactResult, SessionStore } from "./session-store.ts";
 
@@ -23,8 +24,9 @@ const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "
  * Redacts records, and with them the records that may repeat them and that nothing needs in their place (`findCopies`):
  * `seqs` of the result has those too. Later compactions lose their text in the same operation: `withheldSummary` stands in
  * its place, and a note `summary-outdated` names them, so that the next compaction writes them again. The notes go first, so
- * that a process that ends in between has withheld too much and not too little. The last note is written after the records are erased, even without a summary: every process that has the session open notices
- * it and reads the records again.
+ * that a process that ends in between has withheld too much and not too little. The last note is written after the records
+ * are erased, even without a summary: every process that has the session open notices it and reads the records again.
+ * Sessions that share the records lose their own summaries of them in the same way. An archived one gets no notes.
  * @throws {ThroughlineError} INPUT_INVALID; SESSION_REPLACED when the session is reset meanwhile, and what the store throws
  */
 export async function redactRecords(
@@ -37,25 +39,46 @@ export async function redactRecords(
   const { sessionId } = await loadExisting(store, ref);
   const asked = new Set(ids);
   const found = await summariesAfter(store, ref, asked);
-  const { lastSeq } = found;
-  if (found.seqs.length > 0 && found.summaryIds.length > 0) await withhold(store, ref, sessionId, found);
-  const copied = { ids: asked, fromSeq: found.fromSeq };
-  const copies = await findCopies(store, ref, { ...copied, compactionIds: found.compactionIds });
-  const { seqs } = await store.redact(ref, [...asked, ...copies], { ...options, entryFields: copiedEntryFields });
+  const seqs = await redactIn(store, { ref, sessionId }, asked, found, options);
+  const sharers = (await store.fork?.sharers?.(ref, seqs)) ?? [];
+  for (const sharer of sharers) {
+    const theirs = await summariesAfter(store, sharer.ref, asked);
+    if (theirs.summaryIds.length > 0) await redactIn(store, sharer, theirs.ids, theirs, options);
+  }
+  return { seqs };
+}
+
+type RedactedSession = Pick<SharedRecords, "ref" | "sessionId">;
+
+/** Redacts records of one session, and what repeats them there. Gives the seqs of both. */
+async function redactIn(
+  store: SessionStore,
+  session: RedactedSession,
+  ids: ReadonlySet<string>,
+  found: Found,
+  options: RedactOptions,
+): Promise<readonly number[]> {
+  const { ref } = session;
+  const { lastSeq, fromSeq } = found;
+  if (found.ids.size > 0 && found.summaryIds.length > 0) await withhold(store, session, found);
+  const copies = await findCopies(store, ref, { ids, fromSeq, compactionIds: found.compactionIds });
+  const { seqs } = await store.redact(ref, [...ids, ...copies], { ...options, entryFields: copiedEntryFields });
   // A summary that was put in place in between may be made of what is gone by now.
-  const late: Found = { seqs, fromSeq: copied.fromSeq, summaryIds: [], compactionIds: [], lastSeq };
+  const late: Found = { seqs, ids, fromSeq, summaryIds: [], compactionIds: [], lastSeq };
   for await (const page of store.read(ref, { afterSeq: lastSeq, payload: "head" })) {
     for (const record of page.records) noteSummary(record, late);
   }
-  await withhold(store, ref, sessionId, late);
-  if (late.summaryIds.length === 0) return { seqs };
-  const more = await findCopies(store, ref, { ...copied, compactionIds: late.compactionIds });
+  await withhold(store, session, late);
+  if (late.summaryIds.length === 0) return seqs;
+  const more = await findCopies(store, ref, { ids, fromSeq, compactionIds: late.compactionIds });
   const afterwards = more.length === 0 ? [] : (await store.redact(ref, more, options)).seqs;
-  return { seqs: [...seqs, ...afterwards] };
+  return [...seqs, ...afterwards];
 }
 
 interface Found {
   readonly seqs: readonly number[];
+  /** Those of the records that the session has. */
+  readonly ids: ReadonlySet<string>;
   /** Where the first of the records stands, or the one that one of them was derived from. */
   readonly fromSeq: number;
   readonly summaryIds: string[];
@@ -67,14 +90,18 @@ interface Found {
 async function summariesAfter(store: SessionStore, ref: SessionRef, ids: ReadonlySet<string>): Promise<Found> {
   const wanted = new Set([...ids, ...[...ids].map(firstRecordIdOf).filter((id) => id !== null)]);
   const seqs: number[] = [];
-  const found = { seqs, summaryIds: [], compactionIds: [] };
+  const there = new Set<string>();
+  const found = { seqs, ids: there, summaryIds: [], compactionIds: [] };
   let lastSeq = 0;
   let fromSeq = Infinity;
   for await (const page of store.read(ref, { order: "descending", payload: "head" })) {
     for (const record of page.records) {
       lastSeq = Math.max(lastSeq, record.seq);
-      if (ids.has(record.id)) seqs.unshift(record.seq);
-      else noteSummary(record, found);
+      if (!ids.has(record.id)) noteSummary(record, found);
+      else {
+        seqs.unshift(record.seq);
+        there.add(record.id);
+      }
       if (wanted.delete(record.id)) fromSeq = record.seq;
       if (wanted.size === 0) return { ...found, fromSeq, lastSeq };
     }
@@ -91,7 +118,9 @@ function noteSummary(
   if (type === "compaction") found.compactionIds.unshift(id);
 }
 
-async function withhold(store: SessionStore, ref: SessionRef, sessionId: string, found: Found): Promise<void> {
+/** Nobody has an archived session open, and it takes no records. */
+async function withhold(store: SessionStore, session: RedactedSession, found: Found): Promise<void> {
+  if (session.ref.archiveId !== undefined) return;
   const { seqs: redactedSeqs, summaryIds, compactionIds, lastSeq } = found;
   const drafts = [
     ...compactionIds.map((summaryId) => ({ kind: "summary-superseded", summaryId, summary: withheldSummary })),
@@ -102,15 +131,14 @@ async function withhold(store: SessionStore, ref: SessionRef, sessionId: string,
   for (let at = 0; at < drafts.length; at += batchRecords) {
     const batch = drafts.slice(at, at + batchRecords);
     const digest = sha256Hex(`${lastSeq} ${draftsFingerprint(batch)}`);
-    await appendTo(store, ref, sessionId, batch, `redaction:${digest}`);
+    await appendTo(store, session, batch, `redaction:${digest}`);
   }
 }
 
 /** Appends to this session, and to no other that has its key by now. @throws {ThroughlineError} SESSION_REPLACED */
 async function appendTo(
   store: SessionStore,
-  ref: SessionRef,
-  sessionId: string,
+  { ref, sessionId }: RedactedSession,
   drafts: readonly RecordDraft[],
   idempotencyKey: string,
 ): Promise<void> {

@@ -4,9 +4,11 @@ import { applyRetention, planRetention, readRetained } from "@throughline/policy
 import type { RetentionPlan } from "@throughline/policy";
 import type { AppliedStep, RetentionStep, StoredSession } from "@throughline/policy/internal";
 import { listSessions } from "@throughline/queries";
+import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
+import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { ageText } from "../time-text.ts";
 
 interface PruneOptions {
@@ -50,6 +52,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   );
   const steps = isPlan ? planned(plan, sessions) : await carriedOut(context, store, sessions, plan);
   await print(context, plan, steps, { isPlan, nowMs });
+  await forgetPurged(context, steps);
   return 0;
 }
 
@@ -76,6 +79,13 @@ function carriedOut(
 ): Promise<readonly ShownStep[]> {
   const onStep = ({ action, key }: RetentionStep): void => output.progress(`${action} ${key}`);
   return Array.fromAsync(applyRetention(store, sessions, plan, { clock: systemClock, onStep, signal }));
+}
+
+/** What lies beside the store and may repeat sessions that are purged by now. */
+async function forgetPurged(context: CommandContext, steps: readonly ShownStep[]): Promise<void> {
+  const purged = steps.filter(({ step, state }) => step.action === "purge" && state === "done");
+  for (const agentId of new Set(purged.map(({ ref }) => ref.agentId))) forgetTypedLines(context, agentId);
+  if (purged.length > 0) await noteSpooledCalls(context);
 }
 
 async function print(

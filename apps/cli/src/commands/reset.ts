@@ -1,8 +1,10 @@
 import { resetSession, ThroughlineError } from "@throughline/core";
 import { keptOnReset, noteArchiving } from "@throughline/core/internal";
 import { systemClock, systemRandom } from "@throughline/core/node";
+import { forgetTypedLines } from "../chat/typed-lines.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { resolveSession } from "@throughline/queries";
+import { noteSpooledCalls } from "../server/spooled-calls.ts";
 import { showSession } from "../show-session.ts";
 import { waitForTurn } from "../wait-for-turn.ts";
 
@@ -37,5 +39,9 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       `The old session is archived. To restore it: \`throughline restore --archive ${old.sessionId}\``,
     );
   await showSession(context, state, "reset");
+  if (options.purge === true) {
+    forgetTypedLines(context, old.ref.agentId);
+    await noteSpooledCalls(context);
+  }
   return 0;
 }
