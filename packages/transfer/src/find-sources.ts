@@ -120,6 +120,19 @@ async function isInFile(path: string): Promise<boolean> {
   return at > 0 && !(await isFile(path)) && isFile(path.slice(0, at));
 }
 
+/** The folders of OpenClaw and of pi in a user's home. One without sessions is none that was asked for. */
+async function* homeFolders(path: string, folders: readonly string[], search: Search): AsyncGenerator<FoundSource> {
+  for (const name of [".openclaw", ".pi"].filter((each) => folders.includes(each))) {
+    const folder = joinPath(path, name);
+    try {
+      yield* findAt(folder, search);
+    } catch (error) {
+      if (!ThroughlineError.isInstance(error)) throw error;
+      if (error.code !== "FORMAT_UNKNOWN") yield refused(folder, error);
+    }
+  }
+}
+
 async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource> {
   if (await isInFile(path)) return yield* inFile(path, search);
   const survey = await surveyFolder(path);
@@ -137,6 +150,10 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
   const { layout, folders } = survey;
   let isForeign = false;
   for await (const found of foreignFolder(path, survey, search.companions)) {
+    isForeign = true;
+    yield found;
+  }
+  for await (const found of homeFolders(path, folders, search)) {
     isForeign = true;
     yield found;
   }

@@ -245,19 +245,27 @@ function compressedFile(path: string): ThroughlineError {
   });
 }
 
-/** Where a path may stand in the folders of a program: what is above it must be named as the program names it. */
+/**
+ * Where a path may stand in the folders of a program, or above them up to a user's home. What is above it must be named as
+ * it is there.
+ */
 function placesBelow(path: string): readonly PlacedFiles[] {
   const above = path.split(/[/\\]/);
-  const patterns = [...foreignFormats.values()].flatMap(({ places }) => places.flatMap(({ files }) => files));
-  // A program keeps its files in other folders on other systems, under the same names.
-  const distinct = new Map(patterns.map((parts) => [parts.join("/"), parts])).values();
-  return [...distinct].flatMap((parts) =>
+  const places = [...foreignFormats.values()].flatMap((format) => format.places);
+  const patterns = places.flatMap(({ home, files }) => {
+    const inHome = home.split("/").filter((name) => name !== "");
+    return files.flatMap((parts) => [parts, [...inHome, ...parts]]);
+  });
+  const found = patterns.flatMap((parts) =>
     parts.flatMap((_, depth) => {
       const ours = above.slice(above.length - depth);
       const isThere = ours.length === depth && parts.slice(0, depth).every((part, at) => fits(part, ours[at] ?? ""));
-      return isThere ? [{ folder: path, files: parts.slice(depth) }] : [];
+      return isThere ? [parts.slice(depth)] : [];
     }),
   );
+  // A program keeps its files in other folders on other systems, under the same names.
+  const distinct = new Map(found.map((files) => [files.join("/"), files])).values();
+  return [...distinct].map((files) => ({ folder: path, files }));
 }
 
 async function* filesBelow(folder: string, parts: readonly (string | RegExp)[]): AsyncGenerator<string> {

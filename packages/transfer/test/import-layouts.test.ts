@@ -12,6 +12,7 @@ import {
   sessionId,
 } from "./fixture-folder.ts";
 
+const otherId = "1b83cd1e-54ce-4a39-9089-188d2669ead4";
 const plain = (id: string): string => jsonLines({ ...header, id }, message("a", null), message("b", "a"));
 
 describe("importing other layouts", () => {
@@ -201,6 +202,54 @@ describe("importing other layouts", () => {
         .split("\n")
         .map((line, index) => [index + 1, [`header:${sessionId}`, "a", "c", "d", "e"][index], line]),
     );
+  });
+
+  it("all programs in a copy of a user's home, and each by any of the folders above its sessions", async () => {
+    const claude = jsonLines({
+      type: "user",
+      uuid: "u",
+      parentUuid: null,
+      sessionId: otherId,
+      message: { role: "user", content: "hello" },
+    });
+    const time = { created: 1, completed: 2 };
+    const task = "tasks/1700000000000/api_conversation_history.json";
+    const storage = "share/opencode/storage";
+    using folder = fixtureFolder({
+      [`home/.claude/projects/-x/${otherId}.jsonl`]: claude,
+      "home/.claude/settings.json": "{}",
+      [`home/.local/${storage}/session/p/ses_1.json`]: JSON.stringify({ id: "ses_1", time }),
+      [`home/.local/${storage}/message/ses_1/m1.json`]: JSON.stringify({
+        id: "m1",
+        role: "user",
+        sessionID: "ses_1",
+        time,
+      }),
+      [`home/.local/${storage}/part/m1/p1.json`]: JSON.stringify({ id: "p1", type: "text", text: "hello" }),
+      [`home/.openclaw/agents/main/sessions/${sessionId}.jsonl`]: plain(sessionId),
+      "home/.pi/agent/sessions/--x--/2026-01-01T12-00-00-000Z_one.jsonl": plain("one"),
+      [`home/copied/${task}`]: JSON.stringify([{ role: "user", content: "hello", ts: 1 }]),
+      "home/notes.jsonl": "{}",
+      "without/.openclaw/openclaw.json": "{}",
+      "without/.pi/agent/settings.json": "{}",
+    });
+    const idsAt = async (path: string): Promise<readonly unknown[]> =>
+      (await importAll(createMemoryStore(), folder.at(path))).map(({ sessionId: id, state }) => [id, state]);
+    const [claudeCode, opencode] = [
+      [otherId, "imported"],
+      ["ses_1", "imported"],
+    ];
+    const [openclaw, pi] = [
+      [sessionId, "imported"],
+      ["one", "imported"],
+    ];
+    expect(await idsAt("home")).toEqual([claudeCode, opencode, openclaw, pi]);
+    expect(await idsAt("home/.claude")).toEqual([claudeCode]);
+    for (const path of [".local", ".local/share", ".local/share/opencode", `.local/${storage}`])
+      expect([path, await idsAt(`home/${path}`)]).toEqual([path, [opencode]]);
+    for (const path of ["copied", "copied/tasks", "copied/tasks/1700000000000", `copied/${task}`])
+      expect([path, await idsAt(`home/${path}`)]).toEqual([path, [["1700000000000", "imported"]]]);
+    expect(await idsAt("without")).toEqual([[null, "refused"]]);
   });
 
   it("pi by any of the folders above its sessions", async () => {

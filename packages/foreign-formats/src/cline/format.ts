@@ -11,6 +11,8 @@ const lists = [[], ["messages"]];
 /** The folder of each extension below the global storage of the editor. */
 const extensions = ["saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"];
 
+const task = ["tasks", /./, historyName];
+
 const places: readonly FormatPlace[] = [
   ".config/Code/User/globalStorage",
   "Library/Application Support/Code/User/globalStorage",
@@ -18,7 +20,8 @@ const places: readonly FormatPlace[] = [
 ].map((home) => ({
   variables: [],
   home,
-  files: extensions.map((extension) => [extension, "tasks", /./, historyName]),
+  // A copy of the extension's folder may have any name.
+  files: [...extensions.map((extension) => [extension, ...task]), task],
 }));
 
 /** Tasks of Cline and Roo Code: `tasks/<task id>/api_conversation_history.json`. */
