@@ -119,8 +119,14 @@ function plainItem(item: Fields): Fields {
 
 /** An output is text or a list of parts; older versions wrap it together with how it went. */
 function outputOf({ output }: Fields): { readonly output?: unknown; readonly isError: boolean } {
+  if (Array.isArray(output)) return { output: (output as readonly unknown[]).map(inputPart), isError: false };
   if (!isFields(output)) return { isError: false };
   const { content, content_items: items, success } = output;
   const given = Array.isArray(items) ? items : (content ?? JSON.stringify(output));
-  return { output: given, isError: success === false };
+  return { output: Array.isArray(given) ? given.map(inputPart) : given, isError: success === false };
+}
+
+/** Tools answer with the parts of a reply, too; a request has them as the parts of an input. */
+function inputPart(part: unknown): unknown {
+  return isFields(part) && part["type"] === "output_text" ? { ...part, type: "input_text" } : part;
 }

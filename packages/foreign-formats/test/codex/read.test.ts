@@ -182,6 +182,8 @@ describe("a session of Codex", () => {
       item({ type: "custom_tool_call_output", call_id: "p1", output: '{"output":"ok"}' }),
       item({ type: "local_shell_call", call_id: "s1", status: "completed", action: { type: "exec", command: ["ls"] } }),
       item({ type: "function_call_output", call_id: "s1", output: [{ type: "input_text", text: "a.txt" }] }),
+      item({ type: "custom_tool_call", call_id: "p2", name: "apply_patch", input: "*** Begin Patch" }),
+      item({ type: "custom_tool_call_output", call_id: "p2", output: [{ type: "output_text", text: "Done!" }] }),
       item({ type: "ghost_snapshot", ghost_commit: {} }),
       item({ type: "additional_tools", id: "at_1", role: "developer", tools: [{ type: "custom", name: "exec" }] }),
       item({
@@ -201,6 +203,8 @@ describe("a session of Codex", () => {
       '=p1 toolResult: {"output":"ok"}',
       "assistant: ?s1",
       "=s1 toolResult: a.txt",
+      "assistant: ?p2",
+      "=p2 toolResult: Done!",
       "user: Patched.",
       "assistant: [web_search_call]",
     ]);
