@@ -30,12 +30,24 @@ export interface KeptPart {
   /** The record that the context begins with. */
   readonly firstId: string;
   readonly lines: ReadonlySet<number>;
+  /** These, and those between them. */
+  readonly span: ReadonlySet<number>;
   /** The line that the compacted context continues from. */
   readonly tip: number;
   /** Whether nothing but the boundary stands behind the tip. */
   readonly isAtBoundary: boolean;
   /** Records between those that were kept. */
   readonly leftOut: readonly string[];
+}
+
+/** A compaction that kept messages and has its summary. */
+interface KeptCompaction extends Compaction {
+  readonly kept: KeptPart;
+  readonly body: RecordBody;
+}
+
+function isKeeper(one: Compaction, line: number): one is KeptCompaction {
+  return one.body !== null && one.kept?.span.has(line) === true;
 }
 
 /** The parent of a line, and the records that start its context again before it. */
@@ -110,19 +122,27 @@ export class Compactions {
 
   /** The entry of a line whose stated parent stands before a compaction; null when the line hangs on that parent. */
   entryAt(parent: number): LineEntry | null {
-    for (const compaction of this.#list.toReversed()) {
-      const { kept, summary, body, isSummaryLast } = compaction;
-      // A line behind the summary follows the results that have come since for the last call that was kept.
-      if (parent === summary && kept !== null && !isSummaryLast) {
-        const tip = this.#lines.tipOf(kept.tip);
-        return { parent: tip > summary ? tip : summary, prelude: [] };
-      }
-      if (parent > summary || kept === null || body === null || !this.#isBelow(parent, kept)) continue;
-      const isTip = parent === kept.tip && !isSummaryLast;
-      if (isTip) return this.entryAt(summary);
-      return { parent, prelude: [isSummaryLast ? resetBody(compaction) : body, ...editsOf(compaction)] };
-    }
-    return null;
+    const compaction = this.#keeperOf(parent);
+    if (compaction === null) return null;
+    const { kept, summary, body, isSummaryLast } = compaction;
+    // A line behind a summary follows the results that have come since for the last call that was kept.
+    const tip = this.#tipBehind(parent);
+    if (tip > parent && compaction.summary !== parent) return this.entryAt(tip);
+    if (parent === summary && !isSummaryLast) return { parent: Math.max(tip, parent), prelude: [] };
+    if (parent > summary) return null;
+    const isTip = parent === kept.tip && !isSummaryLast;
+    if (isTip) return this.entryAt(summary);
+    const shown = this.#leftOutAbove(parent, kept);
+    const leftOut = kept.leftOut.filter((id) => !shown.has(id));
+    return { parent, prelude: [isSummaryLast ? resetBody(compaction) : body, ...leftOut.map(editOf)] };
+  }
+
+  /** The records on the way from a line up to what a compaction kept. A person who goes back to them has them again. */
+  #leftOutAbove(line: number, { lines }: KeptPart): ReadonlySet<string> {
+    const ids = new Set<string>();
+    for (let at = line; at >= 0 && !lines.has(at) && ids.size < mostSteps; at = this.#lines.parentOf(at))
+      for (const id of recordIds(this.#lines.idOf(at))) ids.add(id);
+    return ids;
   }
 
   /** Records that take lines out of the context, but for a summary that the context begins with. */
@@ -133,13 +153,24 @@ export class Compactions {
       .flatMap((line) => recordIds(this.#lines.idOf(line)).map(editOf));
   }
 
-  #isBelow(line: number, { lines }: KeptPart): boolean {
+  /** The newest line of the reply that the messages kept behind a summary end with; -1 for any other line. */
+  #tipBehind(line: number): number {
+    const compaction = this.#list.find(({ summary, isSummaryLast }) => summary === line && !isSummaryLast);
+    return compaction?.kept === undefined || compaction.kept === null ? -1 : this.#lines.tipOf(compaction.kept.tip);
+  }
+
+  /** The compaction that kept a line, or the nearest line above it; of several the newest. Null for none. */
+  #keeperOf(line: number): KeptCompaction | null {
     let [at, steps] = [line, 0];
-    while (at >= 0 && steps < mostSteps && !lines.has(at)) {
+    while (at >= 0 && steps < mostSteps) {
+      const keeper = this.#list.findLast((one) => isKeeper(one, at));
+      if (keeper !== undefined) return keeper;
+      const own = this.at(at);
+      if (own?.isRoot === true && own.kept === null) return null;
       at = this.#lines.parentOf(at);
       steps += 1;
     }
-    return lines.has(at);
+    return null;
   }
 
   /** The program takes the list as a whole: it keeps none of one of which a message is nowhere. */
@@ -157,39 +188,57 @@ export class Compactions {
 
   /** @param isWhole whether all between the first and the last one is kept too */
   #part(boundary: number, listed: readonly number[], isWhole: boolean): KeptPart | null {
-    const [first, last] = [this.#beginOfReply(listed[0] ?? -1), listed.at(-1) ?? -1];
+    const [begin, last] = [listed[0] ?? -1, listed.at(-1) ?? -1];
     const own = this.#lines.tipOf(last);
     const tip = own < boundary ? own : last;
     const lines: number[] = [];
     for (let at = tip; at >= 0 && lines.length < mostSteps; at = this.#lines.parentOf(at)) {
       lines.push(at);
-      if (at === first) break;
+      if (at === begin) break;
     }
-    if (lines.at(-1) !== first) return null;
+    if (lines.at(-1) !== begin) return null;
     const named = new Set(listed);
+    const isNamed = (index: number): boolean => (isWhole ? !this.#isLeftOut(index) : named.has(index));
+    lines.push(...this.#restOfReply(begin, lines.filter(isNamed)));
+    const first = lines.at(-1) ?? begin;
     // The program keeps a reply of which it keeps a part.
     const replies = new Set(
       listed.filter((index) => this.#lines.isReply(index)).map((index) => this.#lines.replyOf(index)),
     );
     const isKept = (index: number): boolean =>
-      isWhole || named.has(index) || replies.has(this.#lines.replyOf(index)) || !this.#lines.isMessage(index);
+      isNamed(index) || replies.has(this.#lines.replyOf(index)) || !this.#lines.isMessage(index);
     const leftOut = lines.filter((index) => !isKept(index)).flatMap((index) => recordIds(this.#lines.idOf(index)));
     const firstId = recordIds(this.#lines.idOf(first))[0];
     if (firstId === undefined) return null;
     const isAtBoundary = this.#lastMessage(this.#lines.parentOf(boundary)) === this.#lastMessage(tip);
-    return { firstId, lines: new Set(lines.filter(isKept)), tip, isAtBoundary, leftOut: leftOut.toReversed() };
+    return {
+      firstId,
+      lines: new Set(lines.filter(isKept)),
+      span: new Set(lines),
+      tip,
+      isAtBoundary,
+      leftOut: leftOut.toReversed(),
+    };
   }
 
-  #beginOfReply(line: number): number {
-    let at = line;
-    for (let above = this.#lines.parentOf(at); this.#isOneReply(at, above); above = this.#lines.parentOf(at))
-      at = above;
-    return at;
+  /** Whether an earlier compaction removed a line from between those that it kept. */
+  #isLeftOut(line: number): boolean {
+    return this.#list.findLast((one) => isKeeper(one, line))?.kept?.lines.has(line) === false;
   }
 
-  #isOneReply(line: number, above: number): boolean {
-    if (!this.#lines.isReply(line)) return false;
-    return this.#lines.isReply(above) && this.#lines.replyOf(above) === this.#lines.replyOf(line);
+  /** The lines above one of a reply, the lowest first, when the program keeps a part of that reply. */
+  #restOfReply(line: number, kept: readonly number[]): readonly number[] {
+    const reply = this.#lines.replyOf(line);
+    const isPartOf = (index: number): boolean => this.#lines.isReply(index) && this.#lines.replyOf(index) === reply;
+    if (reply === 0 || !kept.some(isPartOf)) return [];
+    const above: number[] = [];
+    for (
+      let at = this.#lines.parentOf(line);
+      at >= 0 && this.#lines.replyOf(at) === reply;
+      at = this.#lines.parentOf(at)
+    )
+      above.push(at);
+    return above;
   }
 
   #lastMessage(line: number): number {

@@ -1,4 +1,4 @@
-import { call, line, part, prompt, result, text, thought, uuid, type Fields } from "./lines.ts";
+import { call, line, part, prompt, result, text, uuid, type Fields } from "./lines.ts";
 
 /** Numbers below a limit, the same ones of the same seed. */
 export function choices(seed: number): (limit: number) => number {
@@ -87,15 +87,39 @@ export class RandomTree {
     if (this.#pick(5) > 0) this.#reply([text(`Answer ${this.#count}`)]);
   }
 
-  /** Calls and their results; each result names the line of its call, and the next line the last result. */
+  /**
+   * Calls and their results; each result names the line of its call, and the next line the last result. A tool may answer
+   * before the reply has ended: the next call then names that result.
+   */
   #tools(isThought: boolean): void {
     const ids = Array.from({ length: 1 + this.#pick(3) }, () => this.#name("t"));
-    const names = this.#reply([...(isThought ? [thought] : []), ...ids.map(call)]).slice(-ids.length);
+    if (this.#pick(4) === 0) return this.#interleaved(ids, isThought);
+    const names = this.#reply([...(isThought ? [this.#thought()] : []), ...ids.map(call)]).slice(-ids.length);
     const order = this.#pick(2) === 0 ? [...ids.keys()] : [...ids.keys()].toReversed();
     for (const at of order) {
       const name = this.#name("r");
       this.#add(name, result(name, names[at] ?? "", ids[at] ?? ""), true);
       if (this.#pick(6) === 0) this.#note();
+    }
+  }
+
+  #thought(): Fields {
+    return { type: "thinking", thinking: this.#name("h"), signature: "c2ln" };
+  }
+
+  #interleaved(ids: readonly string[], isThought: boolean): void {
+    const reply = this.#name("m");
+    const add = (block: Fields, parent: string | null): string => {
+      const name = this.#name("a");
+      this.#add(name, part(name, parent, reply, block), true);
+      return name;
+    };
+    let above = isThought ? add(this.#thought(), this.#leaf) : this.#leaf;
+    for (const id of ids) {
+      const called = add(call(id), above);
+      const name = this.#name("r");
+      this.#add(name, result(name, called, id), true);
+      above = name;
     }
   }
 

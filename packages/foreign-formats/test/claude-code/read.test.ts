@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { jsonLines, readUnits, refusals, talk, type ReadSession } from "../read-units.ts";
-import { call, line, part, prompt, result, sessionId, text, thought, uuid } from "./lines.ts";
+import { call, line, part, prompt, result, sessionId, text, thought, uuid, type Fields } from "./lines.ts";
 
 function read(...lines: readonly unknown[]): ReadSession {
   const session = readUnits("claude-code", jsonLines(...lines), `/h/.claude/projects/-p/${sessionId}.jsonl`);
@@ -173,6 +173,62 @@ describe("a session of Claude Code", () => {
     );
     expect(talk(session)).toEqual(["compactionSummary: They spoke.", ...kept, "user: On."]);
     expect(session.findings).toEqual([]);
+  });
+
+  it("keeps the whole of a reply of which a compaction kept a part, with results between its calls", () => {
+    const preservedMessages = { anchorUuid: uuid("s1"), uuids: [uuid("a3"), uuid("r3")] };
+    const session = read(
+      prompt("u1", null, "Do it."),
+      part("a1", "u1", "1", thought),
+      part("a2", "a1", "1", call("t1")),
+      result("r2", "a2", "t1"),
+      part("a3", "r2", "1", call("t2")),
+      result("r3", "a3", "t2"),
+      line("b1", null, {
+        type: "system",
+        subtype: "compact_boundary",
+        logicalParentUuid: uuid("r3"),
+        compactMetadata: { trigger: "auto", preTokens: 9, preservedMessages },
+      }),
+      prompt("s1", "b1", "They spoke.", { isCompactSummary: true }),
+      prompt("u2", "s1", "On."),
+    );
+    expect(talk(session)).toEqual([
+      "compactionSummary: They spoke.",
+      "assistant: (thinking)",
+      "assistant: ?t1",
+      "=t1 toolResult: of t1",
+      "assistant: ?t2",
+      "=t2 toolResult: of t2",
+      "user: On.",
+    ]);
+  });
+
+  it("continues an earlier compaction behind what that one kept, and shows again what a person goes back to", () => {
+    const boundary = (name: string, leaf: string, summary: string, kept: readonly string[]): Fields =>
+      line(name, null, {
+        type: "system",
+        subtype: "compact_boundary",
+        logicalParentUuid: uuid(leaf),
+        compactMetadata: { preTokens: 9, preservedMessages: { anchorUuid: uuid(summary), uuids: kept.map(uuid) } },
+      });
+    const lines = [
+      prompt("u1", null, "First."),
+      part("a1", "u1", "1", text("One.")),
+      prompt("u2", "a1", "Second."),
+      part("a2", "u2", "2", text("Two.")),
+      prompt("u3", "a2", "Third."),
+      boundary("b1", "u3", "s1", ["u2", "u3"]),
+      prompt("s1", "b1", "Earlier summary.", { isCompactSummary: true }),
+      prompt("u4", "a1", "Another way."),
+      boundary("b2", "u4", "s2", ["u1", "a1"]),
+      prompt("s2", "b2", "Later summary.", { isCompactSummary: true }),
+    ];
+    const behind = (parent: string): readonly string[] => talk(read(...lines, prompt("u5", parent, "On.")));
+    const earlier = ["compactionSummary: Earlier summary.", "user: Second."];
+    expect(behind("u3")).toEqual([...earlier, "user: Third.", "user: On."]);
+    expect(behind("a2")).toEqual([...earlier, "assistant: Two.", "user: On."]);
+    expect(behind("a1")).toEqual(["compactionSummary: Later summary.", "user: First.", "assistant: One.", "user: On."]);
   });
 
   it("leaves out what a compaction took from between the messages that it kept", () => {

@@ -25,6 +25,7 @@ function words(content: unknown): string {
     .map((block) => {
       if (block["type"] === "tool_result") return words(block["content"]);
       if (block["type"] === "tool_use" || block["type"] === "toolCall") return `?${String(block["id"])}`;
+      if (block["type"] === "thinking") return `(thinking ${String(block["thinking"])})`;
       return block["type"] === "text" ? block["text"] : `(${String(block["type"])})`;
     })
     .join(" ");
