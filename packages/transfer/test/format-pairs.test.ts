@@ -164,3 +164,30 @@ describe("a conversation that goes from one program to another", () => {
     }
   });
 });
+
+describe("a session whose records lead back to themselves", () => {
+  it.each(formats)("is written for %s, and its own bytes come back", async (to) => {
+    const say = (id: string, parentId: string, text: string): Fields => ({
+      type: "message",
+      id,
+      parentId,
+      timestamp: "2026-02-01T16:10:51.000Z",
+      message: { role: "user", content: text },
+    });
+    for (const cycle of [
+      [say("a", "a", "its own parent")],
+      [say("a", "b", "one"), say("b", "a", "two")],
+      [say("a", "c", "one"), say("b", "a", "two"), say("c", "b", "three"), say("d", "c", "four")],
+    ]) {
+      const text = jsonLines(header, ...cycle);
+      using folder = fixtureFolder({ "s.jsonl": text });
+      const store = createMemoryStore();
+      const [source] = await importAll(store, folder.at("s.jsonl"));
+      const ref = refOf(source ?? { agentId: "", key: "" });
+      const written = Buffer.concat(await Array.fromAsync(exportSession(store, ref, { to })));
+      expect(written.toString()).toContain(String((cycle.at(-1)?.["message"] as Fields)["content"]));
+      const own = Buffer.concat(await Array.fromAsync(exportSession(store, ref, { to: "jsonl" })));
+      expect(own.toString()).toBe(text);
+    }
+  });
+});

@@ -9,6 +9,7 @@ import {
   type ReplayUserBlock,
 } from "@throughline/history/internal";
 import type { FormatWriter, WriteOptions, WrittenSession } from "../format-writer.ts";
+import { walkBranch } from "@throughline/history";
 import { isUuid, uuidOf } from "../made-ids.ts";
 import { detailsOf, timeOf, WrittenConversation, type TurnOrigin } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
@@ -94,10 +95,8 @@ export class ClaudeCodeLines {
   /** The line of the file that ours come behind. */
   #lastOfFile(): string | null {
     const { records, headId, writtenSeq = 0 } = this.#session;
-    const byId = new Map(records.map((stored) => [stored.id, stored]));
-    let stored = headId === null ? undefined : byId.get(headId);
-    while (stored !== undefined && (stored.seq > writtenSeq || !isUuidLine(stored)))
-      stored = stored.parentId === null ? undefined : byId.get(stored.parentId);
+    const isLine = (stored: StoredRecord): boolean => stored.seq <= writtenSeq && isUuidLine(stored);
+    const stored = walkBranch(records, headId).path.findLast(isLine);
     return stored?.id.replace(/~d\d{1,9}$/, "") ?? null;
   }
 
