@@ -1,6 +1,12 @@
 import { realpathSync } from "node:fs";
 import { sep } from "node:path";
-import { isRecordOfType, type SessionState, type SessionStore, ThroughlineError } from "@throughline/core";
+import {
+  isRecordOfType,
+  type Message,
+  type SessionState,
+  type SessionStore,
+  ThroughlineError,
+} from "@throughline/core";
 import { blocksText, givenName, sessionName } from "@throughline/queries/internal";
 import { shorten } from "./cells.ts";
 import { programName } from "./program-names.ts";
@@ -26,8 +32,9 @@ async function firstWords(store: SessionStore, { ref }: SessionState, signal?: A
   try {
     for await (const { records } of store.read(ref, page)) {
       for (const { record } of records) {
-        if (!isRecordOfType(record, "message") || record.message.role !== "user") continue;
-        const line = terminalSafeLine(blocksText(record.message.content)).trim();
+        const message = isRecordOfType(record, "message") ? (record.message as Partial<Message> | null) : null;
+        if (message?.role !== "user") continue;
+        const line = terminalSafeLine(blocksText(message.content)).trim();
         if (line !== "") return shorten(line, mostWordCells, "end");
       }
     }

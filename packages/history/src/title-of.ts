@@ -1,4 +1,4 @@
-import { isRecordOfType, type SessionRecord } from "@throughline/core";
+import { isRecordOfType, type Message, type SessionRecord } from "@throughline/core";
 import { promptText } from "./prompt-text.ts";
 import { shortenWord } from "./shorten-word.ts";
 
@@ -31,8 +31,11 @@ export class TitleFinder {
 
   take(record: SessionRecord): void {
     if (this.title !== null || this.#messages >= mostMessages) return;
-    if (!isRecordOfType(record, "message") || record.message.role !== "user") return;
-    const { source, content } = record.message;
+    if (!isRecordOfType(record, "message")) return;
+    // A line of another program may have the type and no message.
+    const message = record.message as Partial<Message> | null | undefined;
+    if (message?.role !== "user") return;
+    const { source, content } = message;
     if (source === "flush" || source === "continue") return;
     const text = textOf(content);
     if (text === "") return;

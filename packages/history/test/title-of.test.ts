@@ -124,6 +124,8 @@ describe("TitleFinder", () => {
   it("reads text blocks of user messages, and no words of a program", () => {
     const finder = new TitleFinder();
     for (const record of [
+      { ...message(""), message: null },
+      { ...message(""), message: undefined },
       message("Store memories now", { source: "flush" }),
       message("Write the rest", { source: "continue" }),
       { ...message("Fix it"), type: "custom_message" as const },

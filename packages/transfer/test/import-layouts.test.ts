@@ -252,6 +252,17 @@ describe("importing other layouts", () => {
     expect(await idsAt("without")).toEqual([[null, "refused"]]);
   });
 
+  it("keeps a line whose message is none, and reads the others", async () => {
+    const odd = [null, 5, "x", undefined].map((value, at) => ({ ...message(`o${at}`, "a"), message: value }));
+    const text = jsonLines(header, message("a", null, "hello"), ...odd, message("b", "o3", "bye"));
+    using folder = fixtureFolder({ "first.jsonl": jsonLines(header, ...odd), "s.jsonl": text });
+    const store = createMemoryStore();
+    const [source] = await importAll(store, folder.at("s.jsonl"));
+    expect(source).toMatchObject({ state: "imported", records: 7, lost: [] });
+    expect(await exported(store, refOf(source ?? { agentId: "", key: "" }), "jsonl")).toBe(text);
+    expect((await importAll(createMemoryStore(), folder.at("first.jsonl")))[0]?.state).toBe("imported");
+  });
+
   it("pi by any of the folders above its sessions", async () => {
     using folder = fixtureFolder({ ".pi/agent/sessions/--home-u--/2026-01-01T12-00-00-000Z_one.jsonl": plain("one") });
     for (const path of [".pi", ".pi/agent", ".pi/agent/sessions", ".pi/agent/sessions/--home-u--"]) {

@@ -96,7 +96,7 @@ function historyLine({ record, seq, type }: StoredRecord): readonly Piece[] {
     const summary = typeof record["summary"] === "string" ? record["summary"] : "";
     return [{ text: `#${seq} ${type}`, style: "dim" }, `  ${shortened(summary, shownTextCharacters)}`];
   }
-  const { role, content } = record["message"] as { readonly role?: unknown; readonly content?: unknown };
+  const { role, content } = (record["message"] ?? {}) as { readonly role?: unknown; readonly content?: unknown };
   const most = role === "toolResult" ? shownResultCharacters : shownTextCharacters;
   return [{ text: `#${seq} ${String(role)}`, style: "cyan" }, `  ${shortened(blocksText(content), most)}`];
 }
