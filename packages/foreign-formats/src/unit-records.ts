@@ -1,6 +1,12 @@
 import { Buffer } from "node:buffer";
 import type { RecordSource, SessionRecord } from "@throughline/core";
-import { isNestedDeeper, isSideRecord, throughlineDraft, type Fields } from "@throughline/core/internal";
+import {
+  findRecordProblem,
+  isNestedDeeper,
+  isSideRecord,
+  throughlineDraft,
+  type Fields,
+} from "@throughline/core/internal";
 import {
   FindingLog,
   isUsableRecordId,
@@ -122,7 +128,20 @@ export class UnitRecords {
 
   record(body: RecordBody, { id, parentId, timestamp }: RecordPlace): SessionRecord {
     const { type, ...fields } = body;
-    return { type, id, parentId, timestamp, sourceFormat: this.#format, ...fields };
+    return this.#readable({ type, id, parentId, timestamp, sourceFormat: this.#format, ...fields });
+  }
+
+  /**
+   * A block that nobody knows may have a name that blocks have here, and a store takes no message that is none. It is kept
+   * as data.
+   */
+  #readable(record: SessionRecord): SessionRecord {
+    if (record.type !== "message" || findRecordProblem(record) === null) return record;
+    const { id, parentId, timestamp, sourceFormat, derivedFrom, type, ...data } = record;
+    const message = "The message cannot be read; it is kept and left out of the context.";
+    this.log.add("RECORD_INVALID", message, { recordId: id });
+    const origin = { sourceFormat, ...(derivedFrom === undefined ? {} : { derivedFrom }) };
+    return { type: "custom", id, parentId, timestamp, ...origin, customType: this.customType(type), data };
   }
 
   /** A further record of the same unit. */
@@ -130,7 +149,8 @@ export class UnitRecords {
     const { type, ...fields } = body;
     const { parentId, timestamp } = place;
     const derivedFrom = { id: first, index };
-    return { type, id: place.id, parentId, timestamp, sourceFormat: this.#format, derivedFrom, ...fields };
+    const { id } = place;
+    return this.#readable({ type, id, parentId, timestamp, sourceFormat: this.#format, derivedFrom, ...fields });
   }
 
   /** The records of a unit, gathered while it is read. */

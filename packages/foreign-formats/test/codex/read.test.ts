@@ -1,3 +1,4 @@
+import { findRecordProblem } from "@throughline/core/internal";
 import { renderOpenAiResponses } from "@throughline/history/openai";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -213,6 +214,20 @@ describe("a session of Codex", () => {
     types.push("patch_apply_end", "novelty");
     expect(kept).toEqual(types.map((type) => `codex.${type}`));
     expect(session.records.at(-1)?.record["data"]).toEqual({ deep: { of: [null] } });
+  });
+
+  it("keeps an item that is no message, whatever it is called, and reads the others", () => {
+    const session = read(
+      header(),
+      typed("Go."),
+      item({ type: "text" }),
+      item({ type: "toolCall", id: 5 }),
+      line("compacted", { message: "s", replacement_history: [item({ type: "text" })["payload"]] }),
+      item({ type: "message", role: "assistant", content: [{ type: "output_text", text: "Done." }] }),
+    );
+    expect(talk(session).at(-1)).toBe("assistant: Done.");
+    expect(session.records.every(({ record }) => findRecordProblem(record) === null)).toBe(true);
+    expect(session.findings.map(({ code }) => code)).toEqual(["RECORD_INVALID", "RECORD_INVALID", "RECORD_INVALID"]);
   });
 
   it("of a sub-agent names the session that spawned it, by its own header and not by its parent's", () => {
