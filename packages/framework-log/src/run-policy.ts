@@ -1,21 +1,14 @@
 import {
-  appendOnce,
   type Clock,
   type RandomSource,
   type SessionEntry,
   type SessionRef,
-  type SessionState,
   type SessionStore,
   ThroughlineError,
 } from "@throughline/core";
-import {
-  keptOnReset,
-  optionKinds,
-  type OptionTable,
-  resetUnchanged,
-  throughlineDraft,
-} from "@throughline/core/internal";
-import { planReset, resolveSendPolicy, type ResetPlan, type ResetPolicy, type SendPolicy } from "@throughline/policy";
+import { optionKinds, type OptionTable } from "@throughline/core/internal";
+import type { ResetPolicy, SendPolicy } from "@throughline/policy";
+import { resetBeforeTurn, sendDenialOf } from "@throughline/policy/internal";
 
 /** Options of every adapter that asks a model: what is checked before it does. */
 export interface RunPolicyOptions {
@@ -60,74 +53,27 @@ export interface RunPlace {
  * Call before a run writes to its session. Refuses it where the agent may not answer, and resets the session when that is due.
  * @throws {ThroughlineError} SEND_DENIED, with nothing written; REVISION_CONFLICT; what the policies and the store throw
  */
-export async function beforeRun(place: RunPlace, options: RunPolicyOptions): Promise<void> {
-  const { store, ref, isNew } = place;
-  const state = await store.load(ref);
-  assertMaySend(ref, state?.entry ?? null, options.sendPolicy ?? null);
-  const { reset = null, timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone } = options;
-  if (reset !== null && state !== null && isNew) await resetIfDue(state, place, { reset, timeZone });
+export async function beforeRun({ store, ref, isNew, ...ports }: RunPlace, options: RunPolicyOptions): Promise<void> {
+  const { sendPolicy = null, reset = null, timeZone } = options;
+  const mayReset = ({ entry }: { readonly entry: SessionEntry | null }): boolean => {
+    assertMaySend(ref, entry, sendPolicy);
+    return true;
+  };
+  mayReset({ entry: (await store.load(ref))?.entry ?? null });
+  if (isNew) await resetBeforeTurn(store, ref, { reset, timeZone, ...ports, mayReset });
 }
 
 /**
  * Refuses an answer that the entry of a session or a policy denies. A session that does not exist has no entry: null.
- * @throws {ThroughlineError} SEND_DENIED; INPUT_INVALID for a policy of another shape; KEY_INVALID
+ * @throws {ThroughlineError} SEND_DENIED; INPUT_INVALID for a policy of another shape
  */
 export function assertMaySend(ref: SessionRef, entry: SessionEntry | null, policy: SendPolicy | null): void {
-  const { action, source, ruleIndex, mode } = resolveSendPolicy({ key: ref.key, entry, policy });
-  if (action === "allow") return;
-  const why = source === "session" ? "the session's own `sendPolicy`" : "the send policy";
+  const denial = sendDenialOf({ ref, entry }, policy);
+  if (denial === null) return;
+  const why = denial.source === "session" ? "the session's own `sendPolicy`" : "the send policy";
   throw new ThroughlineError(
     "SEND_DENIED",
     `The agent may not answer in ${JSON.stringify(ref.key)}: ${why} denies it. Nothing was stored.`,
-    { outcome: "not-applied", details: { ...ref, source, ruleIndex, mode } },
+    { outcome: "not-applied", details: { ...ref, ...denial } },
   );
-}
-
-/** More tries than that mean an entry that never rests. */
-const maxTries = 64;
-
-async function resetIfDue(
-  first: SessionState,
-  { store, ref, clock, random }: RunPlace,
-  { reset, timeZone }: Required<Pick<RunPolicyOptions, "timeZone">> & { readonly reset: ResetPolicy },
-): Promise<void> {
-  let state: SessionState | null = first;
-  for (let tries = 0; tries < maxTries && state !== null; tries++) {
-    const nowMs = clock.nowMs();
-    const { turn } = state.head;
-    // Another run answers in it, whatever the time of the newest message.
-    if (turn !== null && turn.leaseUntilMs > nowMs) return;
-    const lastActivityMs = await newestMessageMs(store, state);
-    if (lastActivityMs === null) return;
-    const { channel } = state.entry;
-    const question = { policy: reset, key: ref.key, lastActivityMs, nowMs, timeZone };
-    const plan: ResetPlan = planReset(typeof channel === "string" ? { ...question, channel } : question);
-    if (!plan.isDue) return;
-    const fresh = await resetUnchanged(store, state, { clock, random, keep: keptOnReset });
-    if (fresh !== null) {
-      const facts = { reason: plan.reason, lastActivityMs, dueAtMs: plan.dueAtMs ?? nowMs };
-      const note = { kind: "session-reset", ...facts, previousSessionId: state.sessionId };
-      await appendOnce(store, ref, [throughlineDraft("note", note)], {
-        idempotencyKey: random.uuid(),
-        isNewKey: true,
-      });
-      return;
-    }
-    // Another writer changed the entry or reset the session by now.
-    state = await store.load(ref);
-  }
-  if (state !== null)
-    throw new ThroughlineError(
-      "REVISION_CONFLICT",
-      `The entry of ${JSON.stringify(ref.key)} is changed without a pause.`,
-    );
-}
-
-/** When somebody last said something, or the session began where that is later; null for a session without a message. */
-async function newestMessageMs(store: SessionStore, state: SessionState): Promise<number | null> {
-  if (state.messageCount === 0) return null;
-  for await (const { records } of store.read(state.ref, { order: "descending", limit: 1000 }))
-    for (const { type, side, tsMs } of records)
-      if (type === "message" && !side && tsMs !== null) return Math.max(tsMs, state.createdAtMs);
-  return Math.max(state.updatedAtMs, state.createdAtMs);
 }

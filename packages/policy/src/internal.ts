@@ -1,5 +1,8 @@
 // What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
 export type { AppliedStep, StoredSession } from "./apply-retention.ts";
+export { planSessionReset, resetBeforeTurn, sendDenialOf } from "./before-turn.ts";
+export type { DoneReset, ResetBeforeTurn, ResetTimes, SessionResetPlan } from "./before-turn.ts";
+export { resetEntry } from "./reset-entry.ts";
 export type { RetentionStep } from "./plan-retention.ts";
 export type { PolicyProblem } from "./policy-problem.ts";
 export { neverReset } from "./reset-policy.ts";

@@ -13,8 +13,8 @@ export { readCalls } from "./read-calls.ts";
 export type { ReadCallsOptions } from "./read-calls.ts";
 export { rebuildCall } from "./rebuild-call.ts";
 export type { RebuiltCall } from "./rebuild-call.ts";
-export { planSessionReset } from "./reset-due.ts";
-export type { ResetTimes, SessionResetPlan } from "./reset-due.ts";
+export { planSessionReset } from "@throughline/policy/internal";
+export type { ResetTimes, SessionResetPlan } from "@throughline/policy/internal";
 export type { SendDenial } from "./send-denial.ts";
 export type { SessionEventListener, SessionTurnEvent } from "./session-event.ts";
 export type {

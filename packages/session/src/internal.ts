@@ -6,5 +6,4 @@ export { processOwners } from "./process-owners.ts";
 export { callDrafts } from "./call-record.ts";
 export { readCall } from "./read-calls.ts";
 export type { FoundCall } from "./read-calls.ts";
-export { resetEntry } from "./reset-entry.ts";
 export { readTurnMark } from "./turn-mark.ts";

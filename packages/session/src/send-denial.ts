@@ -1,6 +1,6 @@
 import type { SessionRef, SessionEntry } from "@throughline/core";
-import { resolveSendPolicy, type SendPolicy, type SendPolicyAnswer } from "@throughline/policy";
-import { resolveGroupActivation } from "@throughline/policy/internal";
+import type { SendPolicy, SendPolicyAnswer } from "@throughline/policy";
+import { resolveGroupActivation, sendDenialOf } from "@throughline/policy/internal";
 
 /**
  * What denied an answer: the session's own `sendPolicy`, a rule by its place, the default of the policy, or the entry's
@@ -17,11 +17,11 @@ export interface SendDenial extends Pick<SendPolicyAnswer, "ruleIndex" | "mode">
 /** Null when the agent may answer in the session. */
 export function sendDenial(
   policy: SendPolicy | null,
-  { ref: { key }, entry }: { readonly ref: SessionRef; readonly entry: SessionEntry },
+  { ref, entry }: { readonly ref: SessionRef; readonly entry: SessionEntry },
   isMentioned: boolean,
 ): SendDenial | null {
-  const { action, source, ruleIndex, mode } = resolveSendPolicy({ key, entry, policy });
-  if (action !== "allow") return { source, ruleIndex, mode };
-  if (isMentioned || resolveGroupActivation({ key, entry }).activation === "always") return null;
+  const denial = sendDenialOf({ ref, entry }, policy);
+  if (denial !== null) return denial;
+  if (isMentioned || resolveGroupActivation({ key: ref.key, entry }).activation === "always") return null;
   return { source: "group-activation", ruleIndex: null, mode: null };
 }

@@ -18,7 +18,7 @@ import type { Gauge } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
-import { resetEntry } from "./reset-entry.ts";
+import { resetEntry } from "@throughline/policy/internal";
 import { renderWith } from "@throughline/history/internal";
 import { restoreHistory } from "./restore-history.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
