@@ -77,9 +77,13 @@ export class MirroredSession {
     return this.#waiting === 0;
   }
 
-  /** Appends lines in order, those of which the `uuid` is not there yet. */
-  append(lines: readonly SessionStoreEntry[]): Promise<void> {
+  /**
+   * Appends lines in order, those of which the `uuid` is not there yet.
+   * @param assertMay asked first; what it throws ends the call
+   */
+  append(lines: readonly SessionStoreEntry[], assertMay: () => Promise<void>): Promise<void> {
     return this.#inOrder(async () => {
+      await assertMay();
       for (const part of partsOf(lines)) await this.#append(part);
     });
   }

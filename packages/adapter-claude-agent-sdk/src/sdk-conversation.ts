@@ -1,6 +1,7 @@
 import {
   assertArgument,
   assertKnownOptions,
+  isFields,
   linearExpression,
   optionKinds,
   type OptionTable,
@@ -19,7 +20,7 @@ import {
 } from "@throughline/core";
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { modelFailure } from "@throughline/guard";
-import { beforeRun, type RunPolicyOptions, runPolicyTable } from "@throughline/framework-log";
+import { beforeNextCall, beforeRun, type RunPolicyOptions, runPolicyTable } from "@throughline/framework-log";
 import { loadAgentQuery, type AgentQuery } from "./agent-query.ts";
 import { promptWithHistory } from "./prompt-with-history.ts";
 import { SdkMessageReader, type SdkMessageFacts } from "./sdk-messages.ts";
@@ -119,8 +120,9 @@ export function createSdkConversation(options: SdkConversationOptions): SdkConve
       const turn = await openSdkTurn({ store, ref, clock, random, leaseMs, owner }, [user]);
       try {
         const resume = readSdkSessionId(before.entry);
+        const mayContinue = (): Promise<void> => beforeNextCall({ store, ref }, options);
         const ask = (request: Pick<RunRequest, "text" | "resume">): Promise<RunEnd> =>
-          runQuery({ ...request, query, turn, options: given, queryOptions: options.queryOptions ?? {} });
+          runQuery({ ...request, query, turn, mayContinue, options: given, queryOptions: options.queryOptions ?? {} });
         const first = await ask({ text: prompt, resume });
         if (resume === null || !first.isSessionLost) return await finish(turn, first, false);
         // Once: the SDK's files were deleted, or lie on another machine. Ours hold the conversation.
@@ -152,6 +154,8 @@ function mirrored({ key }: SessionRef): ThroughlineError {
 interface RunRequest {
   readonly query: AgentQuery;
   readonly turn: SdkTurn;
+  /** Asked when a tool has ended, because the SDK asks the model next. @throws {ThroughlineError} SEND_DENIED */
+  readonly mayContinue: () => Promise<void>;
   readonly text: string;
   readonly resume: string | null;
   readonly options: SendOptions;
@@ -165,7 +169,15 @@ interface RunEnd {
   readonly error: unknown;
 }
 
-async function runQuery({ query, turn, text, resume, options, queryOptions }: RunRequest): Promise<RunEnd> {
+async function runQuery({
+  query,
+  turn,
+  mayContinue,
+  text,
+  resume,
+  options,
+  queryOptions,
+}: RunRequest): Promise<RunEnd> {
   const abortController = new AbortController();
   const abort = (): void => abortController.abort(options.signal?.reason);
   // It may have come while the session was opened: nothing is begun then.
@@ -187,17 +199,25 @@ async function runQuery({ query, turn, text, resume, options, queryOptions }: Ru
         sdkSessionId = facts.sdkSessionId;
         await turn.setSdkSessionId(sdkSessionId, facts.drafts);
       } else if (facts.drafts.length > 0) await turn.append(facts.drafts);
+      if (facts.drafts.some(isToolResult)) await mayContinue();
       result = facts.result ?? result;
     }
     assertNotAborted(options.signal);
     return { result, sdkSessionId, isSessionLost: false, error: null };
   } catch (error) {
-    if (ThroughlineError.isInstance(error)) throw error;
+    if (ThroughlineError.isInstance(error)) {
+      abortController.abort(error);
+      throw error;
+    }
     if (options.signal?.aborted === true) throw aborted(error);
     return { result, sdkSessionId, isSessionLost: resume !== null && saysLost(wordsOf(error)), error };
   } finally {
     options.signal?.removeEventListener("abort", abort);
   }
+}
+
+function isToolResult(draft: RecordDraft): boolean {
+  return isFields(draft["message"]) && draft["message"]["role"] === "toolResult";
 }
 
 async function finish(turn: SdkTurn, end: RunEnd, isRecovered: boolean): Promise<SdkRun> {

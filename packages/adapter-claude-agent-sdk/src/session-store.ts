@@ -18,12 +18,18 @@ import {
   type AdapterOptions,
   adapterOptions,
   adapterOptionTable,
+  assertMaySend,
+  type RunPolicyOptions,
+  runPolicyTable,
 } from "@throughline/framework-log";
 import { loadClaudeSdk } from "./claude-sdk.ts";
 import { MirroredSession, type MirrorContext } from "./mirrored-session.ts";
 
-/** Options of `createClaudeSessionStore`. */
-export interface ClaudeSessionStoreOptions extends AdapterOptions {
+/**
+ * Options of `createClaudeSessionStore`. The SDK asks the model itself: a session that `sendPolicy` or its entry denies is not
+ * recorded.
+ */
+export interface ClaudeSessionStoreOptions extends AdapterOptions, Pick<RunPolicyOptions, "sendPolicy"> {
   /** The session behind a key, for sessions that other programs began; null for the usual one. @default the usual one */
   readonly refOf?: (key: SessionKey) => SessionRef | null;
   /** Called for what another program wrote and has no place among lines. @default none */
@@ -47,6 +53,7 @@ export interface ClaudeSessionStore extends Required<ClaudeStore> {
 const { callback, filledText, flag, required, text } = optionKinds;
 const table: OptionTable<ClaudeSessionStoreOptions> = {
   ...adapterOptionTable,
+  sendPolicy: runPolicyTable.sendPolicy,
   refOf: callback,
   onLoss: callback,
   purge: flag,
@@ -97,7 +104,9 @@ class Mirrors implements ClaudeSessionStore {
 
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     assertArgument("append", "entries", entries, optionKinds.listOf(optionKinds.object));
-    await this.#session(key).append(entries);
+    await this.#session(key).append(entries, async () => {
+      if (entries.some(isSpoken)) await this.#assertMaySend(key);
+    });
   }
 
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
@@ -162,6 +171,13 @@ class Mirrors implements ClaudeSessionStore {
     await importSessionToStore(sessionId, repaired, dir === undefined ? {} : { dir });
   }
 
+  /** Sub-agents speak for the session that asked them. @throws {ThroughlineError} SEND_DENIED */
+  async #assertMaySend({ projectKey, sessionId }: SessionKey): Promise<void> {
+    const { store } = adapterOptions(this.#options);
+    const ref = this.sessionOf({ projectKey, sessionId });
+    assertMaySend(ref, (await store.load(ref))?.entry ?? null, this.#options.sendPolicy ?? null);
+  }
+
   #session(key: SessionKey): MirroredSession {
     const ref = this.sessionOf(key);
     const name = JSON.stringify([ref, key.sessionId]);
@@ -220,6 +236,11 @@ async function foldOfSdk(): ReturnType<MirrorContext["fold"]> {
     // Whoever writes lines without the SDK lists sessions without summaries.
     return null;
   }
+}
+
+/** Whether a line is a message; others are titles, summaries and the like. */
+function isSpoken({ type }: SessionStoreEntry): boolean {
+  return type === "user" || type === "assistant";
 }
 
 /** How often each line without a `uuid` is there. */

@@ -119,6 +119,25 @@ describe("a session with a policy", () => {
     expect([asked.times, (await messages(store)).length]).toEqual([1, length]);
   });
 
+  it("ends a run behind a tool during which the session was denied, and keeps what ran", async () => {
+    const store = createMemoryStore();
+    let isAborted = false;
+    const query: NonNullable<SdkConversationOptions["query"]> = async function* ({ options }) {
+      const { signal } = options["abortController"] as AbortController;
+      signal.addEventListener("abort", () => (isAborted = true));
+      const common = { session_id: "sdk-1", parent_tool_use_id: null };
+      yield { ...common, ...reply({ type: "tool_use", id: "c1", name: "charge", input: {} }) };
+      await updateEntry(store, ref, (entry) => ({ ...entry, sendPolicy: "deny" }));
+      const content = [{ type: "tool_result", tool_use_id: "c1", content: "charged" }];
+      yield { ...common, type: "user", message: { role: "user", content } };
+      yield { ...common, ...reply({ type: "text", text: "Done." }) };
+    };
+    const run = createSdkConversation({ store, ref, query }).send("Pay.");
+    await expect(run).rejects.toMatchObject({ code: "SEND_DENIED", outcome: null });
+    const roles = (await messages(store)).map(({ role }) => role);
+    expect([roles, isAborted]).toEqual([["user", "assistant", "toolResult"], true]);
+  });
+
   it("begins anew when it was idle for too long: the SDK's session is not resumed", async () => {
     let nowMs = Date.parse("2026-03-02T10:00:00Z");
     const clock = { nowMs: () => nowMs, sleep: systemClock.sleep };

@@ -1,5 +1,7 @@
 import type { SessionKey, SessionStoreEntry } from "@anthropic-ai/claude-agent-sdk";
 import { createClaudeSessionStore } from "@throughline/adapter-claude-agent-sdk";
+import { updateEntry } from "@throughline/core";
+import { readSendPolicy } from "@throughline/policy";
 import { expect, it } from "vitest";
 import { describeStores } from "./four-stores.ts";
 import { key, prompt, turn, uuidAt } from "./transcript.ts";
@@ -32,6 +34,24 @@ await describeStores("the session store of the Claude Agent SDK", (open) => {
     await store.append(key, []);
     expect(await store.load(key)).toBeNull();
     expect(await store.listSessions(key.projectKey)).toEqual([]);
+  });
+
+  it("records no message of a session that is denied, nor of its sub-agents, and reads it as before", async () => {
+    const bare = open();
+    const store = createClaudeSessionStore({ store: bare });
+    await store.append(key, [prompt(1, "one")]);
+    await updateEntry(bare, store.sessionOf(key), (entry) => ({ ...entry, sendPolicy: "deny" }));
+    await expect(store.append(key, [prompt(2, "two")])).rejects.toMatchObject({ code: "SEND_DENIED" });
+    await expect(store.append(agent, [prompt(1, "of the agent")])).rejects.toMatchObject({ code: "SEND_DENIED" });
+    await store.append(key, [mode]);
+    expect(await store.load(key)).toEqual([prompt(1, "one"), mode]);
+    await updateEntry(bare, store.sessionOf(key), (entry) => ({ ...entry, sendPolicy: "allow" }));
+    await store.append(key, [prompt(2, "two")]);
+    expect(await store.load(key)).toEqual([prompt(1, "one"), mode, prompt(2, "two")]);
+    const ruled = createClaudeSessionStore({ store: bare, sendPolicy: readSendPolicy({ default: "deny" }) });
+    await ruled.append(key, [prompt(3, "three")]);
+    await expect(ruled.append(other, [prompt(1, "one")])).rejects.toMatchObject({ code: "SEND_DENIED" });
+    expect(await store.load(other)).toBeNull();
   });
 
   it("keeps transcripts of sub-agents apart from the main one", async () => {

@@ -16,25 +16,29 @@ import {
   type PendingWrite,
   type SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
-import type { Clock, RandomSource, RecordDraft, SessionRef, SessionStore } from "@throughline/core";
-import { assertKnownOptions, isSameJson, optionKinds, portKinds, type OptionTable } from "@throughline/core/internal";
+import type { RecordDraft, SessionEntry, SessionRef } from "@throughline/core";
+import { assertKnownOptions, isSameJson, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { LiveItemsOptions } from "@throughline/foreign-formats/live";
-import type { LogView } from "@throughline/framework-log";
+import {
+  adapterOptionTable,
+  runPolicyTable,
+  type AdapterOptions,
+  type LogView,
+  type RunPolicyOptions,
+} from "@throughline/framework-log";
 import { checkpointChange, foreignRootId, type NewCheckpoint } from "./checkpoint-drafts.ts";
 import { placeIn, type RunConfig } from "./run-config.ts";
+import { RunRules } from "./run-rules.ts";
 import type { Thread } from "./thread.ts";
 import { Threads } from "./threads.ts";
 import { writeType, type StoredCheckpoint, type StoredWrite } from "./thread-records.ts";
 import { dump, load, typed, type DumpedValue } from "./values.ts";
 
-/** Options of `createCheckpointSaver`. */
-export interface CheckpointSaverOptions {
-  /** The store of the sessions; stays the caller's to close. */
-  readonly store: SessionStore;
-  /** The agent of the sessions. @default "main" */
-  readonly agentId?: string;
-  /** The namespace of the sessions. @default "" */
-  readonly namespace?: string;
+/**
+ * Options of `createCheckpointSaver`. `sendPolicy` is checked when a run of a graph reads its thread and after each step, `reset`
+ * when it reads a thread that waits for nothing.
+ */
+export interface CheckpointSaverOptions extends AdapterOptions, RunPolicyOptions {
   /** The session of a thread, whoever began it. @default one that the thread's id names */
   readonly refOf?: (threadId: string) => SessionRef;
   /** The channel whose messages are the conversation that other programs see. @default "messages" */
@@ -45,33 +49,28 @@ export interface CheckpointSaverOptions {
   readonly onLoss?: LiveItemsOptions["onLoss"];
   /** Whether `deleteThread` erases the session for good. @default false: it is archived */
   readonly purge?: boolean;
-  /** The time that records state. @default the system's */
-  readonly clock?: Clock;
-  /** Source of session and record ids. @default the system's */
-  readonly random?: RandomSource;
 }
 
-const { callback, filledText, flag, objectWith, required, text } = optionKinds;
+const { callback, filledText, flag, objectWith } = optionKinds;
 const table: OptionTable<CheckpointSaverOptions> = {
-  store: required(objectWith("load", "append", "read")),
-  agentId: filledText,
-  namespace: text,
+  ...adapterOptionTable,
+  ...runPolicyTable,
   refOf: callback,
   messagesChannel: filledText,
   serde: objectWith("dumpsTyped", "loadsTyped"),
   onLoss: callback,
   purge: flag,
-  clock: portKinds.clock,
-  random: portKinds.random,
 };
 
 /** A checkpointer of LangGraph over a log. Created by `createCheckpointSaver`. */
 export class ThroughlineSaver extends BaseCheckpointSaver {
   readonly #threads: Threads;
   readonly #messagesChannel: string;
+  readonly #rules: RunRules;
 
   constructor(options: CheckpointSaverOptions) {
     super(options.serde);
+    this.#rules = new RunRules(options);
     this.#threads = new Threads(options);
     this.#messagesChannel = options.messagesChannel ?? "messages";
   }
@@ -79,13 +78,15 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
   /**
    * The checkpoint that a config names, or the newest of its thread; undefined when there is none. A session that another
    * program wrote gives one checkpoint, which holds its messages.
-   * @throws {ThroughlineError} INPUT_INVALID for a field of `configurable` that is not a string, and what the store throws
+   * @throws {ThroughlineError} INPUT_INVALID for a field of `configurable` that is not a string; SEND_DENIED for a run of a graph
+   *   alone; what the store throws
    */
   override async getTuple(config: RunConfig): Promise<CheckpointTuple | undefined> {
     const { threadId, ns } = placeIn(config);
     if (threadId === null) return undefined;
     const id = getCheckpointId(config);
     const thread = this.#threads.thread(threadId);
+    await this.#rules.beforeRun(thread, config);
     const view = await thread.view();
     const { index } = thread.state;
     const found = id === "" ? index.newest(ns) : index.checkpoint(ns, id);
@@ -132,7 +133,8 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
   /**
    * Stores a checkpoint with the channels that changed, and returns the config that names it.
    * @throws {ThroughlineError} INPUT_INVALID for a config without `thread_id` and a value that the serializer refuses;
-   *   SESSION_NOT_FOUND when the thread was deleted meanwhile; what the store throws
+   *   SESSION_NOT_FOUND when the thread was deleted meanwhile; SEND_DENIED, with the checkpoint stored, where the run has a next
+   *   step; what the store throws
    */
   override async put(
     config: RunConfig,
@@ -158,7 +160,12 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
       ),
       messagesChannel: this.#messagesChannel,
     };
-    await thread.append((newest) => checkpointChange(thread, newest, given));
+    let entry: SessionEntry | null = null;
+    await thread.append((newest) => {
+      entry = newest.state?.entry ?? null;
+      return checkpointChange(thread, newest, given);
+    });
+    this.#rules.afterStep(thread.log.ref, entry, { config, checkpoint, metadata });
     return { configurable: { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
   }
 

@@ -11,6 +11,8 @@ import { assertKnownOptions, isFields, optionKinds, type OptionTable } from "@th
 import {
   compactAgentItems,
   cutAgentItems,
+  isAgentCall,
+  isAgentResult,
   openAiAgentsItems,
   readAgentItems,
   replaceAgentCall,
@@ -21,14 +23,17 @@ import {
   withBytes,
 } from "@throughline/foreign-formats/live";
 import {
-  createFrameworkLog,
+  beforeNextCall,
   beforeRun,
+  createFrameworkLog,
   frameworkSessionKey,
   movesHead,
   type FrameworkLog,
   type LogChange,
   type LogView,
+  type RunPlace,
   type RunPolicyOptions,
+  runPolicyTable,
   type AdapterOptions,
   adapterOptions,
   adapterOptionTable,
@@ -45,8 +50,11 @@ export interface SessionScope {
   readonly namespace?: string;
 }
 
-/** Options of `createAgentsSession`. */
-export interface AgentsSessionOptions extends AdapterOptions {
+/**
+ * Options of `createAgentsSession`. `sendPolicy` and `reset` are checked when a run reads the history, which is before it asks a
+ * model, and by `recordRun`, whose own options come before these.
+ */
+export interface AgentsSessionOptions extends AdapterOptions, RunPolicyOptions {
   /** The SDK's id of the session, any text. @default a random UUID */
   readonly sessionId?: string;
   /** A session of the store, whoever began it. @default the one that `sessionId` names */
@@ -67,6 +75,7 @@ export interface AgentsSessionOptions extends AdapterOptions {
 const { callback, flag, object, text } = optionKinds;
 const table: OptionTable<AgentsSessionOptions> = {
   ...adapterOptionTable,
+  ...runPolicyTable,
   sessionId: text,
   ref: object,
   scopeOf: callback,
@@ -94,6 +103,8 @@ export class AgentsSession {
   readonly #options: AgentsSessionOptions;
   readonly #sessionId: string;
   readonly #logs = new Map<string, FrameworkLog>();
+  /** Contexts of runs that were let begin. */
+  readonly #begun = new WeakSet<NonNullable<Context>>();
   /** The items of a view, made once. */
   readonly #items = new WeakMap<LogView["records"], readonly LiveItem[]>();
 
@@ -119,8 +130,12 @@ export class AgentsSession {
 
   /** Checks what a run of this session has to keep. `recordRun` calls it. @throws {ThroughlineError} SEND_DENIED */
   async beforeRun(policy: RunPolicyOptions, isNew: boolean): Promise<void> {
-    const { store, clock, random } = adapterOptions(this.#options);
-    await beforeRun({ store, ref: this.log().ref, clock, random, isNew }, policy);
+    await beforeRun({ ...this.#place(undefined), isNew }, { ...this.#options, ...policy });
+  }
+
+  /** Checks whether a run may ask a model again. `recordRun` calls it. @throws the SDK's UserError with SEND_DENIED */
+  async beforeNextCall(policy: RunPolicyOptions): Promise<void> {
+    await withSdkErrors(() => beforeNextCall(this.#place(undefined), { ...this.#options, ...policy }));
   }
 
   /** The SDK's id of the session: `sessionId`, else the key of `ref`, else the UUID that was made. */
@@ -131,10 +146,12 @@ export class AgentsSession {
   /**
    * The items of the history, oldest first, as copies.
    * @param limit how many of the newest items; none for 0 or less, all unless given
-   * @throws the SDK's UserError, with the ThroughlineError as its cause
+   * @param context of a run: the first call with it begins the run
+   * @throws the SDK's UserError, with the ThroughlineError as its cause; SEND_DENIED for a run alone
    */
   getItems(limit?: number, context?: Context): Promise<AgentInputItem[]> {
     return withSdkErrors(async () => {
+      await this.#beginRun(context);
       if (limit !== undefined && limit <= 0) return [];
       const items = this.#itemsOf(await this.log(context).view());
       const wanted = limit === undefined ? items : items.slice(-limit);
@@ -148,6 +165,7 @@ export class AgentsSession {
    * @throws the SDK's UserError for an item that is not a JSON object, and with the ThroughlineError of a failed append
    */
   async addItems(items: AgentInputItem[], context?: Context): Promise<void> {
+    this.#endRun(context);
     const added = await this.#storable(items);
     const missing = this.recorder === null ? added : this.recorder.unrecorded(added);
     if (missing.length > 0) await this.#append(context, (view, log) => additions(view, log, missing));
@@ -197,6 +215,7 @@ export class AgentsSession {
    *   `expectedSuffix`
    */
   async applyHistoryTransaction(args: SessionHistoryTransactionArgs, context?: Context): Promise<void> {
+    this.#endRun(context);
     const { operationId, hash, expectedSuffix, items } = await checkTransaction(args);
     let refusal: string | null = null;
     const attempt = (): Promise<void> =>
@@ -259,6 +278,27 @@ export class AgentsSession {
     await this.#append(context, (view, log) => ({
       drafts: [liveNote(`openai-agents.${name}`, data, log.place(view))],
     }));
+  }
+
+  #place(context: Context): Omit<RunPlace, "isNew"> {
+    const { store, clock, random } = adapterOptions(this.#options);
+    return { store, ref: this.log(context).ref, clock, random };
+  }
+
+  /** The runner reads the history once before it asks a model. Programs that look at the session have no context. */
+  async #beginRun(context: Context): Promise<void> {
+    if (context === undefined || this.recorder !== null || this.#begun.has(context)) return;
+    const items = this.#itemsOf(await this.log(context).view());
+    const answered = new Set(items.filter(({ value }) => isAgentResult(value)).map(({ value }) => value["callId"]));
+    // A run that is resumed after an approval belongs to the session that it was begun in.
+    const isNew = !items.some(({ value }) => isAgentCall(value) && !answered.has(value["callId"]));
+    await beforeRun({ ...this.#place(context), isNew }, this.#options);
+    this.#begun.add(context);
+  }
+
+  /** The runner stores items when a run ends: the next one may have the same context. */
+  #endRun(context: Context): void {
+    if (context !== undefined) this.#begun.delete(context);
   }
 
   #itemsOf(view: LogView): readonly LiveItem[] {

@@ -33,7 +33,8 @@ const current = new AsyncLocalStorage<RunRecorder>();
 /**
  * Makes the runs of a runner durable step by step. The input is stored before a model is asked, each reply before a tool runs,
  * and each result when the tool has ended. A run is a turn of the session: another process gets `SESSION_BUSY` meanwhile.
- * A run is refused with `SEND_DENIED`, before anything is stored, if `sendPolicy` denies an answer.
+ * A run is refused with `SEND_DENIED`, before anything is stored, if `sendPolicy` denies an answer. A run that is under way when
+ * the session is denied ends before its next call of a model.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function recordRun(runner: Runner, session: AgentsSession, options: RecordRunOptions = {}): RecordedRunner {
@@ -47,7 +48,7 @@ export function recordRun(runner: Runner, session: AgentsSession, options: Recor
       await session.beforeRun(options, typeof input === "string" || Array.isArray(input));
       return session.log().openTurn({ owner, leaseMs });
     });
-    const recorder = new RunRecorder(session, items);
+    const recorder = new RunRecorder(session, items, () => session.beforeNextCall(options));
     session.recorder = recorder;
     const agents = new RecordedAgents();
     const notes: Promise<void>[] = [];

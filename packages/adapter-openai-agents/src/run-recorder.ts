@@ -25,13 +25,20 @@ export class RunRecorder {
   /** Calls of the last reply that have no result in the log. */
   #openCalls = new Set<unknown>();
   #isHandedOff = false;
+  readonly #beforeNextCall: () => Promise<void>;
+  #hasAsked = false;
   #storing: readonly Fields[] = [];
   /** One append after the other; a failure is thrown before the next step. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(session: RecordedSession, input: readonly Fields[]) {
+  /**
+   * @param input the input of the run
+   * @param beforeNextCall asked before each call of a model except the first; what it throws ends the run
+   */
+  constructor(session: RecordedSession, input: readonly Fields[], beforeNextCall: () => Promise<void>) {
     this.#session = session;
     this.#input = input;
+    this.#beforeNextCall = beforeNextCall;
   }
 
   /** What is new of the input, where a callback of the caller decides. */
@@ -40,7 +47,14 @@ export class RunRecorder {
   }
 
   /** Call before a model is asked: everything that it is asked with is stored afterwards. False: it is another run's call. */
-  async beforeCall({ input }: Pick<ModelRequest, "input">): Promise<boolean> {
+  async beforeCall(request: Pick<ModelRequest, "input">): Promise<boolean> {
+    const isOwn = await this.#keepInput(request);
+    if (this.#hasAsked) await this.#beforeNextCall();
+    this.#hasAsked = true;
+    return isOwn;
+  }
+
+  async #keepInput({ input }: Pick<ModelRequest, "input">): Promise<boolean> {
     const items = typeof input === "string" ? [] : input.map((item) => plainJson(item) ?? {});
     const results = items.filter((item) => isAgentResult(item) && this.#openCalls.has(item["callId"]));
     const asked = new Set(items.map((item) => item["callId"]));

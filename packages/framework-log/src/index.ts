@@ -5,6 +5,6 @@ export { frameworkErrors, loadedOnce } from "./framework-errors.ts";
 export type { MakeFrameworkError } from "./framework-errors.ts";
 export { createFrameworkLog } from "./framework-log.ts";
 export type { FrameworkLog, FrameworkLogOptions, LogChange, LogPlace, LogView, TurnOptions } from "./framework-log.ts";
-export { assertMaySend, beforeRun, runPolicyTable } from "./run-policy.ts";
+export { assertMaySend, beforeNextCall, beforeRun, keptOfRun, runPolicyTable } from "./run-policy.ts";
 export type { RunPlace, RunPolicyOptions } from "./run-policy.ts";
 export { frameworkSessionKey } from "./session-key.ts";

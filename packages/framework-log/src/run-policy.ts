@@ -47,33 +47,59 @@ export interface RunPlace {
   readonly random: RandomSource;
   /** Whether the run begins with a new message; one that continues belongs to the session that it was begun in. */
   readonly isNew: boolean;
+  /** Fields of the entry that a new session keeps beside those that every reset keeps. @default none */
+  readonly keeps?: readonly string[];
 }
 
 /**
  * Call before a run writes to its session. Refuses it where the agent may not answer, and resets the session when that is due.
+ * @returns whether the session was reset
  * @throws {ThroughlineError} SEND_DENIED, with nothing written; REVISION_CONFLICT; what the policies and the store throw
  */
-export async function beforeRun({ store, ref, isNew, ...ports }: RunPlace, options: RunPolicyOptions): Promise<void> {
+export async function beforeRun(
+  { store, ref, isNew, ...place }: RunPlace,
+  options: RunPolicyOptions,
+): Promise<boolean> {
   const { sendPolicy = null, reset = null, timeZone } = options;
   const mayReset = ({ entry }: { readonly entry: SessionEntry | null }): boolean => {
     assertMaySend(ref, entry, sendPolicy);
-    return true;
+    return isNew;
   };
   mayReset({ entry: (await store.load(ref))?.entry ?? null });
-  if (isNew) await resetBeforeTurn(store, ref, { reset, timeZone, ...ports, mayReset });
+  return isNew && (await resetBeforeTurn(store, ref, { reset, timeZone, ...place, mayReset })) !== null;
 }
 
 /**
  * Refuses an answer that the entry of a session or a policy denies. A session that does not exist has no entry: null.
+ * @param stored what is stored of the run by now, as a sentence. @default nothing
  * @throws {ThroughlineError} SEND_DENIED; INPUT_INVALID for a policy of another shape
  */
-export function assertMaySend(ref: SessionRef, entry: SessionEntry | null, policy: SendPolicy | null): void {
+export function assertMaySend(
+  ref: SessionRef,
+  entry: SessionEntry | null,
+  policy: SendPolicy | null,
+  stored: string | null = null,
+): void {
   const denial = sendDenialOf({ ref, entry }, policy);
   if (denial === null) return;
   const why = denial.source === "session" ? "the session's own `sendPolicy`" : "the send policy";
   throw new ThroughlineError(
     "SEND_DENIED",
-    `The agent may not answer in ${JSON.stringify(ref.key)}: ${why} denies it. Nothing was stored.`,
-    { outcome: "not-applied", details: { ...ref, ...denial } },
+    `The agent may not answer in ${JSON.stringify(ref.key)}: ${why} denies it. ${stored ?? "Nothing was stored."}`,
+    { ...(stored === null ? { outcome: "not-applied" } : {}), details: { ...ref, ...denial } },
   );
 }
+
+/**
+ * Call before a model is asked again in a run that is under way: a person may have denied the session meanwhile.
+ * @throws {ThroughlineError} SEND_DENIED; what the policies and the store throw
+ */
+export async function beforeNextCall(
+  { store, ref }: Pick<RunPlace, "store" | "ref">,
+  { sendPolicy = null }: Pick<RunPolicyOptions, "sendPolicy">,
+): Promise<void> {
+  assertMaySend(ref, (await store.load(ref))?.entry ?? null, sendPolicy, keptOfRun);
+}
+
+/** What the refusal of a run that is under way says of its records. */
+export const keptOfRun = "The run ends here; what it did before is stored.";

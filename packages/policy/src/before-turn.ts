@@ -82,6 +82,8 @@ export interface ResetBeforeTurn {
   readonly timeZone?: string | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
+  /** Fields of the entry that the new session keeps beside those that every reset keeps. @default none */
+  readonly keeps?: readonly string[];
   /** The session that the caller has open under the key. @default the one that the key has */
   readonly sessionId?: string;
   /** Whether nobody can write for an open turn any more, lease or not. @default nobody knows */
@@ -126,7 +128,7 @@ export async function resetBeforeTurn(
     const facts = { reason, lastActivityMs, dueAtMs: dueAtMs ?? nowMs };
     if (isReplaced) return { fresh: state, facts };
     if ((await given.mayReset?.(state)) === false) return null;
-    const fresh = await resetUnchanged(store, old, { clock, random, keep: resetEntry });
+    const fresh = await resetUnchanged(store, old, { clock, random, keep: keeping(given.keeps ?? []) });
     // Another writer changed the entry or reset the session by now.
     if (fresh === null) continue;
     const note = throughlineDraft("note", { kind: "session-reset", ...facts, previousSessionId: sessionId });
@@ -138,6 +140,13 @@ export async function resetBeforeTurn(
     `The entry of ${JSON.stringify(ref.key)} is changed without a pause.`,
     { outcome: "not-applied" },
   );
+}
+
+function keeping(fields: readonly string[]): typeof resetEntry {
+  return (entry) => ({
+    ...resetEntry(entry),
+    ...Object.fromEntries(Object.entries(entry).filter(([name]) => fields.includes(name))),
+  });
 }
 
 function isNever({ rule, byType, byChannel }: ResetPolicy): boolean {

@@ -1,0 +1,72 @@
+import type { Checkpoint, CheckpointMetadata } from "@langchain/langgraph-checkpoint";
+import type { SessionEntry, SessionRef } from "@throughline/core";
+import {
+  adapterOptions,
+  assertMaySend,
+  beforeRun,
+  keptOfRun,
+  type AdapterOptions,
+  type RunPolicyOptions,
+} from "@throughline/framework-log";
+import { placeIn, type RunConfig } from "./run-config.ts";
+import { threadField, type Thread } from "./thread.ts";
+
+/** The policies that a run of a graph is held against. */
+export class RunRules {
+  readonly #options: AdapterOptions & RunPolicyOptions;
+
+  constructor(options: AdapterOptions & RunPolicyOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Call before a thread is read. A run reads it once, before it asks a model; sub-graphs belong to the run.
+   * @throws {ThroughlineError} SEND_DENIED, and what the store throws
+   */
+  async beforeRun(thread: Thread, config: RunConfig): Promise<void> {
+    if (!isOfRun(config) || isNested(config)) return;
+    const { store, clock, random } = adapterOptions(this.#options);
+    const { ref } = thread.log;
+    const isNew = placeIn(config).checkpointId === null && (await isAtRest(thread));
+    await beforeRun({ store, ref, clock, random, isNew, keeps: [threadField] }, this.#options);
+  }
+
+  /** Call when a checkpoint is stored. @throws {ThroughlineError} SEND_DENIED where a node would run next */
+  afterStep(
+    ref: SessionRef,
+    entry: SessionEntry | null,
+    step: {
+      readonly config: RunConfig;
+      readonly checkpoint: Pick<Checkpoint, "channel_values">;
+      readonly metadata: CheckpointMetadata;
+    },
+  ): void {
+    const { config, checkpoint, metadata } = step;
+    if (metadata.source !== "loop" || !isOfRun(config)) return;
+    if (Object.keys(checkpoint.channel_values).some(isTrigger))
+      assertMaySend(ref, entry, this.#options.sendPolicy ?? null, keptOfRun);
+  }
+}
+
+/** A run hands over where its nodes write what they stream; a program that reads or changes a state has no such place. */
+function isOfRun(config: RunConfig): boolean {
+  return typeof (config as { readonly writer?: unknown }).writer === "function";
+}
+
+function isNested({ configurable }: RunConfig): boolean {
+  return configurable !== undefined && "__pregel_read" in configurable;
+}
+
+/** Whether no node of a thread waits: what the next run is given is new. */
+async function isAtRest(thread: Thread): Promise<boolean> {
+  await thread.view();
+  const newest = thread.state.index.newest("");
+  if (newest === undefined) return true;
+  if (thread.state.index.writes("", newest.id).size > 0) return false;
+  return ![...thread.state.channels(newest).keys()].some(isTrigger);
+}
+
+/** Whether a channel starts a node while it has a value, by the names that LangGraph gives them. */
+function isTrigger(channel: string): boolean {
+  return ["__start__", "__pregel_tasks", "branch:", "join:"].some((name) => channel.startsWith(name));
+}
