@@ -31,6 +31,8 @@ const unchecked: Readonly<Record<string, string>> = {
   "checkFlushSettings 0": "reports what is wrong with the settings, and throws nothing",
   "createProviderSimulator 0": "loads no other package: the check of the documents runs it from its source alone",
   "adapterOptions 0": "options of an adapter, which has checked them with further ones of its own",
+  "beforeRun 0": "the place of a run, which an adapter made of its options",
+  "beforeNextCall 1": "options of an adapter, which has checked them with further ones of its own",
   "beforeRun 1": "options of an adapter, which has checked them with further ones of its own",
   "createHttpClient 0": "depends on no other package; store-http checks the same options",
 };

@@ -5,7 +5,6 @@ import {
   type SessionRef,
   type SessionState,
   type SourcedRecord,
-  ThroughlineError,
   updateEntry,
 } from "@throughline/core";
 import {
@@ -26,10 +25,12 @@ import {
   type AdapterOptions,
   adapterOptions,
   assertMaySend,
+  beforeRun,
   type RunPolicyOptions,
   runPolicyTable,
   adapterOptionTable,
 } from "@throughline/framework-log";
+import { exists, missing, plain, stale } from "./adk-errors.ts";
 import type {
   AdkBase,
   AdkSession,
@@ -52,8 +53,8 @@ import {
   type PendingState,
 } from "./state.ts";
 
-/** Options of `createAdkSessionService`. */
-export interface AdkSessionServiceOptions extends AdapterOptions, Pick<RunPolicyOptions, "sendPolicy"> {
+/** Options of `createAdkSessionService`. Policies are checked when a message of the user is appended, before a model is asked. */
+export interface AdkSessionServiceOptions extends AdapterOptions, RunPolicyOptions {
   /** The session behind a key, for sessions that other programs began; null for the usual one. @default the usual one */
   readonly refOf?: (key: AdkSessionKey) => SessionRef | null;
   /** The author of replies that another program wrote. @default the name of the app */
@@ -73,7 +74,7 @@ export interface AdkSessionExtras {
 const { callback, filledText, flag, integer, object, required, text } = optionKinds;
 const table: OptionTable<AdkSessionServiceOptions> = {
   ...adapterOptionTable,
-  sendPolicy: runPolicyTable.sendPolicy,
+  ...runPolicyTable,
   refOf: callback,
   agentName: filledText,
   onLoss: callback,
@@ -226,6 +227,8 @@ class Sessions {
     });
     const split = splitState(plain(delta));
     let pending: PendingState | null = null;
+    const mayReset = (this.#options.reset ?? null) !== null && value["author"] === "user" && !isAnswer(value);
+    if (mayReset) await this.#resetIfDue(session, log);
     const view = await log.append((now) => {
       pending = null;
       if (now.state === null) throw missing(session.id, log.ref);
@@ -246,6 +249,24 @@ class Sessions {
     });
     this.#seen.set(session, lastOf(view));
     if (pending !== null) await this.#share(key, log.ref, pending);
+  }
+
+  /** Where a reset is due, the object of the run becomes empty: the ADK asks the model with its events. */
+  async #resetIfDue(session: AdkSession, log: FrameworkLog): Promise<void> {
+    const view = await log.view();
+    // The append refuses these.
+    if (view.state === null || !this.#isCurrent(session, view)) return;
+    const { store, clock, random } = this.#shared;
+    const place = { store, ref: log.ref, clock, random, isNew: true, keeps: ["adkSession", "adkPending"] };
+    if (!(await beforeRun(place, this.#options))) return;
+    const { appName, userId, id: sessionId } = session;
+    const { state } = await log.view();
+    if (state === null) return;
+    const fresh = await this.#session({ appName, userId, sessionId }, state, []);
+    session.events.length = 0;
+    for (const name of Object.keys(session.state)) delete session.state[name];
+    Object.assign(session.state, fresh.state);
+    this.#seen.set(session, "");
   }
 
   touch(session: AdkSession): void {
@@ -345,47 +366,16 @@ function lastOf({ records }: LogView): string {
   return records.findLast(({ side, record }) => !side || record["sourceFormat"] === "adk")?.id ?? "";
 }
 
+/** Whether a message of the user answers a call that waits, such as a confirmation; its run began before. */
+function isAnswer({ content }: Fields): boolean {
+  const parts = isFields(content) && Array.isArray(content["parts"]) ? (content["parts"] as readonly unknown[]) : [];
+  return parts.some((part) => isFields(part) && part["functionResponse"] !== undefined);
+}
+
 function eventOf(open: OpenLog, { records }: LogView, eventId: unknown): SourcedRecord | undefined {
   if (records.length < open.count) open.events.clear();
   const from = records.length < open.count ? 0 : open.count;
   for (const stored of records.slice(from)) open.events.set(stored.id, stored);
   open.count = records.length;
   return open.events.get(adkRecordId(eventId));
-}
-
-/** As JSON has it. @throws {ThroughlineError} INPUT_INVALID */
-function plain(value: Fields): Fields {
-  try {
-    return JSON.parse(JSON.stringify(value)) as Fields;
-  } catch (cause) {
-    throw new ThroughlineError("INPUT_INVALID", "Events and state of an ADK session must be JSON.", {
-      outcome: "not-applied",
-      cause,
-    });
-  }
-}
-
-/** The words of the ADK's own database service: its callers may look for them. */
-function exists(id: string, { key }: SessionRef): Error {
-  const cause = new ThroughlineError("SESSION_EXISTS", `The session ${JSON.stringify(key)} exists.`, {
-    outcome: "not-applied",
-    details: { key },
-  });
-  return new Error(`Session with id ${id} already exists.`, { cause });
-}
-
-function missing(id: string, { key }: SessionRef): Error {
-  const cause = new ThroughlineError("SESSION_NOT_FOUND", `There is no session ${JSON.stringify(key)}.`, {
-    outcome: "not-applied",
-    details: { key },
-  });
-  return new Error(`Session ${id} not found for appendEvent`, { cause });
-}
-
-function stale({ key }: SessionRef): ThroughlineError {
-  return new ThroughlineError("SESSION_BUSY", `Another program has continued the session ${JSON.stringify(key)}.`, {
-    outcome: "not-applied",
-    remedy: "Get the session again, and run the turn again.",
-    details: { key },
-  });
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createAdkSessionService, type AdkSessionServiceOptions } from "@throughline/adapter-adk";
 import { redactRecords, type SessionStore, updateEntry } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
-import { readSendPolicy } from "@throughline/policy";
+import { readResetPolicy, readSendPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { aroundCalls } from "@throughline/test-kit";
@@ -126,6 +126,36 @@ describe("the session service", () => {
     const denying = serviceOf(store, { sendPolicy: readSendPolicy({ default: "deny" }) });
     const read = (await denying.getSession(key)) as Session;
     await expect(denying.appendEvent({ session: read, event: asked })).rejects.toThrow("may not answer");
+  });
+
+  it("begins in a new session with a message after the idle minutes, and empties the object of the run", async () => {
+    let nowMs = frame.timestamp;
+    const clock = { nowMs: () => nowMs, sleep: systemClock.sleep };
+    const store = createMemoryStore({ clock });
+    const reset = readResetPolicy({ reset: { mode: "idle", idleMinutes: 30 } });
+    const service = serviceOf(store, { clock, reset });
+    const session = await service.createSession({ ...key, state: { mood: "bad", "user:name": "Ann" } });
+    const said = (id: string): Fields => ({ ...events[0], id, timestamp: nowMs });
+    await service.appendEvent({ session, event: said("one") });
+    await service.appendEvent({ session, event: { ...events[1], id: "two", timestamp: nowMs } });
+    const { sessionId: before } = (await store.load(service.sessionOf(key))) ?? {};
+    nowMs += 40 * 60_000;
+    const run = (await service.getSession(key)) as Session;
+    expect(run.events).toHaveLength(2);
+    // An answer to a call belongs to the run that asked.
+    const answer = { ...said("three"), content: { role: "user", parts: [response] } };
+    await service.appendEvent({ session: run, event: answer });
+    expect(run.events).toHaveLength(3);
+    nowMs += 40 * 60_000;
+    const later = (await service.getSession(key)) as Session;
+    await service.appendEvent({ session: later, event: said("four") });
+    expect(later).toMatchObject({ events: [{ id: "four" }], state: { "user:name": "Ann" } });
+    expect(later.state).not.toHaveProperty("mood");
+    await service.appendEvent({ session: later, event: { ...events[3], id: "five" } });
+    expect((await service.getSession(key))?.events.map(({ id }) => id)).toEqual(["four", "five"]);
+    expect((await service.listSessions({ appName: "app" })).totalItems).toBe(1);
+    const archived = await store.load({ ...service.sessionOf(key), archiveId: before ?? "" });
+    expect(archived).toMatchObject({ archived: true });
   });
 
   it("refuses a second writer, and stores an event once", async () => {

@@ -132,9 +132,9 @@ export class ThroughlineSaver extends BaseCheckpointSaver {
 
   /**
    * Stores a checkpoint with the channels that changed, and returns the config that names it.
+   * A run that is denied by now ends here with SEND_DENIED if it has a next step. The checkpoint is stored.
    * @throws {ThroughlineError} INPUT_INVALID for a config without `thread_id` and a value that the serializer refuses;
-   *   SESSION_NOT_FOUND when the thread was deleted meanwhile; SEND_DENIED, with the checkpoint stored, where the run has a next
-   *   step; what the store throws
+   *   SESSION_NOT_FOUND when the thread was deleted meanwhile; SEND_DENIED; what the store throws
    */
   override async put(
     config: RunConfig,

@@ -183,7 +183,8 @@ const table = {
     remedy: "Load it again and apply the change to the new value; `updateEntry` does that.",
   },
   SEND_DENIED: {
-    summary: "The send policy denies the agent's messages in the session; the user's message is stored.",
+    summary:
+      "The send policy denies answers in the session; the message of the error says what is stored. `chat` keeps the user's message, a turn over HTTP and an adapter keep nothing.",
     retryable: false,
     remedy:
       "`throughline policy KEY` shows what decides; `throughline entry KEY set sendPolicy allow` allows messages.",

@@ -86,7 +86,11 @@ const enforcedBy: readonly string[] = [
   "gateway in guard mode",
   "gateway in stateful mode",
 ];
-const notEnforcedBy: readonly string[] = ["gateway in record mode", "records appended without a turn"];
+const notEnforcedBy: readonly string[] = [
+  "gateway in record mode",
+  "records appended without a turn",
+  "Claude session store before the model is asked",
+];
 
 function ruleOf(policy: SendPolicy | null, { ruleIndex }: SendPolicyAnswer): unknown {
   return ruleIndex === null ? null : ((policy ?? openSendPolicy).rules[ruleIndex] ?? null);
