@@ -183,8 +183,7 @@ const table = {
     remedy: "Load it again and apply the change to the new value; `updateEntry` does that.",
   },
   SEND_DENIED: {
-    summary:
-      "The send policy denies answers in the session; the message of the error says what is stored. `chat` keeps the user's message, a turn over HTTP and an adapter keep nothing.",
+    summary: "The send policy denies answers in the session; the message of the error says what is stored.",
     retryable: false,
     remedy:
       "`throughline policy KEY` shows what decides; `throughline entry KEY set sendPolicy allow` allows messages.",

@@ -14,8 +14,10 @@ import {
 import { defaultIdempotency } from "@throughline/core/internal";
 import { beginTurn, keyedTurnId, type TurnPlace } from "./begin-turn.ts";
 import { processOwners } from "./process-owners.ts";
+import { notRunResults, readNewestCalls } from "./left-results.ts";
 import type { InterruptedTurn } from "./turn-outcome.ts";
 import { readTurnMark, turnMarkDraft, type TurnMarkState } from "./turn-mark.ts";
+import { WindowFacts } from "./window-facts.ts";
 
 /** Options of `leaseTurn`. */
 export interface LeaseTurnOptions {
@@ -50,13 +52,14 @@ export interface LeasedTurn {
 
 /**
  * Opens a turn for a program that holds no handle of the store, with the marks that every turn has. Reads the head of the
- * session, and no record.
+ * session; behind a turn that nobody closed, also its newest reply.
  *
  * @throws {ThroughlineError} SESSION_BUSY, APPEND_CONFLICT for another head than `expect` names, and what the store throws
  */
 export async function leaseTurn(store: SessionStore, ref: SessionRef, options: LeaseTurnOptions): Promise<LeasedTurn> {
   const { owner, leaseMs, drafts, clock, random, expect, idempotencyKey = null } = options;
   const place = new HeadPlace(store, ref, random, await loadExisting(store, ref));
+  await place.readCalls();
   const made = idempotencyKey === null ? random.uuid() : keyedTurnId(place.head.sessionId, idempotencyKey);
   const { turnId = made } = options;
   const held = place.head.turn;
@@ -74,6 +77,8 @@ export async function leaseTurn(store: SessionStore, ref: SessionRef, options: L
     turnId,
     leaseMs,
     drafts: () => drafts,
+    // With a key they are stored before the turn is opened, which would move the head that the caller wants to find.
+    leftResults: () => (expect !== undefined && idempotencyKey !== null ? [] : notRunResults(place.calls, drafts)),
     resumes: null,
     idempotencyKey,
     signal: undefined,
@@ -145,6 +150,7 @@ async function closedTurn(store: SessionStore, ref: SessionRef, fence: number): 
 /** The head of a session, for turns that need no more of it. */
 class HeadPlace implements TurnPlace {
   readonly facts = { turn: null } as const;
+  calls: WindowFacts = new WindowFacts();
   readonly #store: SessionStore;
   readonly #ref: SessionRef;
   readonly #random: RandomSource;
@@ -171,5 +177,11 @@ class HeadPlace implements TurnPlace {
 
   async catchUp(): Promise<void> {
     this.#head = (await loadExisting(this.#store, this.#ref)).head;
+    await this.readCalls();
+  }
+
+  /** A turn that nobody closed may have left calls that did not run. */
+  async readCalls(): Promise<void> {
+    this.calls = this.#head.turn === null ? new WindowFacts() : await readNewestCalls(this.#store, this.#ref);
   }
 }

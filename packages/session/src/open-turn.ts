@@ -2,6 +2,7 @@ import {
   type Clock,
   openSession,
   type RandomSource,
+  type RecordDraft,
   type SessionDraft,
   type SessionEntry,
   type SessionRef,
@@ -16,6 +17,7 @@ import { keyedTurnId } from "./begin-turn.ts";
 import { beginWhenFree, type WhenBusy } from "./begin-when-free.ts";
 import { HeldTurn } from "./held-turn.ts";
 import { isAnswered, settledKeyedTurn } from "./keyed-turn.ts";
+import { notRunResults } from "./left-results.ts";
 import { locateNamed } from "./locate-named.ts";
 import { processOwners } from "./process-owners.ts";
 import type { InterruptedTurn } from "./turn-outcome.ts";
@@ -158,7 +160,8 @@ export async function openTurn(
   const emit = (event: UnplacedEvent): void => {
     if (event.name === "turn.interrupted") ({ interruptedTurn } = event);
   };
-  const common = { log, clock, owners, abandoned, wait, whenBusy, leaseMs, signal, emit };
+  const leftResults = (): readonly RecordDraft[] => notRunResults(log.facts, drafts);
+  const common = { log, clock, owners, abandoned, wait, whenBusy, leaseMs, leftResults, signal, emit };
   let turnId = idempotencyKey === null ? random.uuid() : keyedTurnId(log.sessionId, idempotencyKey);
   let beginning = await beginWhenFree({ ...common, turnId, drafts: () => drafts, resumes: null, idempotencyKey });
   if (beginning.kind === "replayed") {

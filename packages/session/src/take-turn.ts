@@ -4,6 +4,7 @@ import { readQueueSettings } from "@throughline/policy/internal";
 import { beginWhenFree, type BeginWhenFreeOptions } from "./begin-when-free.ts";
 import { branchSession } from "./branch-session.ts";
 import { replayedTurn } from "./finished-turn.ts";
+import { notRunResults } from "./left-results.ts";
 import { settledKeyedTurn } from "./keyed-turn.ts";
 import { runOpenTurn } from "./run-open-turn.ts";
 import { resetIfDue } from "./reset-due.ts";
@@ -131,7 +132,7 @@ async function openTurn(context: OpeningContext): Promise<Turn> {
       turnId,
       leaseMs: settings.leaseMs,
       drafts: input.drafts ?? (() => openResults(handle)),
-      leftResults: () => (input.drafts === null ? [] : notRunResults(handle)),
+      leftResults: () => (input.drafts === null ? [] : notRunResults(log.facts)),
       resumes,
       idempotencyKey: input.idempotencyKey,
       signal: options.signal,
@@ -225,10 +226,4 @@ function lastTurnId({ log }: TurnHost): string {
 /** Calls without a stored result: the model reads whether they may have run. */
 function openResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
   return [...facts.openCalls].map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
-}
-
-/** Results for calls that provably did not run: a history made of the log would say that they may have. */
-function notRunResults({ log: { facts } }: TurnHost): readonly RecordDraft[] {
-  const notRun = [...facts.openCalls].filter(([id]) => facts.interruptedCall(id) !== "may-have-run");
-  return notRun.map(([id, name]) => interruptedResult(id, name, facts.interruptedCall(id)));
 }
