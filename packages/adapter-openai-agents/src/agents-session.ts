@@ -167,8 +167,20 @@ export class AgentsSession {
   async addItems(items: AgentInputItem[], context?: Context): Promise<void> {
     this.#endRun(context);
     const added = await this.#storable(items);
+    // What the recorder stores right now would be stored twice.
+    await this.recorder?.settled();
     const missing = this.recorder === null ? added : this.recorder.unrecorded(added);
-    if (missing.length > 0) await this.#append(context, (view, log) => additions(view, log, missing));
+    if (missing.length > 0) await this.recordItems(missing, context);
+  }
+
+  /** Appends items as they are. `recordRun` calls it; the runner hands them over again. @throws as `addItems` */
+  async recordItems(items: readonly LiveItem["value"][], context?: Context): Promise<void> {
+    await this.#append(context, (view, log) => additions(view, log, items));
+  }
+
+  /** The ids of the calls that have no result. `recordRun` asks for them. @throws as `getItems` */
+  async openCalls(): Promise<readonly unknown[]> {
+    return await withSdkErrors(async () => openCallsIn(this.#itemsOf(await this.log().view())));
   }
 
   /** Takes back the newest item and returns it; undefined for an empty history. The log keeps the record. */
@@ -217,6 +229,9 @@ export class AgentsSession {
   async applyHistoryTransaction(args: SessionHistoryTransactionArgs, context?: Context): Promise<void> {
     this.#endRun(context);
     const { operationId, hash, expectedSuffix, items } = await checkTransaction(args);
+    await this.recorder?.settled();
+    // Once: an item that was found is not found again where the append is repeated.
+    let missing: readonly LiveItem["value"][] | null = null;
     let refusal: string | null = null;
     const attempt = (): Promise<void> =>
       this.#append(context, (view, log) => {
@@ -234,8 +249,8 @@ export class AgentsSession {
         if (refusal === null && isOther) refusal = transactionTexts.suffix;
         if (refusal !== null) return null;
         const cut = cutAgentItems(view, current, current.length - (expectedSuffix?.length ?? 0), log.place(view));
-        const fresh = expectedSuffix === null ? (this.recorder?.unrecorded(items) ?? items) : items;
-        const { drafts } = additions({ ...view, headId: cut.headId }, log, fresh);
+        missing ??= expectedSuffix === null ? (this.recorder?.unrecorded(items) ?? items) : items;
+        const { drafts } = additions({ ...view, headId: cut.headId }, log, missing);
         const note = liveNote(
           "openai-agents.operation",
           { operationId, hash },
@@ -288,10 +303,8 @@ export class AgentsSession {
   /** The runner reads the history once before it asks a model. Programs that look at the session have no context. */
   async #beginRun(context: Context): Promise<void> {
     if (context === undefined || this.recorder !== null || this.#begun.has(context)) return;
-    const items = this.#itemsOf(await this.log(context).view());
-    const answered = new Set(items.filter(({ value }) => isAgentResult(value)).map(({ value }) => value["callId"]));
     // A run that is resumed after an approval belongs to the session that it was begun in.
-    const isNew = !items.some(({ value }) => isAgentCall(value) && !answered.has(value["callId"]));
+    const isNew = openCallsIn(this.#itemsOf(await this.log(context).view())).length === 0;
     await beforeRun({ ...this.#place(context), isNew }, this.#options);
     this.#begun.add(context);
   }
@@ -340,4 +353,10 @@ export function createAgentsSession(options: AgentsSessionOptions): AgentsSessio
 function additions(view: LogView, log: FrameworkLog, items: readonly LiveItem["value"][]): LogChange {
   const made = openAiAgentsItems.drafts(items, log.place(view));
   return { drafts: made.flatMap(({ drafts }) => drafts) };
+}
+
+function openCallsIn(items: readonly LiveItem[]): readonly unknown[] {
+  const answered = new Set(items.filter(({ value }) => isAgentResult(value)).map(({ value }) => value["callId"]));
+  const calls = items.filter(({ value }) => isAgentCall(value)).map(({ value }) => value["callId"]);
+  return calls.filter((callId) => !answered.has(callId));
 }

@@ -43,12 +43,15 @@ export function recordRun(runner: Runner, session: AgentsSession, options: Recor
   const recorded = recordingRunner(runner);
   const run = async (agent: Agent, input: unknown, given: Fields = {}): Promise<unknown> => {
     const items = inputItems(input);
+    const isNew = typeof input === "string" || Array.isArray(input);
     const turn = await withSdkErrors(async () => {
       // A run that is resumed after an approval belongs to the session that it was begun in.
-      await session.beforeRun(options, typeof input === "string" || Array.isArray(input));
+      await session.beforeRun(options, isNew);
       return session.log().openTurn({ owner, leaseMs });
     });
-    const recorder = new RunRecorder(session, items, () => session.beforeNextCall(options));
+    const openCalls = isNew ? [] : await session.openCalls();
+    const beforeNextCall = (): Promise<void> => session.beforeNextCall(options);
+    const recorder = new RunRecorder(session, { input: items, openCalls, beforeNextCall });
     session.recorder = recorder;
     const agents = new RecordedAgents();
     const notes: Promise<void>[] = [];

@@ -1,18 +1,17 @@
 import type { Fields } from "@throughline/core/internal";
-import type { AgentInputItem, ModelRequest } from "@openai/agents-core";
+import type { ModelRequest } from "@openai/agents-core";
 import {
   agentItemAsStored,
   isAgentCall,
   isAgentResult,
   isSameAgentItem,
   plainJson,
-  sameItems,
 } from "@throughline/foreign-formats/live";
 
 /** What a recorder needs of the session that it writes to. */
 interface RecordedSession {
   /** Appends items to the session, in order. */
-  addItems(items: AgentInputItem[]): Promise<void>;
+  recordItems(items: readonly Fields[]): Promise<void>;
 }
 
 /** Stores the items of one run as they come, and knows which of them the runner hands over again at its end. */
@@ -23,21 +22,33 @@ export class RunRecorder {
   /** Stored by the recorder, and not handed over by the runner so far. */
   #recorded: Fields[] = [];
   /** Calls of the last reply that have no result in the log. */
-  #openCalls = new Set<unknown>();
+  #openCalls: Set<unknown>;
   #isHandedOff = false;
   readonly #beforeNextCall: () => Promise<void>;
   #hasAsked = false;
-  #storing: readonly Fields[] = [];
   /** One append after the other; a failure is thrown before the next step. */
   #last: Promise<void> = Promise.resolve();
 
   /**
    * @param input the input of the run
+   * @param openCalls the ids of calls that a resumed run carries out, because the session has no result of them
    * @param beforeNextCall asked before each call of a model except the first; what it throws ends the run
    */
-  constructor(session: RecordedSession, input: readonly Fields[], beforeNextCall: () => Promise<void>) {
+  constructor(
+    session: RecordedSession,
+    {
+      input,
+      openCalls,
+      beforeNextCall,
+    }: {
+      readonly input: readonly Fields[];
+      readonly openCalls: readonly unknown[];
+      readonly beforeNextCall: () => Promise<void>;
+    },
+  ) {
     this.#session = session;
     this.#input = input;
+    this.#openCalls = new Set(openCalls);
     this.#beforeNextCall = beforeNextCall;
   }
 
@@ -102,11 +113,11 @@ export class RunRecorder {
 
   /** The items that the recorder has not stored. Each is found once: by its call, or by its content in order. */
   unrecorded(items: readonly Fields[]): readonly Fields[] {
-    // The recorder's own write.
-    if (items.length > 0 && sameItems(items, this.#storing)) return items;
     return items.filter((item) => {
       const at = this.#recorded.findIndex((one) => isSameAgentItem(one, item));
       if (at >= 0) this.#recorded.splice(at, 1);
+      // The session stores it now.
+      else if (isAgentResult(item)) this.#openCalls.delete(item["callId"]);
       return at < 0;
     });
   }
@@ -116,13 +127,7 @@ export class RunRecorder {
     this.#last = (async () => {
       await before;
       if (items.length === 0) return;
-      this.#storing = items;
-      try {
-        // The runner's own items, as JSON.
-        await this.#session.addItems(items as unknown as AgentInputItem[]);
-      } finally {
-        this.#storing = [];
-      }
+      await this.#session.recordItems(items);
       this.#recorded.push(...items);
     })();
     await this.#last;

@@ -73,7 +73,13 @@ function nextAct(random: RandomItems, items: readonly AgentInputItem[], operatio
       (session) => {
         const mutations = Array.from({ length: 1 + (added.length % 2) }, (_, at) => {
           const callId = `c${(added.length + operation + at) % 5}`;
-          const replacement = { type: "function_call", callId, name: "pay", arguments: `{"amount":${operation}}` };
+          const newId = operation % 3 === 0 ? `c${(operation + at) % 5}` : callId;
+          const replacement = {
+            type: "function_call",
+            callId: newId,
+            name: "pay",
+            arguments: `{"amount":${operation}}`,
+          };
           return { type: "replace_function_call", callId, replacement };
         });
         return session.applyHistoryMutations({ mutations } as never);

@@ -1,6 +1,7 @@
 import type { AppendDraft, RecordDraft, SourcedRecord } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
 import { walkBranch } from "@throughline/history";
+import { editedContent } from "./edited-content.ts";
 import type { LiveChange, LiveItem, LivePlace, LiveSession } from "./live-format.ts";
 
 /** The type of the note that names items which were taken back although no branch holds them. */
@@ -38,8 +39,11 @@ export function cutLiveItems(
   const notesBehind = (headId: string | null): readonly RecordDraft[] =>
     sideIds.length === 0 ? [] : [liveNote(removedTypeOf(format), { ids: sideIds }, { ...place, headId })];
   if (shared !== undefined) {
-    const edit = partlyCut(byId.get(shared) as SourcedRecord, removed, place);
-    return { drafts: [edit, ...notesBehind(edit.id as string)], headId: edit.id as string };
+    const edits = keptEdits(path, path.findIndex(({ id }) => id === shared) + 1, { ...place, headId: shared });
+    const others = { ...place, headId: edits.at(-1)?.id ?? shared };
+    const edit = partlyCut(byId.get(shared) as SourcedRecord, path, removed, others);
+    const drafts = [...edits.map(({ draft }) => draft), edit, ...notesBehind(edit.id as string)];
+    return { drafts, headId: edit.id as string };
   }
   if (first === undefined) return { drafts: notesBehind(place.headId), headId: place.headId };
   const targetId = before?.id ?? null;
@@ -73,21 +77,21 @@ function keptEdits(
 }
 
 /** A record of somebody else that is several items, without the last of them. */
-function partlyCut(stored: SourcedRecord, removed: readonly LiveItem[], place: LivePlace): RecordDraft {
-  const message = isFields(stored.record["message"]) ? stored.record["message"] : {};
+function partlyCut(
+  stored: SourcedRecord,
+  path: readonly SourcedRecord[],
+  removed: readonly LiveItem[],
+  place: LivePlace,
+): RecordDraft {
   const own = removed.filter(({ recordIds }) => recordIds.includes(stored.id)).map(({ value }) => value);
   const callIds = new Set(own.map(({ callId }) => callId));
   const goesText = own.some(({ type }) => type === "message");
-  const content = listOf(message["content"]).filter(
+  const content = editedContent(stored, path).filter(
     (block) =>
       isFields(block) &&
       !(block["type"] === "toolCall" ? callIds.has(block["id"]) : goesText && block["type"] === "text"),
   );
   const replacement = content.length === 0 ? null : { content };
-  const frame = { id: place.nextId(), parentId: stored.id, timestamp: place.timestamp };
+  const frame = { id: place.nextId(), parentId: place.headId, timestamp: place.timestamp };
   return { type: "context_edit", ...frame, targetId: stored.id, replacement };
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -5,13 +5,13 @@ import {
   findRecordProblem,
   sourceFormatOf,
   isTombstone,
-  throughlineKind,
   type Fields,
 } from "@throughline/core/internal";
 import { walkBranch } from "@throughline/history";
 import type { ReplayTurn } from "@throughline/history/internal";
 import { WrittenConversation } from "../write-conversation.ts";
 import { LossLog } from "../write-losses.ts";
+import { editIn } from "./edited-content.ts";
 import { removedTypeOf } from "./cut-items.ts";
 import type { LiveItem, LiveItemsOptions, LiveMapping, LiveSession } from "./live-format.ts";
 
@@ -205,9 +205,7 @@ function keepsRecords({ record }: { readonly record: SourcedRecord["record"] }):
 }
 
 function editTarget(record: SourcedRecord["record"]): unknown {
-  if (record.type === "context_edit") return record["targetId"];
-  if (throughlineKind(record) !== "edit") return undefined;
-  return (record["data"] as Fields | undefined)?.["targetId"];
+  return editIn(record)?.targetId;
 }
 
 /** A turn of the user with results is a turn for each result and one for what the user said. */

@@ -2,6 +2,7 @@ import type { AppendDraft, RecordDraft, SourcedRecord } from "@throughline/core"
 import { assertKnownOptions, isFields, optionKinds, type Fields, type OptionTable } from "@throughline/core/internal";
 import { walkBranch } from "@throughline/history";
 import { cutLiveItems, liveNote } from "../live/cut-items.ts";
+import { editedContent } from "../live/edited-content.ts";
 import type { LiveChange, LiveItem, LiveItemsOptions, LivePlace, LiveSession } from "../live/live-format.ts";
 import { openAiAgentsItems } from "../live/live-formats.ts";
 
@@ -121,24 +122,34 @@ export function cutAgentItems(
   return { drafts: [...edits, ...drafts], headId };
 }
 
-/** Puts a function call in the place of another, wherever that one stands. */
+/** Puts a function call in the place of another, wherever that one stands. Others with its id go. */
 export function replaceAgentCall(
   session: LiveSession,
   { callId, replacement }: { readonly callId: string; readonly replacement: Fields },
   place: LivePlace,
 ): LiveChange {
   const items = readAgentItems(session);
-  const found = items.filter(({ value }) => value["type"] === "function_call" && value["callId"] === callId);
+  const isFound = ({ value }: LiveItem): boolean => value["type"] === "function_call" && value["callId"] === callId;
+  const found = items.filter(isFound);
+  const path = walkBranch(session.records, session.headId).path as readonly SourcedRecord[];
   const byId = new Map(session.records.map((stored) => [stored.id, stored]));
+  const holds = (id: string): boolean => editedContent(byId.get(id), path).some((block) => isCall(block, callId));
+  const targets = found.map(({ recordIds }) => recordIds.find(holds));
+  if (targets.includes(undefined)) return replacedInBoundary(items, { isFound, replacement }, place);
   const drafts: AppendDraft[] = [];
   let headId = place.headId;
-  for (const [index, { recordIds }] of found.entries()) {
-    const target = byId.get(recordIds.find((id) => holdsCall(byId.get(id), callId)) ?? "");
-    if (target === undefined) continue;
+  let blocks = blocksOf(replacement, place);
+  for (const [at, id] of [...new Set(targets)].entries()) {
+    const target = byId.get(id as string) as SourcedRecord;
+    const content = editedContent(target, path).flatMap((block) => {
+      if (!isCall(block, callId)) return [block];
+      const put = blocks;
+      blocks = [];
+      return put;
+    });
     const frame = { id: place.nextId(), parentId: headId, timestamp: place.timestamp, targetId: target.id };
-    const content = contentWith(target, callId, index === 0 ? replacement : null, place);
     const record = { type: "context_edit", ...frame, replacement: content.length === 0 ? null : { content } };
-    const isOwnItem = index === 0 && target.record["sourceFormat"] === "openai-agents";
+    const isOwnItem = at === 0 && target.record["sourceFormat"] === "openai-agents";
     drafts.push(
       isOwnItem
         ? { source: JSON.stringify(replacement), record: { ...record, sourceFormat: "openai-agents" } }
@@ -149,21 +160,24 @@ export function replaceAgentCall(
   return { drafts, headId };
 }
 
-function holdsCall(stored: SourcedRecord | undefined, callId: string): boolean {
-  return contentOf(stored).some((block) => block["type"] === "toolCall" && block["id"] === callId);
+/** A call of a compacted history, which no record of the conversation holds: the history begins with the changed items. */
+function replacedInBoundary(
+  items: readonly LiveItem[],
+  { isFound, replacement }: { readonly isFound: (item: LiveItem) => boolean; readonly replacement: Fields },
+  place: LivePlace,
+): LiveChange {
+  const first = items.findIndex(isFound);
+  const values = items.flatMap((item, at) => (at === first ? [replacement] : isFound(item) ? [] : [item.value]));
+  return compactAgentItems(values, items, place);
 }
 
-function contentOf(stored: SourcedRecord | undefined): readonly Fields[] {
-  const message = stored?.record["message"];
-  return isFields(message) ? listOf(message["content"]).filter(isFields) : [];
+function isCall(block: unknown, callId: string): boolean {
+  return isFields(block) && block["type"] === "toolCall" && block["id"] === callId;
 }
 
-function contentWith(stored: SourcedRecord, callId: string, call: Fields | null, place: LivePlace): readonly Fields[] {
-  const [made] = call === null ? [] : openAiAgentsItems.drafts([call], place);
-  const [draft] = made?.drafts ?? [];
+/** The blocks that a call is in a message of ours. */
+function blocksOf(call: Fields, place: LivePlace): readonly unknown[] {
+  const [draft] = openAiAgentsItems.drafts([call], place)[0]?.drafts ?? [];
   const record = draft !== undefined && "record" in draft ? (draft.record as RecordDraft) : null;
-  const blocks = record === null ? [] : listOf((record["message"] as Fields | undefined)?.["content"]).filter(isFields);
-  return contentOf(stored).flatMap((block) =>
-    block["type"] === "toolCall" && block["id"] === callId ? blocks : [block],
-  );
+  return record === null ? [] : listOf((record["message"] as Fields | undefined)?.["content"]);
 }
