@@ -29,6 +29,27 @@ describe("OpenClaw's settings of sessions", () => {
     expect(sessionSettings(daily).reset.rule).toEqual({ mode: "daily", idleMinutes: 30, atHour: 4 });
   });
 
+  it("that no command knows are each named in a note, with what there is instead, and refuse nothing", async () => {
+    const session = {
+      dmScope: "per-channel-peer",
+      identityLinks: { ann: ["telegram:1", "discord:2"] },
+      resetTriggers: ["/new", "/reset"],
+      maintenance: { mode: "enforce", pruneAfter: "30d", maxEntries: 500 },
+      reset: { mode: "daily" },
+    };
+    const config = await resolve({ file: { session } });
+    expect(sessionSettings(config).reset.rule).toMatchObject({ mode: "daily" });
+    expect(config.notes.map(({ kind, key, line }) => [kind, key, line])).toEqual([
+      ["ignored", "session.dmScope", 3],
+      ["ignored", "session.identityLinks", 4],
+      ["ignored", "session.resetTriggers", 10],
+      ["ignored", "session.maintenance", 14],
+    ]);
+    expect(config.notes[0]?.message).toBe(
+      "session.dmScope has no effect: a program that receives messages names the key of each; `peerSessionKey` of core takes dmScope.",
+    );
+  });
+
   it("include the time of the cache, which has no effect in a file and one in a variable [C44]", async () => {
     const { settings, notes } = await resolve({ file: { session: { cacheTtlMs: 500 } } });
     expect(settings.find(({ key }) => key === "session.cacheTtlMs")?.value).toBe(500);
