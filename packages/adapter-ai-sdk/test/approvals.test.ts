@@ -171,6 +171,22 @@ describe("loadChat with forModel", () => {
     ]);
   });
 
+  it("answers a call that was left open before one of the same id, and doubles neither", async () => {
+    const chats = createChatStore({ store: createMemoryStore() });
+    // Some providers give every reply the same ids.
+    const left = { id: "a1", role: "assistant", parts: [call("call_0", "input-available")] };
+    const again = {
+      id: "a2",
+      role: "assistant",
+      parts: [call("call_0", "output-available", { input: { again: 1 }, output: "paid" })],
+    };
+    const messages = [user("u1"), left, again] as StoredMessage[];
+    await chats.saveChat({ chatId: "c", messages });
+    const sent = await chats.loadChat<StoredMessage>("c", { forModel: true });
+    expect(sent.map(({ id }) => id)).toEqual(["u1", "a1", "a2"]);
+    expect(sent.slice(1).map(statesOf)).toEqual([["call_0 output-error"], ["call_0 output-available"]]);
+  });
+
   it("keeps the id and the metadata of a message whose call another program answered", async () => {
     const store = createMemoryStore();
     const chats = createChatStore({ store });

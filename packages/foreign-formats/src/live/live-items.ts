@@ -306,8 +306,9 @@ function mixedUnits(
     if (!holdsResults || turn.role !== "user") continue;
     for (const { callId, recordId } of turn.results) {
       const asking = callUnits.get(callId);
-      if (asking !== undefined && (recordId === null ? rendersUnanswered : units.get(recordId) !== asking))
-        mixed.add(asking);
+      // A result that a unit holds is of its own call, also where an earlier call has the same id.
+      const isOthers = recordId === null ? rendersUnanswered : units.get(recordId) === undefined;
+      if (asking !== undefined && isOthers) mixed.add(asking);
     }
   }
   // A model is not sent what a reply that failed has said.
