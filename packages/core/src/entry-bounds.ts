@@ -25,16 +25,18 @@ export function assertEntryNesting(fields: unknown): void {
 export function assertEntryBounds(fields: unknown): void {
   assertEntryNesting(fields);
   const excess = entryExcess(fields);
-  if (excess !== null) throw tooLarge(excess);
+  if (excess !== null) throw entryTooLarge(excess);
 }
 
 /** Looks at the members of the entry itself, before anything is copied. @throws {ThroughlineError} INPUT_INVALID */
 export function assertFewMembers(fields: unknown): void {
   if (typeof fields === "object" && fields !== null && Object.keys(fields).length > maxEntryMembers)
-    throw tooLarge({ of: "members", most: maxEntryMembers });
+    throw entryTooLarge("members");
 }
 
-function tooLarge({ of, most }: EntryExcess): Error {
+/** The refusal of an entry by the limit that it exceeds. */
+export function entryTooLarge(of: EntryLimit): ThroughlineError {
+  const most = of === "members" ? maxEntryMembers : maxEntryBytes;
   const message = `The entry has more than ${most} ${of === "members" ? "different members" : "bytes"}.`;
   return new ThroughlineError("INPUT_INVALID", message, {
     outcome: "not-applied",
@@ -43,19 +45,17 @@ function tooLarge({ of, most }: EntryExcess): Error {
   });
 }
 
-interface EntryExcess {
-  readonly of: "members" | "bytes";
-  readonly most: number;
-}
+/** What an entry may have too much of. */
+export type EntryLimit = "members" | "bytes";
 
 /** The limit that an entry exceeds; null when it may be written. */
-export function entryExcess(fields: unknown): EntryExcess | null {
+export function entryExcess(fields: unknown): EntryLimit | null {
   const names = new Set<string>();
   countNames(fields, names);
-  if (names.size > maxEntryMembers) return { of: "members", most: maxEntryMembers };
+  if (names.size > maxEntryMembers) return "members";
   const text = JSON.stringify(fields) as string | undefined;
   const mayBeLarge = text !== undefined && text.length * 3 > maxEntryBytes;
-  return mayBeLarge && encoder.encode(text).length > maxEntryBytes ? { of: "bytes", most: maxEntryBytes } : null;
+  return mayBeLarge && encoder.encode(text).length > maxEntryBytes ? "bytes" : null;
 }
 
 /** Collects the names of all members, until there are too many. */

@@ -85,8 +85,11 @@ export interface AppendPlan {
   readonly events: readonly SessionEvent[];
 }
 
-/** An entry that another program made too large may still be changed; one of ours does not become so. */
-function patchedWithin(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
+/**
+ * An entry after a patch. One that another program made too large may still be changed; one of ours does not become so.
+ * @throws {ThroughlineError} INPUT_INVALID
+ */
+export function patchedWithin(entry: SessionEntry, patch: Readonly<Record<string, unknown>>): SessionEntry {
   const patched = patchEntry(entry, patch);
   if (entryExcess(patched) !== null && entryExcess(entry) === null) assertEntryBounds(patched);
   return patched;

@@ -162,7 +162,8 @@ function directPart(schema: string, form: FunctionForm, isTurned: boolean): stri
       SELECT ${joined(["'APPLIED'", "u.appended_at_ms", ...stateNames.slice(2).map((name) => `u.${name}`)])} INTO v_text FROM u;`;
 }
 
-function refusalPart(schema: string, { layout }: FunctionForm): string {
+function refusalPart(schema: string, form: FunctionForm): string {
+  const { layout } = form;
   return `-- Why not? The lock keeps the answer true while it is given, and tells whether it was only a matter of time.
     SELECT t.*, ${schema}.store_now_ms() AS now_ms INTO s FROM ${schema}.sessions t
       WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = p_archive_id${layout.and("t", "p_tenant")}
@@ -182,8 +183,8 @@ function refusalPart(schema: string, { layout }: FunctionForm): string {
       CONTINUE WHEN FOUND;
     END IF;
     -- Nothing speaks against it any more: a lease ran out, or a turn was closed, while the lock was waited for.
-    CONTINUE WHEN p_archive_id = '' AND NOT p_is_refused AND ${conditions("s", "s.now_ms")};
-    v_verdict := 'REFUSED';
+    CONTINUE WHEN p_archive_id = '' AND NOT p_is_refused AND ${conditions(schema, form, "s", "s.now_ms")};
+    v_verdict := ${form.isBounded ? `coalesce('ENTRY_' || ${excess(schema, "s")}, 'REFUSED')` : "'REFUSED'"};
     v_now_ms := s.now_ms;
     ${giveState}`;
 }
@@ -212,13 +213,20 @@ function turnConditions(row: string, now: string, of: Naming): string {
           ELSE ${of("turn_fence")} = ${row}.fence AND ${row}.turn_id IS NOT NULL END`;
 }
 
+/** The limit that the entry would exceed with the patch. */
+function excess(schema: string, row: string): string {
+  return `${schema}.patch_excess_1(${row}.entry_names, ${row}.entry_values, p_names, p_vals)`;
+}
+
 /** All of them. */
-function conditions(row: string, now: string): string {
+function conditions(schema: string, { isBounded }: FunctionForm, row: string, now: string): string {
   return `${turnConditions(row, now, variable)}
         AND (p_for_session_id IS NULL OR ${row}.session_id = p_for_session_id)
         AND (p_for_revision IS NULL OR ${row}.revision = p_for_revision)
         -- A time that is not believed is replaced in the entry, which only the client can code.
-        AND NOT (p_coded_entry IS NOT NULL AND coalesce(p_claimed_ms > ${now} + 300000, false))`;
+        AND NOT (p_coded_entry IS NOT NULL AND coalesce(p_claimed_ms > ${now} + 300000, false))${
+          isBounded ? `\n        AND ${excess(schema, row)} IS NULL` : ""
+        }`;
 }
 
 /**
@@ -320,7 +328,7 @@ function updatePart(schema: string, form: FunctionForm, hasEntry: boolean): stri
             CASE WHEN p_claimed_ms > ${now} + 300000 THEN ${now}
             ELSE p_claimed_ms::bigint END)${hasEntry ? entry : ""}
         WHERE t.namespace = p_namespace AND t.agent_id = p_agent_id AND t.key = p_key AND t.archive_id = ''${form.layout.and("t", "p_tenant")}
-        AND ${conditions("t", now)}
+        AND ${conditions(schema, form, "t", now)}
         RETURNING t.session_no, t.session_id, t.revision, t.last_seq, t.head_id, t.prev_head_id, t.prev_head_bytes, t.window_seq,
           t.fence, t.turn_id, t.turn_owner, t.lease_until_ms, t.messages_ever, t.keyed_next, t.keyed_rows, t.keyed_sweep_at,
           t.appended_at_ms, t.updated_at_ms, t.base_nos, t.base_to_seqs INTO s;`;

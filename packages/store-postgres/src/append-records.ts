@@ -9,7 +9,13 @@ import {
   refused,
   sessionNotFound,
 } from "@throughline/core/store";
-import { assertIdempotencyKey, assertKeyFits, isColumnText } from "@throughline/core/internal";
+import {
+  assertIdempotencyKey,
+  assertKeyFits,
+  entryTooLarge,
+  isColumnText,
+  patchedWithin,
+} from "@throughline/core/internal";
 import {
   batchOrder,
   readAnswer,
@@ -104,7 +110,7 @@ async function currentFacts(
   const state = await context.load(ref);
   if (state === null) throw sessionNotFound(ref);
   if (options.entry === undefined) return { sessionId: state.sessionId, revision: null, entry: null };
-  const patched = patchEntry(state.entry, options.entry);
+  const patched = patchedWithin(state.entry, options.entry);
   const claimedMs = options.entry["updatedAt"];
   const isAhead = nowMs !== null && typeof claimedMs === "number" && claimedMs > nowMs + 5 * 60_000;
   const entry = isAhead ? patchEntry(patched, { updatedAt: Math.max(nowMs, state.updatedAtMs) }) : patched;
@@ -170,6 +176,8 @@ function refuse(
     { frame, entry: () => ({ sessionId: head.sessionId }), holdsId: () => false, findKeyed: () => null },
     Number(row["now_ms"]),
   );
+  if (verdict === "ENTRY_members" || verdict === "ENTRY_bytes")
+    throw entryTooLarge(verdict === "ENTRY_members" ? "members" : "bytes");
   if (!context.rows.isCoded)
     throw refused("INTERNAL", "The database refused an append that the contract allows.", { verdict, ...head });
 }

@@ -1,6 +1,7 @@
 import { createFinding, type Finding } from "@throughline/core";
 import type { RunStatement } from "./connection-pool.ts";
 import { unsampledColumns } from "./policy-parts.ts";
+import { ownNamesInside } from "./statement-settings.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** The row of `store_info` that holds the files of the search index in which words of erased records are left. */
@@ -16,23 +17,25 @@ function indexFiles(schema: string): string {
 }
 
 /**
- * Notes that documents were deleted from the search index: PostgreSQL never takes a word out of a GIN index by itself. A role
- * that row security limits may not write the note.
+ * The function that notes the deletion of documents from the search index. It runs with the rights of the owner of the tables:
+ * the roles of programs may not write to `store_info`. It takes nothing from the caller, and writes nothing but the note.
  */
-export async function noteErasedWords({ schema }: StoreContext, run: RunStatement): Promise<void> {
+export function noteErasedFunction(schema: string): string {
   const info = `${schema}.store_info`;
-  // In a block: PostgreSQL refuses a statement that writes to a table before it looks at the conditions.
-  await run(
-    `DO $note$ BEGIN
-     IF NOT row_security_active('${info}')
-       AND has_table_privilege('${info}', 'INSERT') AND has_table_privilege('${info}', 'UPDATE') THEN
-       INSERT INTO ${info} (name, value) SELECT '${erasedName}', f.files::text FROM (${indexFiles(schema)}) f
-       WHERE f.files IS NOT NULL
-         AND NOT EXISTS (SELECT FROM ${info} i WHERE i.name = '${erasedName}' AND i.value = f.files::text)
-       ON CONFLICT (name) DO UPDATE SET value = excluded.value;
-     END IF;
-     END $note$`,
-  );
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.note_erased_words_1() RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+${ownNamesInside} AS $note$
+BEGIN
+  INSERT INTO ${info} (name, value) SELECT '${erasedName}', f.files::text FROM (${indexFiles(schema)}) f
+    WHERE f.files IS NOT NULL
+      AND NOT EXISTS (SELECT FROM ${info} i WHERE i.name = '${erasedName}' AND i.value = f.files::text)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+END $note$;`;
+}
+
+/** Notes that documents were deleted from the search index: PostgreSQL never takes a word out of a GIN index by itself. */
+export async function noteErasedWords({ schema }: StoreContext, run: RunStatement): Promise<void> {
+  await run(`SELECT ${schema}.note_erased_words_1()`);
 }
 
 /** Findings on erased content that the server still holds outside of the tables. */

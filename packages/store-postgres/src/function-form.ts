@@ -11,6 +11,8 @@ export interface FunctionForm {
   /** Whether servers that pass statements on to others understand the wording, and the table gives a session its number. */
   readonly isPortable: boolean;
   readonly layout: Layout;
+  /** Whether an append refuses a patch that makes the entry too large. */
+  readonly isBounded: boolean;
 }
 
 /** Of the first step. */
@@ -20,6 +22,7 @@ export const firstForm: FunctionForm = {
   isFlushing: false,
   isPortable: false,
   layout: plainLayout,
+  isBounded: false,
 };
 
 /** The database's clock where a statement changes rows of the table `row`. */

@@ -1,3 +1,6 @@
+import { maxEntryBytes, maxEntryMembers } from "@throughline/core/internal";
+import { ownNamesInside } from "./statement-settings.ts";
+
 /**
  * An entry's fields after a patch: a value of null removes. Two functions, because a statement sets two columns, and loops,
  * because a patch is short and setting up a query costs more than going through it.
@@ -29,4 +32,48 @@ BEGIN
 END $patch$;`,
     )
     .join("");
+}
+
+/** No entry with fewer bytes has too many members: a member and its comma have at least five. */
+const surelyFewBytes = 5 * maxEntryMembers;
+
+/**
+ * The limit that an entry exceeds, 'members' or 'bytes', and the limit that a patch would make it exceed. An entry that
+ * exceeds one already may be changed. Names are counted in the text, because no JSON function reads every text that an entry
+ * may have. Behind an odd number of quotation marks stands a string; before a colon it is a name.
+ */
+export function boundFunctions(schema: string): string {
+  return `
+CREATE OR REPLACE FUNCTION ${schema}.entry_excess_1(p_names text[], p_values text[]) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ${ownNamesInside} AS $excess$
+DECLARE
+  v_text text;
+  v_members bigint;
+BEGIN
+  SELECT string_agg(concat(f.name, ':', f.value), ',') INTO v_text FROM unnest(p_names, p_values) AS f (name, value);
+  IF (length(v_text) - length(replace(v_text, '":', ''))) / 2 > ${maxEntryMembers} THEN
+    SELECT count(DISTINCT s.part) INTO v_members FROM (
+      SELECT t.part, t.place, lead(t.part) OVER (ORDER BY t.place) AS behind
+      FROM unnest(string_to_array(
+        replace(replace(v_text, repeat(chr(92), 2), chr(1)), concat(chr(92), '"'), chr(2)), '"')) WITH ORDINALITY AS t (part, place)) s
+      WHERE s.place % 2 = 0 AND s.behind LIKE ':%';
+    IF v_members > ${maxEntryMembers} THEN RETURN 'members'; END IF;
+  END IF;
+  -- The braces count, too.
+  RETURN CASE WHEN octet_length(v_text) + 2 > ${maxEntryBytes} THEN 'bytes' END;
+END $excess$;
+CREATE OR REPLACE FUNCTION ${schema}.patch_excess_1(p_old_names text[], p_old_values text[], p_names text[], p_values text[])
+RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ${ownNamesInside} AS $excess$
+DECLARE
+  v_excess text;
+BEGIN
+  IF p_names IS NULL OR octet_length(concat(array_to_string(p_old_names, ''), array_to_string(p_old_values, ''),
+    array_to_string(p_names, ''), array_to_string(p_values, ''))) < ${surelyFewBytes} THEN
+    RETURN NULL;
+  END IF;
+  v_excess := ${schema}.entry_excess_1(${schema}.patched_names(p_old_names, p_old_values, p_names, p_values),
+    ${schema}.patched_values(p_old_names, p_old_values, p_names, p_values));
+  IF v_excess IS NOT NULL AND ${schema}.entry_excess_1(p_old_names, p_old_values) IS NOT NULL THEN RETURN NULL; END IF;
+  RETURN v_excess;
+END $excess$;`;
 }

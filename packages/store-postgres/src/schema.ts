@@ -1,7 +1,8 @@
 import { appendFunction } from "./append-function.ts";
 import { firstForm, type FunctionForm } from "./function-form.ts";
-import { plainLayout, tenantLayout, type LayoutName } from "./layout.ts";
-import { patchFunctions } from "./patch-functions.ts";
+import { plainLayout, tenantLayout, type Layout, type LayoutName } from "./layout.ts";
+import { noteErasedFunction } from "./erased-words.ts";
+import { boundFunctions, patchFunctions } from "./patch-functions.ts";
 import { contentsUnsampled } from "./policy-parts.ts";
 import { readFunctions, readWindowFunction } from "./read-functions.ts";
 import { saveFunction } from "./save-function.ts";
@@ -269,12 +270,25 @@ const secondForm: FunctionForm = {
   isFlushing: true,
   isPortable: false,
   layout: plainLayout,
+  isBounded: false,
 };
 
 /** The same, in words that servers which pass statements on to others understand as well. */
 const thirdForm: FunctionForm = { ...secondForm, isPortable: true };
 
 const tenantForm: FunctionForm = { ...thirdForm, create: "CREATE FUNCTION", layout: tenantLayout };
+
+/** Before it, small patches made an entry as large as they liked, and roles without rights on `store_info` left no note of erased words. */
+const boundedStep = (layout: Layout): SchemaStep => ({
+  version: 7,
+  oldestProgram: layout.name === "plain" ? 1 : 5,
+  sql: (schema) =>
+    [
+      boundFunctions(schema),
+      appendFunction(schema, { ...thirdForm, layout, isBounded: true }),
+      noteErasedFunction(schema),
+    ].join("\n"),
+});
 
 const readOptions = ` ${ownNamesInside}`;
 
@@ -331,6 +345,7 @@ const plainSteps: readonly SchemaStep[] = [
       ].join("\n"),
   },
   unsampledStep,
+  boundedStep(plainLayout),
 ];
 
 /**
@@ -362,6 +377,7 @@ const tenantSteps: readonly SchemaStep[] = [
     },
   },
   unsampledStep,
+  boundedStep(tenantLayout),
 ];
 
 export function schemaSteps(layout: LayoutName): readonly SchemaStep[] {
