@@ -133,23 +133,28 @@ async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow)
   const tenant = layout.values(refOf(row));
   const bases = (row["base_nos"] ?? []) as readonly string[];
   const own = { sessionNo, tenant };
-  const { toSeq, indexedSeq } = await sharedUntil(context, run, own);
+  const { toSeq, indexedSeq } = await sharedUntil(context, run, own, sessionNo);
   const begunAt = Number(((row["base_to_seqs"] ?? []) as readonly string[]).at(-1) ?? 0);
   if (!context.rows.isCoded && toSeq > Math.max(indexedSeq, begunAt))
     return { ...row, indexed_seq: Math.max(indexedSeq, begunAt) };
-  for (const table of ["sessions", "keyed_appends", "search_positions"])
-    await run(`DELETE FROM ${schema}.${table} WHERE session_no = $1${layout.and("", "$2")}`, [sessionNo, ...tenant]);
+  const drop = (table: string): Promise<unknown> =>
+    run(`DELETE FROM ${schema}.${table} WHERE session_no = $1${layout.and("", "$2")}`, [sessionNo, ...tenant]);
+  await drop("keyed_appends");
+  await drop("search_positions");
   await dropPartial(context, run, row);
   await deleteBehind(context, run, own, toSeq);
-  for (const sessionNo of bases) {
-    const base = { sessionNo, tenant };
+  for (const baseNo of bases) {
+    const base = { sessionNo: baseNo, tenant };
     const [owner] = await run(`SELECT FROM ${schema}.sessions WHERE session_no = $1${layout.and("", "$2")}`, [
-      sessionNo,
+      baseNo,
       ...tenant,
     ]);
     // Unless the session these records began in is still there.
-    if (owner === undefined) await deleteBehind(context, run, base, (await sharedUntil(context, run, base)).toSeq);
+    if (owner === undefined)
+      await deleteBehind(context, run, base, (await sharedUntil(context, run, base, sessionNo)).toSeq);
   }
+  // The last: under row security a role sees the rows of a session only while it sees the session.
+  await drop("sessions");
   return null;
 }
 
@@ -159,20 +164,22 @@ interface Numbered {
   readonly tenant: readonly string[];
 }
 
-/** Up to where forks share the records of a number, and up to where those are indexed. */
+/** Up to where forks share the records of a number, and up to where those are indexed. @param removedNo a fork that does not count */
 async function sharedUntil(
   { schema, found: { layout } }: StoreContext,
   run: RunStatement,
   { sessionNo, tenant }: Numbered,
+  removedNo: string,
 ): Promise<{ readonly toSeq: number; readonly indexedSeq: number }> {
   const [shared] = await run(
     `SELECT max(b.to_seq) AS to_seq, (SELECT p.indexed_seq FROM ${schema}.search_positions p
-         WHERE p.session_no = $1${layout.and("p", "$2")}) AS indexed_seq
+         WHERE p.session_no = $1${layout.and("p", "$3")}) AS indexed_seq
      FROM (
-       SELECT base_nos, base_to_seqs FROM ${schema}.sessions WHERE base_nos @> ARRAY[$1::bigint]${layout.and("", "$2")} FOR SHARE
+       SELECT base_nos, base_to_seqs FROM ${schema}.sessions
+       WHERE base_nos @> ARRAY[$1::bigint] AND session_no <> $2${layout.and("", "$3")} FOR SHARE
      ) s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
      WHERE b.no = $1`,
-    [sessionNo, ...tenant],
+    [sessionNo, removedNo, ...tenant],
   );
   return { toSeq: Number(shared?.["to_seq"] ?? 0), indexedSeq: Number(shared?.["indexed_seq"] ?? 0) };
 }
