@@ -10,6 +10,7 @@ import type { SessionEvent, SessionRef } from "../packages/core/src/index.ts";
 import { compareReads, type Expected, expectedOf } from "./bit-flips/compare-reads.ts";
 import { fillStore } from "./bit-flips/fill-store.ts";
 import { flipBit, type FlippedStore, flippedStores, type FlipRegion } from "./bit-flips/flipped-store.ts";
+import { postgresFlips } from "./bit-flips/postgres-flips.ts";
 
 /** One changed bit, and what the operations on the store gave. */
 interface FlipResult {
@@ -20,6 +21,10 @@ interface FlipResult {
   readonly errors: number;
   /** What is neither: each with its place. */
   readonly wrong: readonly string[];
+  /** How often each error code came, where it is counted. */
+  readonly codes?: Readonly<Record<string, number>>;
+  /** Whether the byte is in a page that holds something, where that is known. */
+  readonly isInUse?: boolean;
 }
 
 /** The counts of one table, index or kind of file. */
@@ -28,10 +33,13 @@ export interface FlipFigures {
   right: number;
   errors: number;
   wrong: number;
+  /** Flips in pages that hold something, where that is known. */
+  inUse: number;
+  codes: Map<string, number>;
 }
 
 export interface BitFlipOptions {
-  readonly store: keyof typeof flippedStores;
+  readonly store: keyof typeof flippedStores | "postgres";
   readonly flips: number;
   readonly seed: number;
   /** Called with each result that is neither right nor a typed error. */
@@ -59,14 +67,30 @@ export async function bitFlips({
 }: BitFlipOptions): Promise<Map<string, FlipFigures>> {
   const figures = new Map<string, FlipFigures>();
   const note = (result: FlipResult): void => {
-    const found = figures.get(result.name) ?? { flips: 0, right: 0, errors: 0, wrong: 0 };
+    const none = { flips: 0, right: 0, errors: 0, wrong: 0, inUse: 0, codes: new Map<string, number>() };
+    const found = figures.get(result.name) ?? none;
     figures.set(result.name, found);
     found.flips += 1;
     found.right += result.right;
     found.errors += result.errors;
     found.wrong += result.wrong.length;
+    if (result.isInUse === true) found.inUse += 1;
+    for (const [code, count] of Object.entries(result.codes ?? {}))
+      found.codes.set(code, (found.codes.get(code) ?? 0) + count);
     for (const what of result.wrong) onWrong?.(`flip ${result.flip} in ${result.name}: ${what}`);
   };
+  if (store === "postgres") {
+    const draw = (regions: readonly FlipRegion[], flip: number): DrawnFlip => drawFlip(regions, seed, flip);
+    await postgresFlips({
+      flips,
+      draw,
+      note: (result) => {
+        note(result);
+        if ((result.flip + 1) % 100 === 0) onProgress?.(result.flip + 1, figures);
+      },
+    });
+    return figures;
+  }
   const whole = mkdtempSync(join(tmpdir(), "bit-flips-"));
   try {
     const filled = flippedStores[store].open(whole);
@@ -143,6 +167,14 @@ function createRandom(seed: number): () => number {
   };
 }
 
+type DrawnFlip = FlipRegion & { readonly at: number; readonly bit: number };
+
+/** The byte and the bit of a flip. */
+function drawFlip(regions: readonly FlipRegion[], seed: number, flip: number): DrawnFlip {
+  const random = createRandom(seed * 1_000_003 + flip);
+  return { ...drawPlace(regions, random), bit: Math.floor(random() * 8) };
+}
+
 function drawPlace(regions: readonly FlipRegion[], random: () => number): FlipRegion & { readonly at: number } {
   const names = [...new Set(regions.map(({ name }) => name))];
   const name = random() < 0.5 ? names[Math.floor(random() * names.length)] : undefined;
@@ -161,11 +193,9 @@ async function runFlips(kind: FlippedStore, { seed, from, to, whole }: FlipRange
   kind.copy(whole, flipped);
   const { refs, expected } = await readWhole(kind, flipped, backup);
   for (let flip = from; flip < to; flip++) {
-    const random = createRandom(seed * 1_000_003 + flip);
     kind.copy(whole, flipped);
     rmSync(backup, { recursive: true, force: true });
-    const place = drawPlace(regions, random);
-    const bit = Math.floor(random() * 8);
+    const { bit, ...place } = drawFlip(regions, seed, flip);
     flipBit(join(flipped, place.file), place.at, bit);
     const events: SessionEvent[] = [];
     const store = kind.open(flipped, (event) => events.push(event));
@@ -215,6 +245,16 @@ function tableOf(figures: ReadonlyMap<string, FlipFigures>): string {
     .join("\n");
 }
 
+function codesOf(figures: ReadonlyMap<string, FlipFigures>): string {
+  const all = new Map<string, number>();
+  let inUse = 0;
+  for (const each of figures.values()) {
+    inUse += each.inUse;
+    for (const [code, count] of each.codes) all.set(code, (all.get(code) ?? 0) + count);
+  }
+  return `${inUse} flips in pages in use; ${[...all].map(([code, count]) => `${code} ${count}`).join(", ")}`;
+}
+
 if (import.meta.main) {
   const { values } = parseArgs({
     options: {
@@ -227,9 +267,9 @@ if (import.meta.main) {
       to: { type: "string", default: "0" },
     },
   });
-  const store = values.store === "jsonl" ? "jsonl" : "sqlite";
+  const store = values.store === "jsonl" || values.store === "postgres" ? values.store : "sqlite";
   const seed = Number(values.seed);
-  if (values.child) {
+  if (values.child && store !== "postgres") {
     const folder = mkdtempSync(join(tmpdir(), "bit-flips-"));
     try {
       const range = { store, whole: values.whole, seed, from: Number(values.from), to: Number(values.to) };
@@ -244,6 +284,7 @@ if (import.meta.main) {
     const figures = await bitFlips({ store, seed, flips: Number(values.flips), onWrong, onProgress });
     console.log(`| table or file | flips | right | typed errors | anything else |\n| --- | --- | --- | --- | --- |`);
     console.log(tableOf(figures));
+    if (store === "postgres") console.log(codesOf(figures));
     const wrong = [...figures.values()].reduce((all, each) => all + each.wrong, 0);
     process.exitCode = wrong === 0 ? 0 : 1;
   }

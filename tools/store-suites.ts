@@ -10,23 +10,24 @@ function histories(store: string, flags: readonly string[]): LongSuite {
   );
 }
 
-function bitFlips(store: string): LongSuite {
+function bitFlips(store: string, count = 20_000): LongSuite {
   const options = (flips: number) => ["--store", store, "--flips", flips];
   return program(
     `bit-flips-${store}`,
     "reads, copies and backups of a store with one changed bit",
     "tools/bit-flips.ts",
     {
-      full: options(20_000),
+      full: options(count),
       quick: options(20),
     },
   );
 }
 
-/** Random histories of each store, and changed bits in the pages of SQLite. */
+/** Random histories of each store, and changed bits in the pages of SQLite and PostgreSQL. */
 export const storeSuites: readonly LongSuite[] = [
   histories("jsonl", ["--damage", "--foreign"]),
   histories("sqlite", []),
   histories("memory", []),
   bitFlips("sqlite"),
+  bitFlips("postgres", 2000),
 ];

@@ -11,24 +11,26 @@ import { createMemoryStore } from "../../packages/store-memory/src/index.ts";
 export interface FlipOutcome {
   readonly operation: string;
   readonly kind: "right" | "error" | "wrong";
-  /** For `wrong`: what came instead. */
+  /** For `wrong`: what came instead; for `error`: its code. */
   readonly what: string;
 }
 
 /** What each operation gives on the whole store. */
 export type Expected = ReadonlyMap<string, string>;
 
-interface Work {
+export interface Work {
   readonly operation: string;
-  /** What it gives, as text. `reported`: keys that findings named as damaged. */
+  /** What it gives, as text. */
   run(): Promise<string>;
 }
 
 interface CompareContext {
   readonly store: SessionStore;
   readonly refs: readonly SessionRef[];
-  /** Where a backup is written, and what opens it. */
-  readonly backup: { readonly path: string; open(path: string): SessionStore };
+  /** Where a backup is written, and what opens it; absent: `more` has the backup. */
+  readonly backup?: { readonly path: string; open(path: string): SessionStore };
+  /** What only this kind of store is asked. */
+  readonly more?: readonly Work[];
 }
 
 const payloads = ["record", "source", "head"] as const;
@@ -93,7 +95,21 @@ async function exportText(store: SessionStore, ref: SessionRef): Promise<string>
   return Buffer.concat(parts).toString();
 }
 
-function worksOf({ store, refs, backup }: CompareContext): readonly Work[] {
+async function backupText(
+  store: SessionStore,
+  refs: readonly SessionRef[],
+  backup: NonNullable<CompareContext["backup"]>,
+): Promise<string> {
+  await store.maintenance?.backup(backup.path);
+  const copy = backup.open(backup.path);
+  try {
+    return await wholeText(copy, refs);
+  } finally {
+    await copy.close();
+  }
+}
+
+function worksOf({ store, refs, backup, more = [] }: CompareContext): readonly Work[] {
   return [
     { operation: "list", run: () => listText(store) },
     ...refs.flatMap((ref, index): Work[] => [
@@ -106,18 +122,8 @@ function worksOf({ store, refs, backup }: CompareContext): readonly Work[] {
       { operation: `copy ${index}`, run: () => copyText(store, [ref]) },
       { operation: `export ${index}`, run: () => exportText(store, ref) },
     ]),
-    {
-      operation: "backup",
-      run: async () => {
-        await store.maintenance?.backup(backup.path);
-        const copy = backup.open(backup.path);
-        try {
-          return await wholeText(copy, refs);
-        } finally {
-          await copy.close();
-        }
-      },
-    },
+    ...(backup === undefined ? [] : [{ operation: "backup", run: () => backupText(store, refs, backup) }]),
+    ...more,
   ];
 }
 
@@ -143,7 +149,7 @@ export async function compareReads(
       outcomes.push({ operation, kind: isRight ? "right" : "wrong", what: isRight ? "" : difference(given, wanted) });
     } catch (error) {
       const isTyped = ThroughlineError.isInstance(error) && error.code !== "INTERNAL";
-      outcomes.push({ operation, kind: isTyped ? "error" : "wrong", what: isTyped ? "" : String(error) });
+      outcomes.push({ operation, kind: isTyped ? "error" : "wrong", what: isTyped ? error.code : String(error) });
     }
   }
   return outcomes;

@@ -19,11 +19,19 @@ interface Meaning {
   readonly pattern: RegExp;
   readonly code: ErrorCode;
   readonly says: string;
-  /** For codes whose own remedy mentions files. */
-  readonly remedy?: string;
+  /** For codes whose own remedy mentions files. It is made of what the server said. */
+  readonly remedy?: string | ((text: string) => string);
 }
 
 const grants = "Grant the role what the README of the PostgreSQL store lists, and have the schema made by its owner.";
+
+/** The server names the file of a page whose checksum does not match, and not the table or index. */
+function damageRemedy(text: string): string {
+  const file = /\bbase\/\d+\/(\d+)/.exec(text)?.[1];
+  const look =
+    file === undefined ? "pg_amcheck names" : `\`SELECT pg_filenode_relation(0, ${file})\` in this database names`;
+  return `${look} the damaged table or index. Rebuild an index with REINDEX; restore a table from a backup or a replica. Then check the disk and the memory of the server.`;
+}
 
 /** Tables of native codes; the first that fits counts. */
 const meanings: readonly Meaning[] = [
@@ -59,7 +67,12 @@ const meanings: readonly Meaning[] = [
     says: "The server runs with fsync off.",
     remedy: "Turn fsync on in the server's configuration: without it no write is durable.",
   },
-  { pattern: /^XX00[12]$/, code: "STORE_CORRUPT", says: "The database says that it is damaged." },
+  {
+    pattern: /^XX00[12]$/,
+    code: "STORE_CORRUPT",
+    says: "The database says that it is damaged.",
+    remedy: damageRemedy,
+  },
   { pattern: /^58/, code: "STORE_IO", says: "The operating system of the database server refused an operation." },
   {
     pattern: /^(08|57P|57014|25P0[34]|E[A-Z]+$)/,
@@ -129,6 +142,7 @@ export function storeError(error: unknown, outcome: WriteOutcome, place: string)
   if (meaning === undefined)
     return new ThroughlineError("INTERNAL", `The PostgreSQL store failed: ${text}`, { outcome, details, cause: error });
   const { code, says, remedy } = meaning;
-  const given = { outcome, details, cause: error, ...(remedy === undefined ? {} : { remedy }) };
+  const advice = typeof remedy === "function" ? remedy(text) : remedy;
+  const given = { outcome, details, cause: error, ...(advice === undefined ? {} : { remedy: advice }) };
   return new ThroughlineError(code, `${says} (${place}: ${text})`, given);
 }
