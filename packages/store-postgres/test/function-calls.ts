@@ -93,6 +93,9 @@ export function functionCalls({
     store_now_ms: [[`SELECT ${s}.store_now_ms()`, "1 rows"]],
     row_now_ms: [[`SELECT ${s}.row_now_ms(1)`, "1 rows"]],
     patched_names: [[`SELECT ${s}.patched_names('{}', '{}', '{a}', '{1}')`, "1 rows"]],
+    entry_excess_1: [[`SELECT ${s}.entry_excess_1('{a}', '{1}')`, "1 rows"]],
+    patch_excess_1: [[`SELECT ${s}.patch_excess_1('{}', '{}', '{a}', '{1}')`, "1 rows"]],
+    note_erased_words_1: [[`SELECT ${s}.note_erased_words_1()`, "1 rows"]],
     patched_values: [[`SELECT ${s}.patched_values('{}', '{}', '{a}', '{1}')`, "1 rows"]],
   };
 }
