@@ -38,13 +38,29 @@ const mostWaitMs = 5000;
 /** The same while other requests wait for this one. */
 const mostPlacingMs = 1000;
 
+/** How long a request waits for the note of a reply that another node may be storing, and how often it looks. */
+const mostNodeMs = 2000;
+const nodePollMs = 100;
+
+/** A look-up that can wait for other nodes. */
+export interface WaitingLookup extends SessionLookup {
+  /**
+   * Finds a reply that the client has heard, so that another node may be storing it. Gives nothing where no note of it comes
+   * in time, or where no other node writes to the store.
+   */
+  awaited(scope: GatewayScope, what: "first-reply" | "response", id: string): Promise<readonly string[]>;
+}
+
 /** Calls in storing. What a client asks next may follow one of them. */
 export class CallsInStoring {
   readonly #clock: Clock;
+  readonly #hasNodes: boolean;
   readonly #byScope = new Map<string, Set<CallInStoring>>();
 
-  constructor(clock: Clock) {
+  /** @param hasNodes whether other nodes may write to the store */
+  constructor(clock: Clock, hasNodes: boolean) {
     this.#clock = clock;
+    this.#hasNodes = hasNodes;
   }
 
   add(scope: GatewayScope, call: CallInStoring): void {
@@ -59,29 +75,50 @@ export class CallsInStoring {
   }
 
   /**
-   * The same look-up, which looks again for a reply once the calls of the scope are stored.
+   * The same look-up, which looks again for a reply once the calls of the scope are stored. The id of a response is one that a
+   * client was given, so that other nodes are waited for as well.
    *
    * @param before the look-up is a part of the choice of a session, of this call: what began after it is not waited for, nor is
    * a conversation that begins otherwise
+   * @param mayWait whether other nodes are waited for
    */
-  waitedFor(lookup: SessionLookup, before: CallOrder | null = null): SessionLookup {
+  waitedFor(lookup: SessionLookup, before: CallOrder | null = null, mayWait = true): WaitingLookup {
+    const awaited: WaitingLookup["awaited"] = async (scope, what, id) => {
+      if (!this.#hasNodes || !mayWait) return [];
+      for (let waitedMs = 0; waitedMs < mostNodeMs; waitedMs += nodePollMs) {
+        await this.#clock.sleep(nodePollMs);
+        const keys = await lookup.find(scope, what, id);
+        if (keys.length > 0) return keys;
+      }
+      return [];
+    };
+    const here = this.#foundHere(lookup, before);
     return {
       ...lookup,
+      awaited,
       find: async (scope, what, id) => {
-        const keys = await lookup.find(scope, what, id);
-        if (keys.length > 0 || what === "first-message") return keys;
-        const all = before === null ? this.#of(scope) : this.#before(scope, before);
-        const calls = what === "response" ? all : all.filter(({ order }) => order?.first === before?.first);
-        if (calls.length === 0) return keys;
-        if (before !== null) {
-          // Behind others that begin alike the choice takes its time, and only after that the storing.
-          const placed = Promise.allSettled(calls.map((call) => call.placed));
-          await within(this.#clock, placed, mostWaitMs);
-        }
-        await this.#stored(calls, before === null ? mostWaitMs : mostPlacingMs);
-        const noted = lookup.remembered(scope, what, id);
-        return noted.length > 0 ? noted : lookup.find(scope, what, id);
+        const keys = await here(scope, what, id);
+        return keys.length > 0 || what !== "response" ? keys : awaited(scope, what, id);
       },
+    };
+  }
+
+  /** The look-up of a reply that calls of this process may still be storing. */
+  #foundHere(lookup: SessionLookup, before: CallOrder | null): SessionLookup["find"] {
+    return async (scope, what, id) => {
+      const keys = await lookup.find(scope, what, id);
+      if (keys.length > 0 || what === "first-message") return keys;
+      const all = before === null ? this.#of(scope) : this.#before(scope, before);
+      const calls = what === "response" ? all : all.filter(({ order }) => order?.first === before?.first);
+      if (calls.length === 0) return keys;
+      if (before !== null) {
+        // Behind others that begin alike the choice takes its time, and only after that the storing.
+        const placed = Promise.allSettled(calls.map((call) => call.placed));
+        await within(this.#clock, placed, mostWaitMs);
+      }
+      await this.#stored(calls, before === null ? mostWaitMs : mostPlacingMs);
+      const noted = lookup.remembered(scope, what, id);
+      return noted.length > 0 ? noted : lookup.find(scope, what, id);
     };
   }
 

@@ -4,6 +4,7 @@ import { agentOfKey } from "@throughline/core/internal";
 import { refused } from "@throughline/core/store";
 import { systemRandom } from "@throughline/core/node";
 import { isContinued, unitIds, type ChainMatch, type SplitRequest, type WireNode } from "@throughline/wire";
+import type { WaitingLookup } from "./calls-in-storing.ts";
 import { isAside, isCompaction, keyPart, namedSession } from "./session-ids.ts";
 import type { KnownSession } from "./session-logs.ts";
 import type { GatewayScope, SessionLookup } from "./session-lookup.ts";
@@ -117,7 +118,7 @@ export function choiceName({ scope, headers, split, mayWrite }: SessionRequest):
 export async function continuedSession(
   request: SessionRequest,
   reads: SessionReads,
-  lookup: SessionLookup,
+  lookup: WaitingLookup,
   isAsked: IsAsked,
 ): Promise<ChosenSession | null> {
   const { scope, headers, split } = request;
@@ -249,7 +250,7 @@ async function byReply(
 async function byFirstReply(
   request: SessionRequest,
   reads: SessionReads,
-  lookup: SessionLookup,
+  lookup: WaitingLookup,
   isAsked: IsAsked,
 ): Promise<ChosenSession | null> {
   const { scope, split } = request;
@@ -259,8 +260,16 @@ async function byFirstReply(
   const recalled = await Promise.all(known.map((ref) => recalledSession(request, reads, ref, null)));
   const chosen = longest(request, recalled, isAsked);
   if (chosen !== null) return { ...chosen, isRemembered: true };
-  const keys = await lookup.find(scope, "first-reply", firstReply);
-  return longest(request, await Promise.all(keys.map((key) => reads.read(refOf(scope, key)))), isAsked);
+  const readAll = (keys: readonly string[]): Promise<(KnownSession | null)[]> =>
+    Promise.all(keys.map((key) => reads.read(refOf(scope, key))));
+  const found = longest(request, await readAll(await lookup.find(scope, "first-reply", firstReply)), isAsked);
+  if (found !== null) return found;
+  // Answers that the client wrote itself, as examples, stand in sessions that begin alike and have no note.
+  const { first } = unitIds(split);
+  const alike = first === null ? [] : await readAll(await lookup.find(scope, "first-message", first));
+  const example = longest(request, alike, isAsked);
+  if (example?.match?.nodes.some(({ isReply }) => isReply) === true) return example;
+  return longest(request, await readAll(await lookup.awaited(scope, "first-reply", firstReply)), isAsked);
 }
 
 /**

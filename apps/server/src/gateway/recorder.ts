@@ -77,7 +77,7 @@ export class Recorder {
     this.#clock = clock;
     this.#busyWaitMs = busyWaitMs;
     this.logs = new SessionLogs(store);
-    this.#storing = new CallsInStoring(clock);
+    this.#storing = new CallsInStoring(clock, store.capabilities.writers === "many-hosts");
     this.#notes = createSessionLookup(store);
     this.lookup = this.#storing.waitedFor(this.#notes);
   }
@@ -105,8 +105,8 @@ export class Recorder {
   /**
    * Begins to store a call: its session, and the messages that are new.
    *
-   * @param mayRecall whether a session that is remembered counts as there; not for a call that has waited, whose session may
-   * have been removed meanwhile
+   * @param mayRecall whether a session that is remembered counts as there, and other nodes are waited for; not for a call that
+   * has waited, whose session may have been removed meanwhile
    */
   open(request: SessionRequest, recordId: string, mayRecall = true): OpenCall {
     let place: CallSession | null = null;
@@ -160,7 +160,7 @@ export class Recorder {
     const { scope, split } = request;
     await letOthersRun(split);
     const reads = this.#readsFor(request, opened.order, mayRecall);
-    const lookup = this.#storing.waitedFor(this.#notes, opened.order);
+    const lookup = this.#storing.waitedFor(this.#notes, opened.order, mayRecall);
     const isAsked: IsAsked = (key, sha256) => this.#isAsked(key, sha256);
     const name = choiceName(request);
     const continued =
