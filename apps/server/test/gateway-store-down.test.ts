@@ -1,5 +1,7 @@
+import { execFileSync } from "node:child_process";
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -10,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import Anthropic from "@anthropic-ai/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionStore } from "@throughline/core";
@@ -50,6 +53,21 @@ async function start(down: Down = {}): Promise<GatewayServing> {
 }
 
 let history: Anthropic.MessageParam[] = [];
+
+/** Whether this user may mount a small disk. */
+const canMount = ((): boolean => {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return false;
+  const place = mkdtempSync(join(tmpdir(), "throughline-mount-"));
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", place], { stdio: "ignore" });
+    execFileSync("umount", [place]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(place, { recursive: true });
+  }
+})();
 
 /** Of somebody else. */
 function tokenOf({ serving }: GatewayServing): Promise<string> {
@@ -166,19 +184,99 @@ describe("spool", () => {
     expect(await metricsOf(next)).toContain('throughline_gateway_unrecorded_total{reason="spool-failed"} 1');
   });
 
-  it("passes a call on and counts it where the spool is full or cannot be written", async () => {
-    const serving = await start({ spoolBytes: 2500 });
+  it("takes no call that has no room in the files, and loses none of those that it took", async () => {
+    const serving = await start({ spoolBytes: 100_000 });
     leaving.leave("fails");
-    for (const text of ["first", "second", "third"]) expect(await ask(serving, text)).toMatch(/^Said/);
-    const lost = async (): Promise<number> =>
-      Number(/unrecorded_total\{reason="spool"\} (\d+)/.exec(await metricsOf(serving))?.[1] ?? 0);
-    await expect.poll(lost).toBeGreaterThan(0);
-    const before = await lost();
+    const taken = await askUntilRefused(serving);
+    expect(taken).toBeGreaterThan(0);
+    expect([files().length, serving.simulator.requests.length]).toEqual([taken, taken]);
+    expect(await readiness(serving)).not.toBe("ready\n");
+    expect(await metricsOf(serving)).not.toMatch(/unrecorded_total\{/);
+    leaving.comeBack();
+    await expect.poll(files, { timeout: 10_000 }).toEqual([]);
+    expect(await ask(serving, "after")).toMatch(/^Said/);
+    await assertKept(serving, taken + 1);
+    await expect.poll(() => readiness(serving), { timeout: 5000 }).toBe("ready\n");
+  });
+
+  it("takes a call where the files cannot be written only if the store has it", async () => {
+    const serving = await start();
     rmSync(folder, { recursive: true });
-    expect(await ask(serving, "fourth")).toMatch(/^Said/);
-    await expect.poll(lost).toBe(before + 1);
+    expect(await ask(serving, "first")).toMatch(/^Said/);
+    expect([(await serving.calls(1)).length, await readiness(serving)]).toEqual([1, "degraded\n"]);
+    leaving.leave("fails");
+    await expect(ask(serving, "second")).rejects.toMatchObject({ status: 503 });
+    expect(serving.simulator.requests).toHaveLength(1);
+    expect(await metricsOf(serving)).not.toMatch(/unrecorded_total\{/);
+  });
+
+  it.skipIf(!canMount)(
+    "takes no call while a disk is really full, and stores all that it took once the store is back",
+    async () => {
+      mkdirSync(folder, { recursive: true });
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", folder]);
+      try {
+        const serving = await start();
+        await ask(serving, "before");
+        await serving.calls(1);
+        writeFileSync(join(folder, "of-others"), Buffer.alloc(1_800_000));
+        leaving.leave("fails");
+        const taken = await askUntilRefused(serving);
+        expect(files().filter((name) => name.endsWith(".call"))).toHaveLength(taken);
+        expect(serving.simulator.requests).toHaveLength(taken + 1);
+        leaving.comeBack();
+        await expect.poll(files, { timeout: 10_000 }).toEqual(["of-others"]);
+        await assertKept(serving, taken + 1);
+        writeFileSync(join(folder, "of-others"), Buffer.alloc(2 * 1024 * 1024));
+        // With the store, calls pass on a full disk.
+        expect(await ask(serving, "with a full disk")).toMatch(/^Said/);
+        leaving.leave("fails");
+        await expect(ask(serving, "without the store")).rejects.toMatchObject({ status: 503 });
+        history.pop();
+        leaving.comeBack();
+        expect(await ask(serving, "with the store again")).toMatch(/^Said/);
+        await assertKept(serving, taken + 3);
+        expect(await metricsOf(serving)).not.toMatch(/unrecorded_total\{/);
+      } finally {
+        await gateway?.close();
+        gateway = null;
+        execFileSync("umount", [folder]);
+      }
+    },
+  );
+
+  it("breaks an answer off where its call turns out to have no room", async () => {
+    const serving = await start({ spoolBytes: 100_000 });
+    leaving.leave("fails");
+    await ask(serving, "first");
+    // The server holds answers back as soon as that call waits.
+    const askLong = async (): Promise<string> => {
+      history = [];
+      serving.simulator.enqueue({ kind: "answer", content: [{ type: "text", text: "long ".repeat(30_000) }] });
+      return ask(serving, "second").then(
+        () => "whole",
+        () => "broken off",
+      );
+    };
+    await expect.poll(askLong, { timeout: 20_000 }).toBe("broken off");
+    expect(await metricsOf(serving)).toMatch(/unrecorded_total\{reason="spool"\} [1-9]/);
   });
 });
+
+/** Asks until a call is refused, and gives how many were answered. */
+async function askUntilRefused(serving: GatewayServing): Promise<number> {
+  for (let taken = 0; ; taken++)
+    try {
+      await ask(serving, `${taken} ${"x".repeat(10_000)}`);
+      await expect
+        .poll(() => files().filter((name) => name.endsWith(".call")).length, { timeout: 10_000 })
+        .toBe(taken + 1);
+    } catch (error) {
+      expect(error).toMatchObject({ status: 503 });
+      history.pop();
+      return taken;
+    }
+}
 
 describe("refuse", () => {
   it.each([

@@ -30,7 +30,7 @@ import { credentialsIn, keptQuery, secretOf } from "./secrets.ts";
 import type { GatewayScope } from "./session-lookup.ts";
 import { createUpstreamConnections, relayBody, type RelayEnd } from "./relay.ts";
 import { createCallKeeper, mostBusyMs, mostBusySpoolMs } from "./keep-calls.ts";
-import { assertBegun, beginTurn, denialOf, logOf, mostStoreWaitMs, nameOf } from "./store-waits.ts";
+import { assertBegun, assertNotBehind, beginTurn, denialOf, logOf, mostStoreWaitMs, nameOf } from "./store-waits.ts";
 import { endOf } from "./terminal-event.ts";
 import { type GatewayTurn, Turns } from "./turns.ts";
 import type { TurnRules } from "../turn-rules.ts";
@@ -160,10 +160,14 @@ export async function createGateway(
     if (isOwnCredential) headers.push(...credentialOf(upstream));
     // The upstream is not kept waiting for what is stored, unless nothing may pass without it, or the request may be cut there.
     const isLooked = mode === "guard" && upstream.api === "ollama";
-    const isEarly = !isRefusing && !isLooked && mode === "record";
     assertDeclared(request, bodyBytes);
     continueBody(request, response);
     const declaredBytes = Number(request.headers["content-length"] ?? 0);
+    const isRecorded = rule.does === "record" && mode !== "stateful";
+    // Without room in a file, a call is passed on only where the store takes it.
+    const isStrict = isRefusing || (isRecorded && !(await keeper.hasRoom(declaredBytes || bodyBytes)));
+    if (isStrict && isRecorded) assertNotBehind(keeper);
+    const isEarly = !isStrict && !isLooked && mode === "record";
     const upload =
       isEarly && !isOwnCredential && declaredBytes >= leastUploaded
         ? connections.begin(upstream, { method, target, headers, bodyBytes: declaredBytes }, gone.signal)
@@ -238,7 +242,7 @@ export async function createGateway(
                 ? null
                 : recorder.open({ ...sent, scope, headers: request.headers, mayWrite }, recordId),
           };
-    if (isRefusing && call?.open != null) await assertBegun(clock, call.open);
+    if (isStrict && call?.open != null) await assertBegun(clock, call.open);
     if (mode === "guard" && call?.open != null) {
       const denied = await denialOf(clock, call.open, { store, turnRules, scope });
       if (denied !== null) {
@@ -299,7 +303,7 @@ export async function createGateway(
         if (call !== null && copy.bytes <= mostCopied) held.share?.add(chunk.length);
       },
       hold:
-        (isRefusing || turn !== null) && call !== null
+        (isStrict || turn !== null || keeper.isBehind) && call !== null
           ? { isLast: endOf(outgoing), until: () => storeEnd("whole") }
           : null,
     });

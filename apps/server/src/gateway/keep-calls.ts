@@ -20,10 +20,12 @@ interface CallToKeep extends Omit<SpooledCall, "session"> {
 export interface CallKeeper {
   /** Whether calls wait for the store. */
   readonly isWaiting: boolean;
-  /** Whether a call was lost within the last minute: neither the store nor the spool took it. */
+  /** Whether a call was lost within the last minute: neither the store nor the spool took it. Or the spool has no room. */
   readonly isLosing: boolean;
   /** Whether a call that ends now waits as well: the store is away. Behind another's turn calls of that session wait only. */
   readonly isBehind: boolean;
+  /** Whether the spool can take a call with a request of this size. True without a spool. */
+  hasRoom(requestBytes: number): Promise<boolean>;
   /** Resolves with whether the call is kept: stored, or in the spool. */
   keep(call: CallToKeep): Promise<boolean>;
   /** See `Spool.erase`. */
@@ -119,8 +121,9 @@ export async function createCallKeeper({
   };
   return {
     get isLosing() {
-      return clock.nowMs() - lostAtMs < losingMs;
+      return spool?.isFull === true || clock.nowMs() - lostAtMs < losingMs;
     },
+    hasRoom: async (requestBytes) => spool === null || spool.hasRoom(requestBytes),
     get isWaiting() {
       return spool?.isWaiting === true;
     },

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, SessionRef } from "@throughline/core";
 import { refused } from "@throughline/core/store";
@@ -37,6 +37,8 @@ interface WaitingFile {
 const suffix = ".call";
 const asideSuffix = ".failed";
 const retryMs = 1000;
+/** The room that a call needs beside its request. */
+const answerBytes = 64 * 1024;
 /** How often a call that fails for another reason than an absent store is tried. */
 const mostTries = 3;
 
@@ -54,6 +56,7 @@ export class Spool {
   #draining: Promise<void> | null = null;
   /** Of the files, and of those that are being written. */
   #bytes = 0;
+  #isFull = false;
 
   private constructor(options: SpoolOptions) {
     this.#options = options;
@@ -87,6 +90,23 @@ export class Spool {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Whether there was no room for a call when it was last asked. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** Whether a call can wait here, as far as the disk and the bound of the files say before its answer is known. */
+  async hasRoom(requestBytes: number): Promise<boolean> {
+    const { folder, mostBytes } = this.#options;
+    const bytes = requestBytes + answerBytes;
+    const freeBytes = await statfs(folder).then(
+      ({ bavail, bsize }) => bavail * bsize,
+      () => 0,
+    );
+    this.#isFull = bytes > freeBytes || this.#bytes + bytes > mostBytes;
+    return !this.#isFull;
   }
 
   /**

@@ -3,7 +3,7 @@ import { refused } from "@throughline/core/store";
 import type { WireLog } from "@throughline/wire";
 import type { TurnRules } from "../turn-rules.ts";
 import { within } from "../within.ts";
-import { isStoreAway } from "./keep-calls.ts";
+import { type CallKeeper, isStoreAway } from "./keep-calls.ts";
 import type { TurnRequest } from "./question-place.ts";
 import type { OpenCall } from "./recorder.ts";
 import type { SessionLogs } from "./session-logs.ts";
@@ -32,6 +32,13 @@ export async function assertBegun(clock: Clock, { session, abandon }: OpenCall):
   throw refused("STORE_UNREACHABLE", "The call cannot be stored in time, so it is not passed on.", {
     retryAfterMs: 1000,
   });
+}
+
+/** @throws {ThroughlineError} STORE_UNREACHABLE where calls wait for the store already, and no other can */
+export function assertNotBehind({ isBehind }: CallKeeper): void {
+  if (!isBehind) return;
+  const message = "Calls wait for the store in files, and there is no room for one more, so it is not passed on.";
+  throw refused("STORE_UNREACHABLE", message, { retryAfterMs: 1000 });
 }
 
 interface DenialParts {
