@@ -199,7 +199,14 @@ export const longSuites: readonly LongSuite[] = [
     "1,000 slow clients, memory of endless bodies and unread streams, times of wrong tokens, 1,000 calls of the gateway, PostgreSQL away for 60 s under it, bytes on PostgreSQL",
     {
       project: "apps/server",
-      full: files(["abuse-load", "abuse-gateway", "gateway-growth.slow", "gateway-postgres-away.slow", "operations"]),
+      full: files([
+        "abuse-load",
+        "abuse-gateway",
+        "gateway-growth.slow",
+        "gateway-nodes",
+        "gateway-postgres-away.slow",
+        "operations",
+      ]),
       quick: ["test/abuse-rows.test.ts"],
     },
   ),
