@@ -1,3 +1,4 @@
+import type { Steps } from "@throughline/core/internal";
 import { sentThinking } from "./clean-reply.ts";
 import { stepResults } from "./collect-steps.ts";
 import type { NeutralToolCall } from "./neutral-message.ts";
@@ -55,8 +56,12 @@ export class TurnAssembly {
     this.lastItem = base.lastItem;
   }
 
-  takeAll(items: readonly ReplayItem[]): void {
-    for (const item of items) this.take(item);
+  /** Puts items into turns, an item a step. */
+  *takeAll(items: readonly ReplayItem[]): Steps<void> {
+    for (const item of items) {
+      this.take(item);
+      yield;
+    }
   }
 
   /** Ends a settled beginning: nothing that follows joins its last reply. */

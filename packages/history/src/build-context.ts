@@ -5,6 +5,8 @@ import {
   assertKnownOptions,
   optionKinds,
   type OptionTable,
+  runSteps,
+  type Steps,
 } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
@@ -13,7 +15,7 @@ import { findBoundary, findCheckpoint } from "./find-boundary.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
 import { OmittedRanges, type OmittedRange, type RecordFate } from "./omitted-ranges.ts";
 import { collectEdits, type RecordEdit } from "./record-edits.ts";
-import { walkIndexes } from "./walk-branch.ts";
+import { walkSteps } from "./walk-branch.ts";
 
 /** Options of `buildContext`. */
 export interface BuildContextOptions {
@@ -64,10 +66,16 @@ export interface Context {
  * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION when a record may mean something this build cannot know
  */
 export function buildContext(records: readonly StoredRecord[], options: BuildContextOptions = {}): Context {
+  return runSteps(contextSteps(records, options));
+}
+
+/** What `buildContext` gives, a record a step: for sessions whose records take more than a moment. */
+export function* contextSteps(records: readonly StoredRecord[], options: BuildContextOptions = {}): Steps<Context> {
   assertKnownOptions<BuildContextOptions>("buildContext", options, contextTable);
   const headId =
     options.headId === undefined ? (records.findLast((record) => !record.side)?.id ?? null) : options.headId;
-  return buildContextState(records, headId, options.fromCheckpoint ?? false).context;
+  const { context } = yield* contextStateSteps(records, headId, options.fromCheckpoint ?? false);
+  return context;
 }
 
 /** A context with what has to be known to go on from it. */
@@ -78,23 +86,26 @@ export interface ContextState {
   readonly omitted: OmittedRanges;
 }
 
-export function buildContextState(
+export function* contextStateSteps(
   records: readonly StoredRecord[],
   headId: string | null,
   fromCheckpoint: boolean = false,
-): ContextState {
-  const { indexes, findings } = walkIndexes(records, headId);
+): Steps<ContextState> {
+  const { indexes, findings } = yield* walkSteps(records, headId);
   const isWhole = indexes.length === records.length && indexes.every((index, at) => index === at);
   const path = isWhole ? records : indexes.map((index) => records[index] as StoredRecord);
   refuseNewer(records, path);
   const written = findBoundary(path, records, findings);
   const boundary = fromCheckpoint ? findCheckpoint(path, records, written) : written;
   const edits = collectEdits(path, findings);
-  const collected = collectMessages({ records, path, boundary, edits, findings });
+  const collected = yield* collectMessages({ records, path, boundary, edits, findings });
   const omitted = new OmittedRanges();
   // In the order of the log; what is not on the path lies on another branch.
   const fates = isWhole ? collected.fates : fatesOf(records, indexes, collected.fates);
-  for (let at = 0; at < records.length; at++) omitted.add((records[at] as StoredRecord).seq, fates[at]);
+  for (let at = 0; at < records.length; at++) {
+    omitted.add((records[at] as StoredRecord).seq, fates[at]);
+    yield;
+  }
   const context: Context = {
     headId: path.at(-1)?.id ?? null,
     messages: collected.messages,

@@ -1,3 +1,4 @@
+import type { Steps } from "@throughline/core/internal";
 import { cleanText, cleanUserBlock, isComplete, wellFormed } from "./clean-blocks.ts";
 import { cleanReply } from "./clean-reply.ts";
 import { splitDoubtfulSteps, stepAt, type StepList } from "./collect-steps.ts";
@@ -9,18 +10,20 @@ import type { ReplayRules } from "./replay-rules.ts";
 import type { ReplayUserBlock } from "./replay-turn.ts";
 
 /**
- * The messages of a context with clean blocks: no empty text, no foreign thinking, nothing a provider cannot read.
+ * The messages of a context with clean blocks: no empty text, no foreign thinking, nothing a provider cannot read. A message
+ * a step.
  *
  * @param firstPlace the place of the first message in the whole context
  */
-export function collectItems(
+export function* collectItems(
   messages: readonly NeutralMessage[],
   firstPlace: number,
   rules: ReplayRules,
   report: ReportRepair,
-): ReplayItem[] {
+): Steps<ReplayItem[]> {
   const items: ReplayItem[] = [];
   for (let index = 0; index < messages.length; index++) {
+    yield;
     const item = itemOf(messages[index] as NeutralMessage, firstPlace + index, rules, report);
     if (item !== null) items.push(item);
   }
@@ -28,15 +31,20 @@ export function collectItems(
 }
 
 /** The same for a context from its beginning, with steps where nothing needs a repair. */
-export function collectSteps(messages: readonly NeutralMessage[], rules: ReplayRules, report: ReportRepair): StepList {
+export function* collectSteps(
+  messages: readonly NeutralMessage[],
+  rules: ReplayRules,
+  report: ReportRepair,
+): Steps<StepList> {
   const items: ReplayItem[] = [];
   for (let place = 0; place < messages.length; place++) {
+    yield;
     const step = stepAt(messages, place, rules);
     const item = step ?? itemOf(messages[place] as NeutralMessage, place, rules, report);
     if (item !== null) items.push(item);
     place += step?.results.length ?? 0;
   }
-  return splitDoubtfulSteps(items);
+  return yield* splitDoubtfulSteps(items);
 }
 
 function itemOf(message: NeutralMessage, place: number, rules: ReplayRules, report: ReportRepair): ReplayItem | null {

@@ -1,5 +1,11 @@
 import { createFinding } from "@throughline/core";
-import { findRecordProblem, isContinueMessage, misspelt, throughlineKind } from "@throughline/core/internal";
+import {
+  findRecordProblem,
+  isContinueMessage,
+  misspelt,
+  type Steps,
+  throughlineKind,
+} from "@throughline/core/internal";
 import { quote } from "@throughline/core/store";
 import type { Finding, SessionRecord, StoredRecord } from "@throughline/core";
 import type { Boundary } from "./find-boundary.ts";
@@ -24,8 +30,8 @@ export interface CollectedMessages {
   readonly change: PrefixChange;
 }
 
-/** The summary of the boundary, then what each record from its kept part on contributes. */
-export function collectMessages(source: MessageSource): CollectedMessages {
+/** The summary of the boundary, then what each record from its kept part on contributes, a record a step. */
+export function* collectMessages(source: MessageSource): Steps<CollectedMessages> {
   const { path, boundary, edits, findings } = source;
   const messages: NeutralMessage[] = [];
   const fates: RecordFate[] = [];
@@ -38,6 +44,7 @@ export function collectMessages(source: MessageSource): CollectedMessages {
     if (boundary.type === "checkpoint") change.changedAt(Infinity);
   }
   for (let at = 0; at < path.length; at++) {
+    yield;
     const stored = path[at] as StoredRecord;
     if (stored.side || !contributingTypes.has(stored.type)) continue;
     if (at < (boundary?.keptFrom ?? 0)) {

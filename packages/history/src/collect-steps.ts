@@ -1,3 +1,4 @@
+import type { Steps } from "@throughline/core/internal";
 import { hasLoneSurrogate, isCleanText } from "./clean-blocks.ts";
 import { carriedThinking, isFailedReply, sentThinking } from "./clean-reply.ts";
 import type { NeutralAssistant, NeutralBlock, NeutralMessage, NeutralToolResult } from "./neutral-message.ts";
@@ -65,11 +66,12 @@ export interface StepList {
  * Selects the steps that pairing must check: an id that occurs twice, and a reply that another one may belong to. After
  * a reply that is not a step, they are all steps until the next user message.
  */
-export function splitDoubtfulSteps(given: readonly ReplayItem[]): StepList {
-  const { steps, doubtful } = claims(given);
+export function* splitDoubtfulSteps(given: readonly ReplayItem[]): Steps<StepList> {
+  const { steps, doubtful } = yield* claims(given);
   const items: ReplayItem[] = [];
   let isApart = true;
   for (let at = 0; at < given.length; at++) {
+    yield;
     const item = given[at] as ReplayItem;
     if (item.kind !== "step") {
       items.push(item);
@@ -96,7 +98,7 @@ interface Claims {
 }
 
 /** Who has which ids, of calls and of replies; whoever shares one is doubtful. */
-function claims(items: readonly ReplayItem[]): Claims {
+function* claims(items: readonly ReplayItem[]): Steps<Claims> {
   const steps = new Map<string, StepItem>();
   const replies = new Map<string, StepItem>();
   const doubtful = new Set<StepItem>();
@@ -107,6 +109,7 @@ function claims(items: readonly ReplayItem[]): Claims {
   };
   let last: StepItem | null = null;
   for (const item of items) {
+    yield;
     if (item.kind === "step") {
       last = item;
       const { responseId, content } = item.reply;
@@ -117,6 +120,7 @@ function claims(items: readonly ReplayItem[]): Claims {
   if (last !== null) doubtful.add(last);
   const doubt = (step: StepItem | undefined): unknown => step !== undefined && doubtful.add(step);
   for (const item of items) {
+    yield;
     if (item.kind === "result") doubt(steps.get(item.callId));
     if (item.kind !== "assistant") continue;
     for (const id of callIdsOf(item)) doubt(steps.get(id));

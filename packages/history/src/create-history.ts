@@ -1,5 +1,12 @@
 import type { StoredRecord } from "@throughline/core";
-import { assertArgument, assertKnownOptions, optionKinds } from "@throughline/core/internal";
+import {
+  assertArgument,
+  assertKnownOptions,
+  optionKinds,
+  runInSlices,
+  runSteps,
+  type Steps,
+} from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { GrowingContext } from "./growing-context.ts";
 import { GrowingReplay } from "./growing-replay.ts";
@@ -33,6 +40,13 @@ export interface History<Message = unknown> {
   setWindow(window: HistoryWindow): void;
   /** Says that what was rendered last went to a model: how results were shortened in it is kept from now on. */
   markSent(): void;
+  /**
+   * Makes what the next `context` and `render` need in slices of 20 ms: for a session so long that others must not wait until
+   * all of it is rendered. A call meanwhile does the rest at once.
+   *
+   * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION
+   */
+  prepare(): Promise<void>;
   /**
    * What the next rendering is made of. Its `cut` and `truncations` are to be recorded with the call, and given to
    * `createHistory` as `recorded` by the process that goes on.
@@ -109,26 +123,49 @@ export function createHistory(target: TargetName | HistoryTarget, options: Histo
   const renderings = new GrowingRenderings(mapping, options);
   let lastSeq = 0;
   let renderedToSeq: number | null = null;
+  let preparing: Steps<void> | null = null;
+  /** What was begun in slices is ended before anything changes it. */
+  const ready = (): void => {
+    const steps = preparing;
+    preparing = null;
+    if (steps !== null) runSteps(steps);
+  };
   return {
+    prepare: async () => {
+      ready();
+      preparing = renderings.prepare(window, growing);
+      await runInSlices(preparing);
+    },
     append: (records) => {
+      ready();
       for (const record of records) growing.append(record);
       lastSeq = records.at(-1)?.seq ?? lastSeq;
     },
-    moveHead: (headId) => growing.moveHead(headId),
+    moveHead: (headId) => {
+      ready();
+      growing.moveHead(headId);
+    },
     setWindow: (changed) => {
+      ready();
       assertKnownOptions<HistoryWindow>("setWindow", changed, windowTable, "window");
       window.change(changed);
     },
     markSent: () => {
+      ready();
       if (renderedToSeq !== null) window.markSent(renderedToSeq);
     },
-    context: () => window.context(),
+    context: () => {
+      ready();
+      return window.context();
+    },
     render: () => {
+      ready();
       const rendering = renderings.next(window, growing);
       renderedToSeq = lastSeq;
       return renderings.listed(rendering);
     },
     renderShared: () => {
+      ready();
       const rendering = renderings.next(window, growing);
       renderedToSeq = lastSeq;
       return rendering;
@@ -171,9 +208,17 @@ class GrowingRenderings {
     this.options = options;
   }
 
-  next(window: GrowingWindow, growing: GrowingContext): SharedRendering {
+  /** What the next rendering needs, a message a step. */
+  *prepare(window: GrowingWindow, growing: GrowingContext): Steps<void> {
+    yield* window.update();
     const machine = this.machineFor(window, growing);
-    machine.append(window.messagesFrom(machine.taken));
+    yield* machine.append(window.messagesFrom(machine.taken));
+    yield* machine.settleTurns();
+  }
+
+  next(window: GrowingWindow, growing: GrowingContext): SharedRendering {
+    runSteps(this.prepare(window, growing));
+    const machine = this.machineFor(window, growing);
     const replay = machine.render();
     const { settled, settledCount, tail } = replay;
     const { field, first } = systemOf(this.mapping, this.options);
@@ -221,8 +266,6 @@ class GrowingRenderings {
 
   private machineFor(window: GrowingWindow, growing: GrowingContext): GrowingReplay<unknown> {
     const { mapping } = this;
-    // Brings the window up to date, and with it its generation.
-    window.update();
     const { generation } = window;
     const { target = growing.currentModel() } = this.options;
     const { replay } = this;

@@ -1,6 +1,6 @@
-import { isFromNewerVersion, throughlineKind } from "@throughline/core/internal";
+import { isFromNewerVersion, runSteps, type Steps, throughlineKind } from "@throughline/core/internal";
 import type { Finding, StoredRecord } from "@throughline/core";
-import { buildContextState, modelOf, thinkingLevelOf, type Context, type ContextState } from "./build-context.ts";
+import { contextStateSteps, modelOf, thinkingLevelOf, type Context, type ContextState } from "./build-context.ts";
 import { isContinueMessage } from "@throughline/core/internal";
 import { contributingTypes, contribution } from "./collect-messages.ts";
 import { reportLostOrigin } from "./lost-origin.ts";
@@ -45,7 +45,7 @@ export class GrowingContext {
   }
 
   current(): Context {
-    const state = this.state ?? this.rebuild();
+    const state = this.state ?? runSteps(this.rebuild());
     return {
       ...state.context,
       headId: this.isGrown ? this.headId : state.context.headId,
@@ -58,20 +58,25 @@ export class GrowingContext {
     };
   }
 
+  /** Builds the context where it has to be: what is asked for next is there. */
+  *prepare(): Steps<void> {
+    if (this.state === null) yield* this.rebuild();
+  }
+
   /** The messages from a place on, without a copy of those before. */
   messagesFrom(place: number): readonly NeutralMessage[] {
-    if (this.state === null) this.rebuild();
+    runSteps(this.prepare());
     return this.messages.slice(place);
   }
 
   /** The model, with a context that is up to date. */
   currentModel(): Context["model"] {
-    if (this.state === null) this.rebuild();
+    runSteps(this.prepare());
     return this.model;
   }
 
-  private rebuild(): ContextState {
-    const state = buildContextState(this.records, this.headId);
+  private *rebuild(): Steps<ContextState> {
+    const state = yield* contextStateSteps(this.records, this.headId);
     this.recordsRead += this.records.length;
     this.generation++;
     this.state = state;

@@ -1,3 +1,4 @@
+import { runSteps, type Steps } from "@throughline/core/internal";
 import { TurnAssembly } from "./assemble-turns.ts";
 import { collectItems, collectSteps } from "./collect-items.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
@@ -51,33 +52,35 @@ export class GrowingReplay<Message> {
     return this.messageCount;
   }
 
-  append(messages: readonly NeutralMessage[]): void {
-    const items = this.collected(messages);
+  /** Takes messages, one a step. What was begun must be ended before anything else is asked. */
+  *append(messages: readonly NeutralMessage[]): Steps<void> {
+    const items = yield* this.collected(messages);
     this.messageCount += messages.length;
     this.work.cleaned += messages.length;
     for (const item of items) {
+      yield;
       this.items.push(item);
       if (reachesInto(item, this.settled.undecided)) this.giveUp();
     }
   }
 
-  private collected(messages: readonly NeutralMessage[]): readonly ReplayItem[] {
+  private *collected(messages: readonly NeutralMessage[]): Steps<readonly ReplayItem[]> {
     const { report } = this.cleanLog;
-    if (this.messageCount > 0) return collectItems(messages, this.messageCount, this.rules, report);
-    const { items, steps } = collectSteps(messages, this.rules, report);
+    if (this.messageCount > 0) return yield* collectItems(messages, this.messageCount, this.rules, report);
+    const { items, steps } = yield* collectSteps(messages, this.rules, report);
     this.steps = steps;
     this.settled = createSettled(this.rules, steps);
     return items;
   }
 
   render(): SharedReplay<Message> {
-    this.settleTurns();
+    runSteps(this.settleTurns());
     const { settled } = this;
     const tail = this.items.slice(settled.count);
     const log = createRepairLog();
-    new CallPairing(this.rules.orphanResults, log.report, this.steps, settled.pairing).takeAll(tail);
+    runSteps(new CallPairing(this.rules.orphanResults, log.report, this.steps, settled.pairing).takeAll(tail));
     const assembly = new TurnAssembly(this.rules, log.report, settled.assembly);
-    assembly.takeAll(tail);
+    runSteps(assembly.takeAll(tail));
     assembly.finish();
     this.work.paired += tail.length;
     const { baseCount, turns } = assembly.turns();
@@ -111,11 +114,11 @@ export class GrowingReplay<Message> {
   }
 
   /** Whole turns of a long tail, as a session has it when it is opened, are settled first: the tail is gone over twice. */
-  private settleTurns(): void {
+  *settleTurns(): Steps<void> {
     const from = this.settled.count;
     let border = this.items.length - 1;
     while (border > from && !isSafeBorder(this.items, border)) border--;
-    if (border - from >= longTail) this.settleTo(this.items.slice(from, border));
+    if (border - from >= longTail) yield* this.settleTo(this.items.slice(from, border));
   }
 
   private giveUp(): void {
@@ -126,15 +129,15 @@ export class GrowingReplay<Message> {
   /** Moves the border of what is settled up to the last place where that is safe. */
   private settleMore(tail: readonly ReplayItem[]): void {
     const border = lastBorder(tail, this.settled.pairing);
-    if (border > 0) this.settleTo(tail.slice(0, border));
+    if (border > 0) runSteps(this.settleTo(tail.slice(0, border)));
   }
 
-  private settleTo(items: readonly ReplayItem[]): void {
+  private *settleTo(items: readonly ReplayItem[]): Steps<void> {
     const { settled } = this;
     if (settled.count + items.length <= this.blockedTo) return;
-    settled.pairing.takeAll(items);
-    settled.pairing.settle(items, settled.undecided);
-    settled.assembly.takeAll(items);
+    yield* settled.pairing.takeAll(items);
+    yield* settled.pairing.settle(items, settled.undecided);
+    yield* settled.assembly.takeAll(items);
     settled.assembly.settle();
     settled.count += items.length;
     this.work.paired += items.length;
@@ -143,6 +146,7 @@ export class GrowingReplay<Message> {
     const from = Math.max(0, settled.turnCount - 1);
     settled.messages.length = settled.lastTurnStart;
     for (let at = from; at < turns.length; at++) {
+      yield;
       settled.lastTurnStart = settled.messages.length;
       for (const message of this.map(turns[at] as ReplayTurn)) settled.messages.push(message);
       this.work.mapped++;

@@ -1,4 +1,4 @@
-import { optionKinds, type OptionTable } from "@throughline/core/internal";
+import { optionKinds, type OptionTable, runSteps, type Steps } from "@throughline/core/internal";
 import type { GrowingContext } from "./growing-context.ts";
 import { withCut, type LimitedContext } from "./limit-context.ts";
 import type { NeutralMessage } from "./neutral-message.ts";
@@ -79,9 +79,9 @@ export class GrowingWindow {
     state.sentCount = state.truncation.inForce.length;
   }
 
-  /** Takes what came since. */
-  update(): void {
-    this.current();
+  /** Takes what came since, a message a step. What was begun must be ended before anything else is asked. */
+  *update(): Steps<void> {
+    yield* this.steps();
   }
 
   /** What is left, from a place on. */
@@ -96,7 +96,12 @@ export class GrowingWindow {
   }
 
   private current(): WindowState {
+    return runSteps(this.steps());
+  }
+
+  private *steps(): Steps<WindowState> {
     const { source } = this;
+    yield* source.prepare();
     // Asked first: it may be built anew.
     let further = source.messagesFrom(this.state?.shortened.length ?? 0);
     let { state } = this;
@@ -106,12 +111,13 @@ export class GrowingWindow {
     }
     let isCut = false;
     for (const message of further) {
+      yield;
       const short = state.truncation.take(message);
       state.shortened.push(short);
       state.kept.push(short);
       isCut = state.cutter.take(short) || isCut;
     }
-    if (this.isCutAsBefore(state)) return this.current();
+    if (this.isCutAsBefore(state)) return yield* this.steps();
     const isUnbound = this.unbind(state);
     if (isCut || isUnbound) {
       state.kept = state.cutter.kept();

@@ -1,14 +1,15 @@
+import { runSteps, type Steps } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import { providerMappings, type TargetMessages, type TargetName } from "./provider-mappings.ts";
 import { renderWith, type ProviderMapping, type Rendering } from "./replay-history.ts";
 import type { RenderOptions } from "./render-options.ts";
-import { validateAnthropic } from "./validate-anthropic.ts";
-import { validateBedrock } from "./validate-bedrock.ts";
-import { validateGemini } from "./validate-gemini.ts";
-import { validateMistral } from "./validate-mistral.ts";
-import { validateOllama } from "./validate-ollama.ts";
-import { validateOpenAiChat } from "./validate-openai-chat.ts";
-import { validateOpenAiResponses } from "./validate-openai-responses.ts";
+import { anthropicSteps } from "./validate-anthropic.ts";
+import { bedrockSteps } from "./validate-bedrock.ts";
+import { geminiSteps } from "./validate-gemini.ts";
+import { mistralSteps } from "./validate-mistral.ts";
+import { ollamaSteps } from "./validate-ollama.ts";
+import { openAiChatSteps } from "./validate-openai-chat.ts";
+import { openAiResponsesSteps } from "./validate-openai-responses.ts";
 import type { Violation } from "./violation.ts";
 
 /** A provider's way to take a history, with nothing in its types that only this provider has. */
@@ -23,21 +24,35 @@ export interface HistoryTarget<Message = unknown> {
   readonly validate: (messages: readonly unknown[], model?: string | null) => readonly Violation[];
 }
 
-function target<Name extends TargetName>(
-  name: Name,
-  validate: HistoryTarget["validate"],
-): readonly [Name, HistoryTarget<TargetMessages[Name]>] {
+type ValidationSteps = (messages: readonly unknown[], model: string | null) => Steps<readonly Violation[]>;
+
+/** What each provider would refuse, a message a step. */
+export const validationSteps: Readonly<Record<TargetName, ValidationSteps>> = {
+  anthropic: (messages, model) => anthropicSteps(messages, { model: model ?? "" }),
+  openai: openAiChatSteps,
+  "openai-responses": (items) => openAiResponsesSteps(items),
+  ollama: ollamaSteps,
+  gemini: (contents, model) => geminiSteps(contents, { model: model ?? "" }),
+  mistral: mistralSteps,
+  bedrock: bedrockSteps,
+};
+
+function target<Name extends TargetName>(name: Name): readonly [Name, HistoryTarget<TargetMessages[Name]>] {
   const mapping = providerMappings[name]({});
-  return [name, { name, mapping, render: (context, options = {}) => renderWith(context, mapping, options), validate }];
+  const render: HistoryTarget<TargetMessages[Name]>["render"] = (context, options = {}) =>
+    renderWith(context, mapping, options);
+  const validate: HistoryTarget["validate"] = (messages, model = null) =>
+    runSteps(validationSteps[name](messages, model));
+  return [name, { name, mapping, render, validate }];
 }
 
 /** All providers, by the name the command line knows them by. */
 export const historyTargets: ReadonlyMap<TargetName, HistoryTarget> = new Map<TargetName, HistoryTarget>([
-  target("anthropic", (messages, model) => validateAnthropic(messages, { model: model ?? "" })),
-  target("openai", (messages) => validateOpenAiChat(messages)),
-  target("openai-responses", (items) => validateOpenAiResponses(items)),
-  target("ollama", (messages) => validateOllama(messages)),
-  target("gemini", (contents, model) => validateGemini(contents, { model: model ?? "" })),
-  target("mistral", (messages) => validateMistral(messages)),
-  target("bedrock", (messages) => validateBedrock(messages)),
+  target("anthropic"),
+  target("openai"),
+  target("openai-responses"),
+  target("ollama"),
+  target("gemini"),
+  target("mistral"),
+  target("bedrock"),
 ]);

@@ -1,4 +1,4 @@
-import { assertKnownOptions } from "@throughline/core/internal";
+import { assertKnownOptions, runSteps, type Steps } from "@throughline/core/internal";
 import type { Context } from "./build-context.ts";
 import type { OmittedRange } from "./omitted-ranges.ts";
 import { limitTable, WindowCutter, type ContextLimit, type WindowCut } from "./window-cutter.ts";
@@ -15,9 +15,17 @@ export interface LimitedContext extends Context {
  * the same limit have the same start until the limit is reached again. A summary always stays.
  */
 export function limitContext(context: Context, limit: ContextLimit): LimitedContext {
+  return runSteps(limitSteps(context, limit));
+}
+
+/** What `limitContext` gives, a message a step. */
+export function* limitSteps(context: Context, limit: ContextLimit): Steps<LimitedContext> {
   assertKnownOptions<ContextLimit>("limitContext", limit, limitTable, "limit");
   const cutter = new WindowCutter(limit, context.messages);
-  for (const message of context.messages) cutter.take(message);
+  for (const message of context.messages) {
+    cutter.take(message);
+    yield;
+  }
   return withCut(context, cutter);
 }
 

@@ -1,5 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
-import { walkIndexes } from "./walk-branch.ts";
+import { runSteps } from "@throughline/core/internal";
+import { walkSteps } from "./walk-branch.ts";
 
 /** A way through the records that ends where nothing follows. */
 export interface Branch {
@@ -19,7 +20,7 @@ export interface Branch {
 
 /** All branches, the current one first, then the newest first. One pass, whatever the number of branches. */
 export function listBranches(records: readonly StoredRecord[], headId: string | null): readonly Branch[] {
-  const { indexes } = walkIndexes(records, headId);
+  const { indexes } = runSteps(walkSteps(records, headId));
   const forks = new Map<string, Fork>();
   for (const index of indexes) {
     const { id } = records[index] as StoredRecord;

@@ -1,3 +1,4 @@
+import type { Steps } from "@throughline/core/internal";
 import { CallHistory } from "./call-history.ts";
 import { stepSite } from "./collect-steps.ts";
 import type { ReportRepair } from "./repair.ts";
@@ -47,11 +48,17 @@ export class CallPairing {
     this.sawResult = base.sawResult;
   }
 
-  /** Pairs what is in a list, and sends home what stands elsewhere. */
-  takeAll(items: readonly ReplayItem[]): void {
-    for (const item of items) if (item.kind === "result") this.historyOf(item.callId).resultCount++;
-    for (const item of items) this.take(item);
-    this.sendStraysHome();
+  /** Pairs what is in a list, an item a step, and sends home what stands elsewhere. */
+  *takeAll(items: readonly ReplayItem[]): Steps<void> {
+    for (const item of items) {
+      if (item.kind === "result") this.historyOf(item.callId).resultCount++;
+      yield;
+    }
+    for (const item of items) {
+      this.take(item);
+      yield;
+    }
+    yield* this.sendStraysHome();
   }
 
   /**
@@ -59,13 +66,14 @@ export class CallPairing {
    *
    * @param undecided gets the ids under which another call or result would change the decision about the items
    */
-  settle(items: readonly ReplayItem[], undecided: Set<string>): void {
+  *settle(items: readonly ReplayItem[], undecided: Set<string>): Steps<void> {
     for (const { callId } of this.strays) undecided.add(callId);
     this.strays = [];
     const ids = items.flatMap((item) =>
       item.kind === "result" ? [item.callId] : item.kind === "assistant" ? callIdsOf(item) : [],
     );
     for (const id of new Set(ids)) {
+      yield;
       const history = this.historyOf(id);
       history.settle();
       if (history.isUndecided || history.unanswered().length > 0) undecided.add(id);
@@ -161,9 +169,10 @@ export class CallPairing {
   }
 
   /** What stands with none of its calls goes home when there is exactly one home. */
-  private sendStraysHome(): void {
+  private *sendStraysHome(): Steps<void> {
     const homes = new Map<string, readonly CallSite[]>();
     for (const item of this.strays) {
+      yield;
       const history = this.historyOf(item.callId);
       const open = homes.get(item.callId) ?? history.unanswered();
       homes.set(item.callId, open);

@@ -1,7 +1,7 @@
 import { ThroughlineError } from "@throughline/core";
 import type { Finding, RecordDraft, StoredRecord } from "@throughline/core";
 import { findBoundary } from "./find-boundary.ts";
-import { walkIndexes } from "./walk-branch.ts";
+import { walkBranch } from "./walk-branch.ts";
 
 /** What to append, and with which options, for the head to move. Nothing is removed: the branch left stays readable. */
 export interface RewindPlan {
@@ -83,7 +83,7 @@ export function contextFromSeq(records: readonly StoredRecord[], headId: string 
 }
 
 function pathOf(records: readonly StoredRecord[], headId: string | null): readonly StoredRecord[] {
-  return walkIndexes(records, headId).indexes.map((index) => records[index] as StoredRecord);
+  return walkBranch(records, headId).path;
 }
 
 function isRequest({ type, record, side }: StoredRecord): boolean {

@@ -1,3 +1,4 @@
+import { runSteps, type Steps } from "@throughline/core/internal";
 import { TurnAssembly } from "./assemble-turns.ts";
 import type { Context } from "./build-context.ts";
 import { collectSteps } from "./collect-items.ts";
@@ -38,18 +39,30 @@ export function renderWith<Message>(
   mapping: ProviderMapping<Message>,
   options: RenderOptions,
 ): Rendering<Message> {
+  return runSteps(renderSteps(context, mapping, options));
+}
+
+/** What `renderWith` gives, a message a step in each part of the pass. */
+export function* renderSteps<Message>(
+  context: Context,
+  mapping: ProviderMapping<Message>,
+  options: RenderOptions,
+): Steps<Rendering<Message>> {
   const rules = replayRules(context.model, mapping.rules, options);
   const log = createRepairLog();
-  const { items, steps } = collectSteps(context.messages, rules, log.report);
-  new CallPairing(rules.orphanResults, log.report, steps).takeAll(items);
+  const { items, steps } = yield* collectSteps(context.messages, rules, log.report);
+  yield* new CallPairing(rules.orphanResults, log.report, steps).takeAll(items);
   const assembly = new TurnAssembly(rules, log.report);
-  assembly.takeAll(items);
+  yield* assembly.takeAll(items);
   assembly.finish();
   const { field, first } = systemOf(mapping, options);
   const names = assembly.changedNames();
   const repairs = log.upToNow();
   const messages: Message[] = [...first];
-  for (const turn of assembly.turns().turns) for (const message of mapping.turn(turn)) messages.push(message);
+  for (const turn of assembly.turns().turns) {
+    for (const message of mapping.turn(turn)) messages.push(message);
+    yield;
+  }
   return {
     system: field,
     messages,

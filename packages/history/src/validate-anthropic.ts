@@ -1,4 +1,11 @@
-import { assertKnownOptions, optionKinds, type OptionTable, providerLimits } from "@throughline/core/internal";
+import {
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  providerLimits,
+  runSteps,
+  type Steps,
+} from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields as isFields, surrogateText } from "./wire-values.ts";
 import type { WireFields as Fields } from "./wire-values.ts";
@@ -39,10 +46,21 @@ export function validateAnthropic(
   messages: readonly unknown[],
   options: ValidateAnthropicOptions = {},
 ): readonly Violation[] {
+  return runSteps(anthropicSteps(messages, options));
+}
+
+/** What `validateAnthropic` gives, a message a step. */
+export function* anthropicSteps(
+  messages: readonly unknown[],
+  options: ValidateAnthropicOptions = {},
+): Steps<readonly Violation[]> {
   assertKnownOptions<ValidateAnthropicOptions>("validateAnthropic", options, validateTable);
   const check = new Check(options);
   if (messages.length === 0) check.fail("at-least-one", "messages", "messages: at least one message is required");
-  messages.forEach((message, index) => check.message(message, index, messages));
+  for (const [index, message] of messages.entries()) {
+    check.message(message, index, messages);
+    yield;
+  }
   check.ending(messages.at(-1), messages.length - 1, options.allowsPrefill ?? continuesItself(options.model));
   if (options.thinking === true) check.thinkingFirst(messages);
   if (options.latestReply !== undefined) check.thinkingUnchanged(messages, options.latestReply);

@@ -1,4 +1,4 @@
-import { providerLimits } from "@throughline/core/internal";
+import { providerLimits, runSteps, type Steps } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isBlank, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
@@ -19,13 +19,21 @@ const blockFields = [
 
 /** The messages of a Converse request, as strictly as Bedrock reads them. */
 export function validateBedrock(messages: readonly unknown[]): readonly Violation[] {
+  return runSteps(bedrockSteps(messages));
+}
+
+/** What `validateBedrock` gives, a message a step. */
+export function* bedrockSteps(messages: readonly unknown[]): Steps<readonly Violation[]> {
   const check = new ConverseCheck(messages);
   if (wireRole(messages[0]) !== "user") {
     const text =
       "A conversation must start with a user message. Try again with a conversation that starts with a user message.";
     check.fail("first-is-user", "messages.0", text);
   }
-  for (const index of messages.keys()) check.message(index);
+  for (const index of messages.keys()) {
+    check.message(index);
+    yield;
+  }
   const last = messages.length - 1;
   const open = idsOf(messages[last], "toolUse");
   if (open.length > 0) check.unanswered(open, last + 1);

@@ -1,4 +1,4 @@
-import { assertKnownOptions, optionKinds, providerLimits } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, providerLimits, runSteps, type Steps } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
@@ -26,13 +26,24 @@ export function validateGemini(
   contents: readonly unknown[],
   options: ValidateGeminiOptions = {},
 ): readonly Violation[] {
+  return runSteps(geminiSteps(contents, options));
+}
+
+/** What `validateGemini` gives, a content a step. */
+export function* geminiSteps(
+  contents: readonly unknown[],
+  options: ValidateGeminiOptions = {},
+): Steps<readonly Violation[]> {
   assertKnownOptions<ValidateGeminiOptions>("validateGemini", options, { model: optionKinds.text });
   const check = new GeminiCheck(contents);
   if (contents.length === 0) {
     check.fail("at-least-one", "contents", "* GenerateContentRequest.contents: contents is not specified");
     return check.found;
   }
-  for (const index of contents.keys()) check.content(index);
+  for (const index of contents.keys()) {
+    check.content(index);
+    yield;
+  }
   if (wireRole(contents[0]) !== "user")
     check.fail("first-is-user", "contents[0]", "Please ensure that the first content has the role user.");
   if (wireRole(contents.at(-1)) !== "user") {

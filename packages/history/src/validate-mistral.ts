@@ -1,4 +1,4 @@
-import { providerLimits } from "@throughline/core/internal";
+import { providerLimits, runSteps, type Steps } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isJson, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
@@ -16,8 +16,16 @@ const followers: Readonly<Record<string, readonly string[]>> = {
 
 /** The messages of a Mistral chat request, as strictly as the service reads them. */
 export function validateMistral(messages: readonly unknown[]): readonly Violation[] {
+  return runSteps(mistralSteps(messages));
+}
+
+/** What `validateMistral` gives, a message a step. */
+export function* mistralSteps(messages: readonly unknown[]): Steps<readonly Violation[]> {
   const check = new MistralCheck();
-  for (const [index, message] of messages.entries()) check.message(message, index);
+  for (const [index, message] of messages.entries()) {
+    check.message(message, index);
+    yield;
+  }
   check.end(messages.at(-1), messages.length);
   return check.found;
 }

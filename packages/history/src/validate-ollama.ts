@@ -1,3 +1,4 @@
+import { runSteps, type Steps } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
@@ -7,9 +8,17 @@ import type { WireFields } from "./wire-values.ts";
  * what the templates of the models are written for.
  */
 export function validateOllama(messages: readonly unknown[]): readonly Violation[] {
+  return runSteps(ollamaSteps(messages));
+}
+
+/** What `validateOllama` gives, a message a step. */
+export function* ollamaSteps(messages: readonly unknown[]): Steps<readonly Violation[]> {
   const check = new OllamaCheck();
   if (messages.length === 0) check.fail("at-least-one", "messages", "messages: nothing to answer");
-  for (const [index, message] of messages.entries()) check.message(message, index);
+  for (const [index, message] of messages.entries()) {
+    check.message(message, index);
+    yield;
+  }
   check.end(messages.length);
   return check.found;
 }

@@ -1,4 +1,4 @@
-import { providerLimits } from "@throughline/core/internal";
+import { providerLimits, runSteps, type Steps } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isJson, isWireFields, surrogateText, wireList, wireRole, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
@@ -9,13 +9,21 @@ const roles = ["system", "developer", "user", "assistant", "tool"];
 
 /** The messages of a Chat Completions request, as strictly as OpenAI and the servers that speak its format read them. */
 export function validateOpenAiChat(messages: readonly unknown[]): readonly Violation[] {
+  return runSteps(openAiChatSteps(messages));
+}
+
+/** What `validateOpenAiChat` gives, a message a step. */
+export function* openAiChatSteps(messages: readonly unknown[]): Steps<readonly Violation[]> {
   const check = new ChatCheck();
   if (messages.length === 0) {
     const text =
       "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.";
     check.fail("at-least-one", "messages", text);
   }
-  for (const [index, message] of messages.entries()) check.message(message, index);
+  for (const [index, message] of messages.entries()) {
+    check.message(message, index);
+    yield;
+  }
   check.end(messages.length);
   return check.found;
 }

@@ -1,4 +1,4 @@
-import { assertKnownOptions, optionKinds, providerLimits } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, providerLimits, runSteps, type Steps } from "@throughline/core/internal";
 import { ViolationList, type Violation } from "./violation.ts";
 import { hasLoneSurrogate, isJson, isWireFields, surrogateText, wireList, wireText } from "./wire-values.ts";
 import type { WireFields } from "./wire-values.ts";
@@ -16,11 +16,22 @@ export function validateOpenAiResponses(
   items: readonly unknown[],
   options: ValidateOpenAiResponsesOptions = {},
 ): readonly Violation[] {
+  return runSteps(openAiResponsesSteps(items, options));
+}
+
+/** What `validateOpenAiResponses` gives, an item a step. */
+export function* openAiResponsesSteps(
+  items: readonly unknown[],
+  options: ValidateOpenAiResponsesOptions = {},
+): Steps<readonly Violation[]> {
   assertKnownOptions<ValidateOpenAiResponsesOptions>("validateOpenAiResponses", options, { store: optionKinds.flag });
   const check = new ItemCheck(options.store ?? false);
   if (items.length === 0)
     check.fail("at-least-one", "input", 'One of "input" or "previous_response_id" must be provided.');
-  for (const [index, item] of items.entries()) check.item(item, items[index + 1], `input[${index}]`);
+  for (const [index, item] of items.entries()) {
+    check.item(item, items[index + 1], `input[${index}]`);
+    yield;
+  }
   check.end();
   return check.found;
 }

@@ -1,4 +1,5 @@
 import { createFinding, type Finding, type StoredRecord } from "@throughline/core";
+import { runSteps, type Steps } from "@throughline/core/internal";
 
 /** The records from the root to the head, and what was odd on the way. */
 interface BranchWalk {
@@ -16,7 +17,7 @@ interface BranchWalk {
  * @param headId null gives an empty path; an id no record bears stands for the last main record
  */
 export function walkBranch(records: readonly StoredRecord[], headId: string | null): BranchWalk {
-  const { indexes, findings } = walkIndexes(records, headId);
+  const { indexes, findings } = runSteps(walkSteps(records, headId));
   return { path: indexes.map((index) => records[index] as StoredRecord), findings };
 }
 
@@ -26,8 +27,8 @@ export interface IndexWalk {
   readonly findings: Finding[];
 }
 
-/** The same walk in positions. */
-export function walkIndexes(records: readonly StoredRecord[], headId: string | null): IndexWalk {
+/** The same walk in positions, a record a step. */
+export function* walkSteps(records: readonly StoredRecord[], headId: string | null): Steps<IndexWalk> {
   const findings: Finding[] = [];
   const indexes: number[] = [];
   let index = headId === null ? -1 : findHead(records, headId, findings);
@@ -35,6 +36,7 @@ export function walkIndexes(records: readonly StoredRecord[], headId: string | n
   // Earlier records cannot lead back here; only a parent stored after its child can close a ring.
   let visited: Set<number> | null = null;
   while (index >= 0) {
+    yield;
     indexes.push(index);
     visited?.add(index);
     const parent = findParent(index);
