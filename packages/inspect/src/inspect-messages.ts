@@ -1,8 +1,9 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, runSteps, type Steps } from "@throughline/core/internal";
 import { createFinding } from "@throughline/core";
 import type { Finding, FindingCode } from "@throughline/core";
 import type { Context, TargetName } from "@throughline/history";
 import { historyTargets } from "@throughline/history";
+import { renderSteps, validationSteps } from "@throughline/history/internal";
 
 /** Options of `inspectMessages`. */
 interface InspectMessagesOptions {
@@ -36,8 +37,14 @@ const messagesTable: OptionTable<InspectMessagesOptions> = {
  */
 export function inspectMessages(messages: readonly unknown[], options: InspectMessagesOptions): readonly Finding[] {
   assertKnownOptions<InspectMessagesOptions>("inspectMessages", options, messagesTable);
-  const { provider, model = null, path = null } = options;
-  const violations = historyTargets.get(provider)?.validate(messages, model) ?? [];
+  return runSteps(messageSteps(messages, options));
+}
+
+function* messageSteps(
+  messages: readonly unknown[],
+  { provider, model = null, path = null }: InspectMessagesOptions,
+): Steps<readonly Finding[]> {
+  const violations = historyTargets.has(provider) ? yield* validationSteps[provider](messages, model) : [];
   return violations.map(({ rule, path: place, text }) =>
     createFinding(pairCodes.get(rule) ?? "MESSAGES_REFUSED", `${provider} refuses ${place}: ${text}`, { path }),
   );
@@ -48,9 +55,17 @@ export function inspectMessages(messages: readonly unknown[], options: InspectMe
  * session can go on anywhere.
  */
 export function inspectReplays(context: Context): readonly Finding[] {
+  return runSteps(replaySteps(context));
+}
+
+/** What `inspectReplays` gives, a message a step for each provider. */
+export function* replaySteps(context: Context): Steps<readonly Finding[]> {
   const model = context.model?.modelId ?? null;
-  return [...historyTargets.values()].flatMap(({ name, render }) => {
-    const { messages } = render(context);
-    return messages.length === 0 ? [] : inspectMessages(messages, { provider: name, model });
-  });
+  const findings: Finding[] = [];
+  for (const { name, mapping } of historyTargets.values()) {
+    const { messages } = yield* renderSteps(context, mapping, {});
+    if (messages.length === 0) continue;
+    for (const finding of yield* messageSteps(messages, { provider: name, model })) findings.push(finding);
+  }
+  return findings;
 }

@@ -1,10 +1,15 @@
 import { createFinding, hasErrorCode } from "@throughline/core";
-import { isFromNewerVersion, isKnownRecordType, throughlineKind } from "@throughline/core/internal";
+import {
+  isFromNewerVersion,
+  isKnownRecordType,
+  runSteps,
+  type Steps,
+  throughlineKind,
+} from "@throughline/core/internal";
 import type { Finding, FindingCode, StoredRecord } from "@throughline/core";
-import { buildContext, walkBranch } from "@throughline/history";
-import { renderAnthropic } from "@throughline/history/anthropic";
 import type { Context, RepairRule } from "@throughline/history";
-import { inspectReplays } from "./inspect-messages.ts";
+import { contextSteps, providerMappings, renderSteps, walkSteps } from "@throughline/history/internal";
+import { replaySteps } from "./inspect-messages.ts";
 
 /** Repairs that point to a problem in the log. The others only turn good records into a provider's shapes. */
 const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = new Map<
@@ -27,10 +32,19 @@ const repairFindings: ReadonlyMap<RepairRule, readonly [FindingCode, string]> = 
  * @param records all of them, in order of seq
  */
 export function inspectRecords(records: readonly StoredRecord[], headId: string | null): readonly Finding[] {
-  const findings = [...walkBranch(records, headId).findings, ...records.flatMap(findingsOf)];
+  return runSteps(recordSteps(records, headId));
+}
+
+/** What `inspectRecords` gives, a record a step in each part of the check. */
+export function* recordSteps(records: readonly StoredRecord[], headId: string | null): Steps<readonly Finding[]> {
+  const { findings } = yield* walkSteps(records, headId);
+  for (const record of records) {
+    findings.push(...findingsOf(record));
+    yield;
+  }
   let context: Context;
   try {
-    context = buildContext(records, { headId });
+    context = yield* contextSteps(records, { headId });
   } catch (error) {
     if (!hasErrorCode(error, "RECORD_FROM_NEWER_VERSION")) throw error;
     const newer = records.find(({ record }) => isFromNewerVersion(record));
@@ -38,13 +52,15 @@ export function inspectRecords(records: readonly StoredRecord[], headId: string 
     return [...findings, createFinding("UNKNOWN_TYPE", message, { recordId: newer?.id ?? null })];
   }
   const rewrites: Finding[] = [];
-  for (const { rule, recordId } of renderAnthropic(context).repairs) {
+  const { repairs } = yield* renderSteps(context, providerMappings.anthropic({}), {});
+  for (const { rule, recordId } of repairs) {
+    yield;
     const rewritten = repairFindings.get(rule);
     if (rewritten === undefined) continue;
     const [code, what] = rewritten;
     rewrites.push(createFinding(code, `record ${recordId} ${what}`, { recordId }));
   }
-  return [...findings, ...context.findings, ...rewrites, ...inspectReplays(context)];
+  return [...findings, ...context.findings, ...rewrites, ...(yield* replaySteps(context))];
 }
 
 /** What a single record shows by itself. */

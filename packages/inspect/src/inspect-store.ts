@@ -1,10 +1,10 @@
-import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import { assertKnownOptions, optionKinds, type OptionTable, runInSlices } from "@throughline/core/internal";
 import { setImmediate as pause } from "node:timers/promises";
 import { createFinding, hasErrorCode, ThroughlineError } from "@throughline/core";
 import type { Finding, ListQuery, MaintenanceFacet, SessionState, SessionStore, StoredRecord } from "@throughline/core";
-import { inspectRecords } from "./inspect-records.ts";
+import { recordSteps } from "./inspect-records.ts";
 import { lightRecord } from "./light-record.ts";
-import { mergeFindings } from "./merge-findings.ts";
+import { mergeSteps } from "./merge-findings.ts";
 
 /** Options of `inspectStore`. */
 export interface InspectStoreOptions {
@@ -98,8 +98,8 @@ export async function inspectSession(
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
     return [unreadable(error, key)];
   }
-  const found = inspectRecords(records, head.headId);
-  return mergeFindings([gaps(records, key), found.map(asImported)], { key });
+  const found = await runInSlices(recordSteps(records, head.headId));
+  return runInSlices(mergeSteps([gaps(records, key), found.map(asImported)], { key }));
 }
 
 function recordOf({ key, recordId }: Finding): string {

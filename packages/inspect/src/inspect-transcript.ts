@@ -1,13 +1,19 @@
-import { abortedBefore, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
+import {
+  abortedBefore,
+  assertKnownOptions,
+  optionKinds,
+  type OptionTable,
+  runInSlices,
+} from "@throughline/core/internal";
 import { createFinding } from "@throughline/core";
 import type { Finding, StoredRecord } from "@throughline/core";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import type { SplitLine, TranscriptLine } from "@throughline/openclaw-format";
 import type { TranscriptHeader } from "@throughline/openclaw-format/internal";
-import { inspectRecords } from "./inspect-records.ts";
+import { recordSteps } from "./inspect-records.ts";
 import { lightRecord } from "./light-record.ts";
-import { mergeFindings } from "./merge-findings.ts";
+import { mergeSteps } from "./merge-findings.ts";
 import type { RecordPlace } from "./merge-findings.ts";
 
 /** Options of `inspectTranscript`. */
@@ -66,10 +72,10 @@ export async function inspectTranscript(
   }
   const readerFindings = reader.finish().map(inFile);
   // Of a line that cannot be read the reader has said why; its stand-in has nothing to add.
-  const recordFindings = inspectRecords(records, reader.headId).filter(
+  const recordFindings = (await runInSlices(recordSteps(records, reader.headId))).filter(
     ({ recordId }) => recordId === null || !unparsedIds.has(recordId),
   );
-  const findings = mergeFindings([readerFindings, recordFindings], { path, places });
+  const findings = await runInSlices(mergeSteps([readerFindings, recordFindings], { path, places }));
   return { findings, header: reader.header, lineCount: records.length };
 }
 

@@ -1,4 +1,5 @@
 import type { Finding } from "@throughline/core";
+import { runSteps, type Steps } from "@throughline/core/internal";
 
 /** Where a record stands in its file. */
 export interface RecordPlace {
@@ -12,17 +13,22 @@ export interface RecordPlace {
  * Merges the findings of several finders. The same code about the same record counts once, with the text of the first.
  * A finding that knows only its record gets the record's place. The order is that of the file.
  */
-export function mergeFindings(
-  lists: Iterable<readonly Finding[]>,
-  place: {
-    readonly path?: string | null;
-    readonly key?: string | null;
-    readonly places?: ReadonlyMap<string, RecordPlace>;
-  } = {},
-): readonly Finding[] {
+export function mergeFindings(lists: Iterable<readonly Finding[]>, place: FindingPlace = {}): readonly Finding[] {
+  return runSteps(mergeSteps(lists, place));
+}
+
+interface FindingPlace {
+  readonly path?: string | null;
+  readonly key?: string | null;
+  readonly places?: ReadonlyMap<string, RecordPlace>;
+}
+
+/** What `mergeFindings` gives, a finding a step. */
+export function* mergeSteps(lists: Iterable<readonly Finding[]>, place: FindingPlace): Steps<readonly Finding[]> {
   const merged: Finding[] = [];
   const seen = new Set<string>();
   for (const finding of Array.from(lists).flat()) {
+    yield;
     const found = finding.recordId === null ? undefined : place.places?.get(finding.recordId);
     const line = finding.line ?? found?.line ?? null;
     const key = JSON.stringify([finding.code, line ?? finding.recordId ?? finding.message]);
