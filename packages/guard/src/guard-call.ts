@@ -1,5 +1,6 @@
-import { assertKnownOptions } from "@throughline/core/internal";
+import { assertKnownOptions, runInSlices } from "@throughline/core/internal";
 import { emptyCalibration } from "@throughline/tokens";
+import { createAheadCounter } from "@throughline/tokens/internal";
 import { GuardRun } from "./guard-run.ts";
 import { guardSteps, isFinal, type GuardState, type GuardStep } from "./guard-steps.ts";
 import { guardTable, type GuardOptions, type GuardOutcome } from "./guard-options.ts";
@@ -16,9 +17,18 @@ import { guardTable, type GuardOptions, type GuardOutcome } from "./guard-option
  */
 export async function guardCall<Reply>(options: GuardOptions<Reply>): Promise<GuardOutcome<Reply>> {
   assertKnownOptions<GuardOptions<Reply>>("guardCall", options, guardTable);
-  const run = new GuardRun(options, options.calibration ?? emptyCalibration);
+  const { request, actual, calibration = emptyCalibration } = options;
+  const counter = createAheadCounter(options.counter);
+  const ahead = (from: number): Promise<void> =>
+    runInSlices(counter.countAhead(request.messages as readonly object[], from));
+  await ahead(actual?.coversMessages ?? 0);
+  const run = new GuardRun({ ...options, counter }, calibration);
   let state: GuardState = "checking";
-  while (!isFinal(state)) state = nextState(state, await act(run, state));
+  while (!isFinal(state)) {
+    // What is taken out is judged by the size of all messages.
+    if (state === "shrinking") await ahead(0);
+    state = nextState(state, await act(run, state));
+  }
   if (state === "done" || state === "kept") return run.outcome(state);
   throw state === "raised" ? run.overflowError() : run.error;
 }

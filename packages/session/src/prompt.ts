@@ -4,7 +4,8 @@ import { applyChanges, type GuardChange } from "@throughline/guard";
 import { type Actual, type ContextEstimate, estimateContext, lastActual, type TokenCounter } from "@throughline/tokens";
 import type { Rendering, WindowCut } from "@throughline/history";
 import type { Calibration } from "@throughline/tokens";
-import { isPossibleCount } from "@throughline/tokens/internal";
+import { runInSlices } from "@throughline/core/internal";
+import { type AheadCounter, isPossibleCount } from "@throughline/tokens/internal";
 import { leaveThinkingOut } from "./leave-thinking-out.ts";
 import type { SessionLog } from "./session-log.ts";
 import { mappingFor } from "./session-log.ts";
@@ -155,16 +156,18 @@ function isOfModel(message: unknown): boolean {
 }
 
 export interface EstimateContext {
-  readonly counter: TokenCounter;
+  readonly counter: AheadCounter;
   readonly calibration: Calibration;
   readonly actual: Actual | null;
 }
 
-export function estimatePrompt(
+/** Messages that no provider has counted are counted in slices: those of a long session take seconds. */
+export async function estimatePrompt(
   prompt: Pick<Prompt, "system" | "messages">,
   tools: readonly ToolDefinition[],
   context: EstimateContext,
-): ContextEstimate {
+): Promise<ContextEstimate> {
   const { system, messages } = prompt;
+  await runInSlices(context.counter.countAhead(messages as readonly object[], context.actual?.coversMessages));
   return estimateContext({ messages: messages as readonly object[], system, tools }, context);
 }

@@ -1,7 +1,8 @@
 import { limitsOf } from "@throughline/guard";
 import { safePromptTokens } from "@throughline/guard/internal";
 import type { WindowCut } from "@throughline/history";
-import { estimateContext, type TokenCounter } from "@throughline/tokens";
+import { estimateContext } from "@throughline/tokens";
+import type { AheadCounter } from "@throughline/tokens/internal";
 import { isSameCut } from "./call-record.ts";
 import { estimatePrompt, measuredSize, prefixOf, prefixTokens, promptOf, type PromptPrefix } from "./prompt.ts";
 import type { Emit } from "./session-event.ts";
@@ -12,7 +13,7 @@ import type { TurnSettings } from "./turn-settings.ts";
 /** What decides how much of a restored history is sent. */
 export interface RestoreOptions {
   readonly settings: TurnSettings;
-  readonly counter: TokenCounter;
+  readonly counter: AheadCounter;
   readonly learning: SessionLearning;
   /** As stated; null when it is unknown. */
   readonly windowTokens: number | null;
@@ -24,14 +25,16 @@ export interface RestoreOptions {
  * That is decided once after the history was read, and again for another window. A cut stands until a compaction: later
  * calls begin at the same message, also in another process.
  */
-export function restoreHistory(log: SessionLog, options: RestoreOptions): void {
+export async function restoreHistory(log: SessionLog, options: RestoreOptions): Promise<void> {
+  await log.history.prepare();
   const windowTokens = knownWindow(options);
   if (log.cutForWindow === windowTokens) return;
   log.cutForWindow = windowTokens;
   const recorded = recordedCut(log, windowTokens);
   if (!isSameCut(recorded, log.facts.lastCall?.cut ?? null)) log.facts.forgetPlaces();
-  if (recorded !== null || log.cut !== null) log.limit({ recorded });
-  if (options.settings.restore === "cut" && windowTokens !== null) cutToWindow(log, windowTokens, recorded, options);
+  if (recorded !== null || log.cut !== null) await log.limit({ recorded });
+  if (options.settings.restore === "cut" && windowTokens !== null)
+    await cutToWindow(log, windowTokens, recorded, options);
 }
 
 /** As stated, or as the provider's refusals have told, whichever is smaller. */
@@ -49,37 +52,52 @@ function recordedCut({ facts: { lastCall }, target }: SessionLog, windowTokens: 
   return isSameModel ? lastCall.cut : null;
 }
 
-function cutToWindow(log: SessionLog, windowTokens: number, recorded: WindowCut | null, options: RestoreOptions): void {
+async function cutToWindow(
+  log: SessionLog,
+  windowTokens: number,
+  recorded: WindowCut | null,
+  options: RestoreOptions,
+): Promise<void> {
   const { settings, counter, emit } = options;
   const { model, system, tools } = settings;
   // A system prompt that is made for the call is not known yet; the room that is left has space for it.
   const prefix = prefixOf(typeof system === "string" ? system : null, tools.definitions);
   const mostTokens = safePromptTokens(windowTokens, model.maxOutputTokens === undefined ? 8192 : model.maxOutputTokens);
-  if (promptTokens(log, prefix, options) <= mostTokens) return;
+  if ((await promptTokens(log, prefix, options)) <= mostTokens) return;
   const maxTokens = mostTokens - prefixTokens(prefix, counter);
-  const cut = maxTokens > 0 ? findCut(log, maxTokens, recorded, options) : null;
+  const cut = maxTokens > 0 ? await findCut(log, maxTokens, recorded, options) : null;
   if (cut === null || isSameCut(cut, recorded)) return;
-  log.limit({});
+  log.unlimit();
+  await log.history.prepare();
   const allMessages = log.history.context().messages.length;
-  log.limit({ recorded: cut });
+  await log.limit({ recorded: cut });
   log.facts.forgetPlaces();
   const leftOutMessages = allMessages - log.history.context().messages.length;
   emit?.({ name: "history.cut", leftOutMessages, fromSeq: cut.fromSeq, windowTokens });
 }
 
-function promptTokens(log: SessionLog, prefix: PromptPrefix, { counter, learning }: RestoreOptions): number {
+async function promptTokens(
+  log: SessionLog,
+  prefix: PromptPrefix,
+  { counter, learning }: RestoreOptions,
+): Promise<number> {
   const prompt = promptOf(log, prefix.system, log.facts.keptChanges);
   const actual = measuredSize(log, prompt.messages, prefix, counter);
-  return estimatePrompt(prompt, prefix.tools, { counter, calibration: learning.calibration, actual }).tokens;
+  const { tokens } = await estimatePrompt(prompt, prefix.tools, {
+    counter,
+    calibration: learning.calibration,
+    actual,
+  });
+  return tokens;
 }
 
-function findCut(
+async function findCut(
   log: SessionLog,
   maxTokens: number,
   recorded: WindowCut | null,
   { counter, learning: { calibration } }: RestoreOptions,
-): WindowCut | null {
-  const cut = log.limit({
+): Promise<WindowCut | null> {
+  const cut = await log.limit({
     maxTokens,
     countTokens: (message) => estimateContext({ messages: [message] }, { counter, calibration, actual: null }).tokens,
     recorded,

@@ -1,5 +1,6 @@
 import type { Message, StoredRecord } from "@throughline/core";
 import type { TokenCounter } from "@throughline/tokens";
+import { createAheadCounter } from "@throughline/tokens/internal";
 import type { Turn, RunTurnOptions } from "./turn.ts";
 import { afterTurn } from "./after-turn.ts";
 import { finishedTurn } from "./finished-turn.ts";
@@ -44,9 +45,15 @@ export async function runOpenTurn(context: RunOptions): Promise<Turn> {
   const model = { provider: settings.model.chat.provider, modelId: settings.model.modelId };
   let run: TurnRun | null = null;
   try {
-    const counter = await shared.estimator.counterFor(model);
+    const counter = createAheadCounter(await shared.estimator.counterFor(model));
     ledger.windowTokens = await shared.windowOf(settings.model, emit, controller.signal);
-    restoreHistory(log, { settings, counter, learning: ledger.learning, windowTokens: ledger.windowTokens, emit });
+    await restoreHistory(log, {
+      settings,
+      counter,
+      learning: ledger.learning,
+      windowTokens: ledger.windowTokens,
+      emit,
+    });
     run = new TurnRun({
       log,
       ledger,

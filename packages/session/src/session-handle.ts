@@ -12,14 +12,22 @@ import {
   type StoredRecord,
   ThroughlineError,
 } from "@throughline/core";
-import { noteArchiving, assertArgument, assertKnownOptions, modelKind, optionKinds } from "@throughline/core/internal";
+import {
+  noteArchiving,
+  assertArgument,
+  assertKnownOptions,
+  modelKind,
+  optionKinds,
+  runInSlices,
+} from "@throughline/core/internal";
 import { applyChanges } from "@throughline/guard";
 import type { Gauge } from "@throughline/tokens";
 import { readInterruptedTurn, isGone } from "./begin-turn.ts";
 import { contentProblem } from "./content-problem.ts";
 import { estimatePrompt, measuredSize, prefixOf, promptOf } from "./prompt.ts";
 import { resetEntry } from "@throughline/policy/internal";
-import { renderWith } from "@throughline/history/internal";
+import { renderSteps } from "@throughline/history/internal";
+import { createAheadCounter } from "@throughline/tokens/internal";
 import { restoreHistory } from "./restore-history.ts";
 import type { Session, SessionAppendOptions, SessionMessages } from "./session.ts";
 import type { ResumeOptions, RunningTurn, RunTurnOptions, Turn } from "./turn.ts";
@@ -161,19 +169,19 @@ export class SessionHandle implements Session, TurnHost {
     await log.retarget(targetOf(this.#model));
     const model = { provider: this.#model.chat.provider, modelId: this.#model.modelId };
     const settings = turnSettings(this.#model, options, {});
-    const counter = await shared.estimator.counterFor(model);
+    const counter = createAheadCounter(await shared.estimator.counterFor(model));
     const windowTokens = await shared.windowOf(this.#model, null, this.closing);
     const learning = readLearning(log.entry);
     const { calibration } = learning;
-    restoreHistory(log, { settings, counter, learning, windowTokens, emit: this.#emit });
-    const measure = (text: string | null): Omit<SessionMessages, "api"> => {
+    await restoreHistory(log, { settings, counter, learning, windowTokens, emit: this.#emit });
+    const measure = async (text: string | null): Promise<Omit<SessionMessages, "api">> => {
       const prefix = prefixOf(text, toolSet(options.tools).definitions);
       const prompt = promptOf(log, text, log.facts.keptChanges);
       const actual = measuredSize(log, prompt.messages, prefix, counter);
       // The words of the next turn take the place of a user message that was made up to end the request.
       const isContinued = prompt.rendering.repairs.some(({ rule }) => rule === "continuation-added");
       const held = { ...prompt, messages: isContinued ? prompt.messages.slice(0, -1) : prompt.messages };
-      const estimate = estimatePrompt(held, prefix.tools, { counter, calibration, actual });
+      const estimate = await estimatePrompt(held, prefix.tools, { counter, calibration, actual });
       const gauge = log.gauge(estimate, windowTokens);
       return { system: prompt.system, messages: prompt.messages, repairs: prompt.rendering.repairs, gauge };
     };
@@ -181,10 +189,11 @@ export class SessionHandle implements Session, TurnHost {
     const made = (gauge: Gauge): string | null =>
       typeof system === "function" ? system({ ref: log.ref, turnId: null, gauge }) : system;
     // Made once to be counted: what it says of the size has to be of the whole.
-    const text = typeof system === "function" ? made(measure(made(measure(null).gauge)).gauge) : system;
-    if (api === this.#model.chat.api) return { api, ...measure(text) };
-    const { gauge } = measure(text);
-    const other = renderWith(log.history.context(), mappingFor(api), { system: text });
+    const sized = async (counted: string | null): Promise<string | null> => made((await measure(counted)).gauge);
+    const text = typeof system === "function" ? await sized(await sized(null)) : system;
+    const { gauge, ...here } = await measure(text);
+    if (api === this.#model.chat.api) return { api, ...here, gauge };
+    const other = await runInSlices(renderSteps(log.history.context(), mappingFor(api), { system: text }));
     const messages = applyChanges(other.messages, log.facts.keptChanges);
     return { api, system: other.system, messages, repairs: other.repairs, gauge };
   }

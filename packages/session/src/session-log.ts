@@ -53,7 +53,7 @@ export class SessionLog extends WindowLog {
 
   protected override take(stored: StoredRecord): void {
     // A summary stands for everything before it.
-    if (this.#cut !== null && isCycleStart(stored)) this.limit({});
+    if (this.#cut !== null && isCycleStart(stored)) this.unlimit();
     this.#history.append([stored]);
   }
 
@@ -72,12 +72,20 @@ export class SessionLog extends WindowLog {
     return this.#cut;
   }
 
-  /** Leaves out the oldest messages from here on, or sends all of them again. Returns the position of the cut. */
-  limit(limit: ContextLimit): WindowCut | null {
+  /** Leaves out the oldest messages from here on. Returns the position of the cut. */
+  async limit(limit: ContextLimit): Promise<WindowCut | null> {
     this.#history.setWindow({ limit });
+    await this.#history.prepare();
     this.#isCutUnsure = false;
-    this.#cut = limit.recorded === undefined && limit.maxTokens === undefined ? null : this.#history.context().cut;
+    this.#cut = this.#history.context().cut;
     return this.#cut;
+  }
+
+  /** Sends all messages again. */
+  unlimit(): void {
+    this.#history.setWindow({ limit: {} });
+    this.#isCutUnsure = false;
+    this.#cut = null;
   }
 
   get history(): History {

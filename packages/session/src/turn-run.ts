@@ -12,6 +12,7 @@ import {
 import { createGuardTurn, modelFailure, type CompactionRequest } from "@throughline/guard";
 import { resolveGroupActivation } from "@throughline/policy/internal";
 import type { Actual, TokenCounter } from "@throughline/tokens";
+import type { AheadCounter } from "@throughline/tokens/internal";
 import { callModel, type CallResult, type CallContext } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
 import { errorText } from "./error-text.ts";
@@ -33,7 +34,7 @@ export interface TurnRunOptions {
   readonly log: SessionLog;
   readonly ledger: TurnLedger;
   readonly settings: TurnSettings;
-  readonly counter: TokenCounter;
+  readonly counter: AheadCounter;
   readonly clock: Clock;
   readonly turn: HeldTurn;
   readonly summaryId: () => string | null;
@@ -120,7 +121,7 @@ export class TurnRun {
   }
 
   async #deny(denial: SendDenial): Promise<TurnEnd> {
-    this.#estimate();
+    await this.#estimate();
     this.#options.emit?.({ name: "send.denied", ...denial });
     await this.#close([], { state: "denied", denial }, null);
     return { outcome: "denied", reply: null, calls: this.#calls, denial };
@@ -133,7 +134,7 @@ export class TurnRun {
     const { log, settings, ledger, counter, onDelta, emit, turn } = this.#options;
     const { signal, turnId } = turn;
     await this.#runSteps();
-    const { prompt, prefix, actual } = this.#prompt();
+    const { prompt, prefix, actual } = await this.#prompt();
     const context: CallContext = {
       turnId,
       step: this.#step,
@@ -176,13 +177,18 @@ export class TurnRun {
   }
 
   /** What would be sent now. A system prompt that is built for the call gets the size of the whole. */
-  #prompt(): { readonly prompt: Prompt; readonly prefix: PromptPrefix; readonly actual: Actual | null } {
+  async #prompt(): Promise<{
+    readonly prompt: Prompt;
+    readonly prefix: PromptPrefix;
+    readonly actual: Actual | null;
+  }> {
     const { log, settings, counter, turn, ledger } = this.#options;
     const { system, tools } = settings;
-    if (typeof system === "function") this.#estimate();
+    if (typeof system === "function") await this.#estimate();
     const text =
       typeof system === "function" ? system({ ref: log.ref, turnId: turn.turnId, gauge: ledger.prompt() }) : system;
     const introduced = this.#withIntroduction(text);
+    await log.history.prepare();
     const prefix = prefixOf(introduced, tools.definitions);
     const prompt = promptOf(log, introduced);
     return { prompt, prefix, actual: measuredSize(log, prompt.messages, prefix, counter) };
@@ -198,28 +204,30 @@ export class TurnRun {
   }
 
   /** A system prompt that is made for the call is made once to be counted. */
-  #estimate(): void {
+  async #estimate(): Promise<void> {
     const { log, settings, ledger } = this.#options;
     const { system } = settings;
     if (typeof system !== "function") return this.#estimateWith(system);
-    this.#estimateWith(null);
-    this.#estimateWith(system({ ref: log.ref, turnId: null, gauge: ledger.prompt() }));
+    await this.#estimateWith(null);
+    await this.#estimateWith(system({ ref: log.ref, turnId: null, gauge: ledger.prompt() }));
   }
 
-  #estimateWith(system: string | null): void {
+  async #estimateWith(system: string | null): Promise<void> {
     const { log, settings, counter, ledger } = this.#options;
+    await log.history.prepare();
     const prefix = prefixOf(system, settings.tools.definitions);
     const prompt = promptOf(log, system, log.facts.keptChanges);
     const actual = measuredSize(log, prompt.messages, prefix, counter);
     const { calibration } = ledger.learning;
-    ledger.estimated(estimatePrompt(prompt, prefix.tools, { counter, calibration, actual }), ledger.windowTokens, []);
+    const estimate = await estimatePrompt(prompt, prefix.tools, { counter, calibration, actual });
+    ledger.estimated(estimate, ledger.windowTokens, []);
   }
 
   async #runSteps(): Promise<void> {
     const { settings, emit, turn } = this.#options;
     for (const step of settings.steps) {
       if (step.when !== "before-call" || turn.signal.aborted) continue;
-      this.#estimate();
+      await this.#estimate();
       emit?.({ name: "step.started", step: step.name });
       await step.run(this.#stepContext());
       emit?.({ name: "step.finished", step: step.name });
@@ -258,6 +266,7 @@ export class TurnRun {
     if (!isCompacted) return null;
     // The compaction may have written to the store by itself.
     await log.catchUp();
+    await log.history.prepare();
     return promptOf(log, prefix.system);
   }
 

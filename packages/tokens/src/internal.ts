@@ -1,4 +1,6 @@
 // What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
+export { createAheadCounter } from "./ahead-counter.ts";
+export type { AheadCounter } from "./ahead-counter.ts";
 export type { EstimateSource } from "./context-estimate.ts";
 export { countByCharacterKind } from "./heuristic-count.ts";
 export type { VocabularyName } from "./load-vocabulary.ts";
