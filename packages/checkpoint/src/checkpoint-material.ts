@@ -1,6 +1,7 @@
-import { findRecordProblem, isFlushMessage, outdatedSummaryIds, proseOf } from "@throughline/core/internal";
+import { findRecordProblem, isFlushMessage, outdatedSummaryIds, proseOf, type Steps } from "@throughline/core/internal";
 import { isRecordOfType, type StoredRecord } from "@throughline/core";
-import { buildContext, type Context, renderText, walkBranch } from "@throughline/history";
+import { type Context, renderTextPieces } from "@throughline/history";
+import { contextSteps, walkSteps } from "@throughline/history/internal";
 
 /** What a checkpoint is made of. */
 export interface CheckpointMaterial {
@@ -17,16 +18,25 @@ export interface CheckpointMaterial {
 
 const toolResultChars = 2000;
 
-/** What is new since the summary before; null when nothing is. */
-export function checkpointMaterial(records: readonly StoredRecord[], headId: string | null): CheckpointMaterial | null {
-  const context = buildContext(records, { headId });
+/** What is new since the summary before, a record a step; null when nothing is. */
+export function* checkpointMaterial(
+  records: readonly StoredRecord[],
+  headId: string | null,
+): Steps<CheckpointMaterial | null> {
+  const context = yield* contextSteps(records, { headId });
   if (context.headId === null) return null;
-  const { path } = walkBranch(records, headId);
-  const flushIds = new Set(records.flatMap(({ id, record }) => (isFlushMessage(record) ? [id] : [])));
+  const { indexes } = yield* walkSteps(records, headId);
+  const path = indexes.map((index) => records[index] as StoredRecord);
+  const flushIds = new Set<string>();
+  for (const { id, record } of records) {
+    if (isFlushMessage(record)) flushIds.add(id);
+    yield;
+  }
   const spoken = context.messages.filter(
     ({ role, recordId }) => role !== "compactionSummary" && !flushIds.has(recordId),
   );
   const before = newestCheckpoint(records, path);
+  yield;
   const covered = before === null ? -1 : path.findIndex(({ id }) => id === before.coversToId);
   const after = new Set(path.slice(covered + 1).map(({ id }) => id));
   const messages = spoken.filter(({ recordId }) => after.has(recordId));
@@ -34,12 +44,21 @@ export function checkpointMaterial(records: readonly StoredRecord[], headId: str
   const compaction = context.messages[0]?.role === "compactionSummary" ? context.messages[0] : null;
   const prose = compaction?.content.map((block) => (block.type === "text" ? block.text : "")).join("\n") ?? null;
   return {
-    text: renderText(only(context, messages), { toolResultChars }),
+    text: yield* textOf(only(context, messages)),
     previousSummary: before?.summary ?? (prose === null ? null : proseOf(prose)),
     previousSummaryId: compaction?.recordId ?? null,
     coversToId: context.headId,
     messageCount: spoken.length,
   };
+}
+
+function* textOf(context: Context): Steps<string> {
+  const pieces: string[] = [];
+  for (const piece of renderTextPieces(context, { toolResultChars })) {
+    pieces.push(piece);
+    yield;
+  }
+  return pieces.join("");
 }
 
 function only(context: Context, messages: Context["messages"]): Context {

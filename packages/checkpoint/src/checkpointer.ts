@@ -3,6 +3,7 @@ import {
   assertKnownOptions,
   auditSummary,
   Deadline,
+  runInSlices,
   tellListener,
   untilAborted,
   withSystemPorts,
@@ -193,7 +194,7 @@ class StoreCheckpointer implements Checkpointer {
   ): Promise<{ readonly material: CheckpointMaterial | null; readonly state: SessionState }> {
     const { records: read, state } = await readWindow(this.options.store, ref, { signal: this.closing.signal });
     const records = read.filter(({ seq }) => seq <= state.head.lastSeq);
-    return { material: checkpointMaterial(records, state.head.headId), state };
+    return { material: await runInSlices(checkpointMaterial(records, state.head.headId)), state };
   }
 
   /** No refusal: it is this one's to make. */

@@ -8,14 +8,15 @@ import {
   type Summarizer,
   ThroughlineError,
 } from "@throughline/core";
-import { createWorkSlices, tellListener } from "@throughline/core/internal";
-import { buildContext, type Context, type NeutralMessage } from "@throughline/history";
+import { createWorkSlices, runInSlices, type Steps, tellListener } from "@throughline/core/internal";
+import type { Context, NeutralMessage } from "@throughline/history";
+import { contextSteps } from "@throughline/history/internal";
 import type { CompactionListener } from "./compaction-event.ts";
 import { settingsForWindow, type CompactionSettings } from "./compaction-settings.ts";
 import { findCheckpoints, type UsableCheckpoint } from "./find-checkpoints.ts";
 import { findSummary, summaryFromCheckpoint, type FindSummaryInput, type FoundSummary } from "./find-summary.ts";
 import {
-  planCompaction,
+  planSteps,
   type CompactionInput,
   type CompactionPlan,
   type CountedContext,
@@ -68,7 +69,7 @@ export interface CompactionWork extends TokenMeasure {
 
 /** What a compaction would replace. Reads, asks nobody, writes nothing. */
 export async function planOnce(work: CompactionWork): Promise<CompactionPlan | NothingToCompact> {
-  return planFor(await readInput(work), work.way);
+  return runInSlices(planFor(await readInput(work), work.way));
 }
 
 /** What is called while a compaction is prepared. */
@@ -86,7 +87,7 @@ export async function prepareOnce(
 ): Promise<PreparedCompaction | NothingToCompact> {
   const { input, state } = await readSession(work);
   const { records } = input;
-  const plan = planFor(input, work.way);
+  const plan = await runInSlices(planFor(input, work.way));
   if (plan.kind === "nothing") return plan;
   onPlanned();
   const { removedMessages, keptMessages, tokensBefore } = plan;
@@ -116,7 +117,7 @@ async function readSession(work: CompactionWork): Promise<{ readonly input: Read
   const input: ReadInput = {
     records,
     headId,
-    counted: await countInSlices(buildContext(records, { headId }), work),
+    counted: await countInSlices(await runInSlices(contextSteps(records, { headId })), work),
     totalTokens: work.totalTokens,
     countMessage: work.countMessage,
     settings: settingsForWindow(work.settings, work.windowTokens),
@@ -147,24 +148,24 @@ async function countInSlices(context: Context, { countMessage, signal }: Compact
 /** Below this number of tokens a summary is hardly longer than its heading: then only the last exchange stays. */
 const smallGainTokens = 500;
 
-function planFor(input: ReadInput, way: CompactionWay): CompactionPlan | NothingToCompact {
+function planFor(input: ReadInput, way: CompactionWay): Steps<CompactionPlan | NothingToCompact> {
   if (typeof way === "object") return checkpointPlan(input, way.checkpointId);
-  return way === "due" ? planCompaction(input) : planAsked(input);
+  return way === "due" ? planSteps(input) : planAsked(input);
 }
 
 /** The plan by the settings. A session too short for them keeps only its last exchange, because somebody asked for it. */
-function planAsked(input: CompactionInput): CompactionPlan | NothingToCompact {
-  const plan = planCompaction(input);
+function* planAsked(input: CompactionInput): Steps<CompactionPlan | NothingToCompact> {
+  const plan = yield* planSteps(input);
   if (plan.kind === "compact" && plan.replacedTokens >= smallGainTokens) return plan;
   if (plan.kind === "nothing" && plan.reason === "too-few-messages") return plan;
-  const least = planCompaction({ ...input, keepLeast: true });
+  const least = yield* planSteps({ ...input, keepLeast: true });
   return least.kind === "nothing" ? plan : least;
 }
 
-function checkpointPlan(input: ReadInput, checkpointId: string | null): CompactionPlan | NothingToCompact {
+function* checkpointPlan(input: ReadInput, checkpointId: string | null): Steps<CompactionPlan | NothingToCompact> {
   let nothing: NothingToCompact | null = null;
-  for (const { coversToId } of checkpointsFor(input, checkpointId)) {
-    const plan = planAsked({ ...input, coversToId, refuseShort: false });
+  for (const { coversToId } of yield* checkpointsFor(input, checkpointId)) {
+    const plan = yield* planAsked({ ...input, coversToId, refuseShort: false });
     if (plan.kind === "compact") return plan;
     nothing ??= plan;
   }
@@ -174,30 +175,37 @@ function checkpointPlan(input: ReadInput, checkpointId: string | null): Compacti
   return { kind: "nothing", reason: "no-checkpoint", messages: context.messages.length, tokens: all };
 }
 
-function checkpointsFor({ records, headId }: ReadInput, checkpointId: string | null): readonly UsableCheckpoint[] {
-  return findCheckpoints(records, headId).filter(({ id }) => checkpointId === null || id === checkpointId);
+function* checkpointsFor(
+  { records, headId }: ReadInput,
+  checkpointId: string | null,
+): Steps<readonly UsableCheckpoint[]> {
+  const found = yield* findCheckpoints(records, headId);
+  return found.filter(({ id }) => checkpointId === null || id === checkpointId);
 }
 
-function summaryFor(
+async function summaryFor(
   work: CompactionWork & Pick<PrepareListener, "onPlan">,
   input: ReadInput,
   plan: CompactionPlan,
-): Promise<FoundSummary | null> | FoundSummary | null {
+): Promise<FoundSummary | null> {
   const { ref, way } = work;
   const onFailed: FindSummaryInput["onFailed"] = (failed) =>
     tellListener(work.onEvent, { name: "compaction.rung-failed", ref, ...failed });
   const { countText } = work;
   if (typeof way === "object") {
-    const checkpoints = checkpointsFor(input, way.checkpointId);
-    const from = (replan: FindSummaryInput["replan"]): FoundSummary | null =>
+    const checkpoints = await runInSlices(checkpointsFor(input, way.checkpointId));
+    const from = (replan: FindSummaryInput["replan"]): Promise<FoundSummary | null> =>
       summaryFromCheckpoint({ checkpoints, countText, onFailed, replan });
     const atAnySize = { ...input, refuseShort: false };
     return (
-      from((how) => planAsked({ ...atAnySize, ...how })) ??
-      from((how) => planCompaction({ ...atAnySize, keepLeast: true, ...how }))
+      (await from((how) => runInSlices(planAsked({ ...atAnySize, ...how })))) ??
+      from((how) => runInSlices(planSteps({ ...atAnySize, keepLeast: true, ...how })))
     );
   }
   const replan: FindSummaryInput["replan"] = (how) =>
-    way === "asked" && "coversToId" in how ? planAsked({ ...input, ...how }) : planCompaction({ ...input, ...how });
-  return findSummary({ ...work, plan, replan, checkpoints: checkpointsFor(input, null), onFailed });
+    runInSlices(
+      way === "asked" && "coversToId" in how ? planAsked({ ...input, ...how }) : planSteps({ ...input, ...how }),
+    );
+  const checkpoints = await runInSlices(checkpointsFor(input, null));
+  return findSummary({ ...work, plan, replan, checkpoints, onFailed });
 }

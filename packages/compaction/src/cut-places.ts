@@ -1,3 +1,4 @@
+import type { Steps } from "@throughline/core/internal";
 import type { NeutralMessage } from "@throughline/history";
 
 /**
@@ -8,13 +9,16 @@ import type { NeutralMessage } from "@throughline/history";
 export type CutPlace = "clean" | "turn" | null;
 
 /** For each message whether the conversation may be cut before it. */
-export function cutPlaces(messages: readonly NeutralMessage[]): readonly CutPlace[] {
-  const parted = partedPlaces(messages);
-  return messages.map((message, index) => {
-    if (!isBeginning(message, messages[index - 1])) return null;
-    if (parted[index] === 0) return "clean";
-    return message.role === "user" ? "turn" : null;
-  });
+export function* cutPlaces(messages: readonly NeutralMessage[]): Steps<readonly CutPlace[]> {
+  const parted = yield* partedPlaces(messages);
+  const places: CutPlace[] = [];
+  for (const [index, message] of messages.entries()) {
+    yield;
+    const isUser = message.role === "user";
+    if (!isBeginning(message, messages[index - 1])) places.push(null);
+    else places.push(parted[index] === 0 ? "clean" : isUser ? "turn" : null);
+  }
+  return places;
 }
 
 function isBeginning(message: NeutralMessage, before: NeutralMessage | undefined): boolean {
@@ -26,10 +30,11 @@ function isBeginning(message: NeutralMessage, before: NeutralMessage | undefined
 }
 
 /** For each index, how many calls before it have their result at it or after it. */
-function partedPlaces(messages: readonly NeutralMessage[]): readonly number[] {
+function* partedPlaces(messages: readonly NeutralMessage[]): Steps<readonly number[]> {
   const changes = Array.from<number>({ length: messages.length + 1 }).fill(0);
   const open = new Map<string, number[]>();
   for (const [index, message] of messages.entries()) {
+    yield;
     if (message.role === "assistant") {
       for (const block of message.content) {
         if (block.type !== "toolCall") continue;

@@ -1,6 +1,6 @@
 import { type Checkpoint, isRecordOfType, type StoredRecord } from "@throughline/core";
-import { findRecordProblem, outdatedSummaryIds } from "@throughline/core/internal";
-import { walkBranch } from "@throughline/history";
+import { findRecordProblem, outdatedSummaryIds, type Steps } from "@throughline/core/internal";
+import { walkSteps } from "@throughline/history/internal";
 
 /** A checkpoint that covers a part of the branch behind its newest compaction. */
 export interface UsableCheckpoint {
@@ -15,11 +15,17 @@ export interface UsableCheckpoint {
 
 /** The checkpoints a compaction may use, the newest first. One from before the newest compaction or reset is none,
  * nor is one that may repeat what was redacted. */
-export function findCheckpoints(records: readonly StoredRecord[], headId: string | null): readonly UsableCheckpoint[] {
-  const { path } = walkBranch(records, headId);
+export function* findCheckpoints(
+  records: readonly StoredRecord[],
+  headId: string | null,
+): Steps<readonly UsableCheckpoint[]> {
+  const { indexes } = yield* walkSteps(records, headId);
+  const path = indexes.map((index) => records[index] as StoredRecord);
   const boundary = path.findLastIndex(({ type, side }) => !side && (type === "compaction" || type === "reset"));
   const places = new Map(path.map(({ id }, index) => [id, index]));
+  yield;
   const outdated = outdatedSummaryIds(records);
+  yield;
   return records.toReversed().flatMap((stored) => {
     const { record } = stored;
     if (outdated.has(stored.id) || !isRecordOfType(record, "checkpoint") || findRecordProblem(record) !== null)

@@ -23,7 +23,7 @@ export interface FindSummaryInput {
   /** Plans again with another cut: in an emergency more is kept, behind a checkpoint also everything it does not cover. */
   readonly replan: (
     how: { readonly mode: "emergency" } | { readonly coversToId: string },
-  ) => CompactionPlan | NothingToCompact;
+  ) => Promise<CompactionPlan | NothingToCompact>;
   readonly checkpoints: readonly UsableCheckpoint[];
   readonly preferCheckpoint: boolean;
   readonly summarizers: readonly Summarizer[];
@@ -90,14 +90,14 @@ const freshShare = 0.5;
 
 type CheckpointInput = Pick<FindSummaryInput, "replan" | "checkpoints" | "countText" | "onFailed">;
 
-function fromCheckpoint(
+async function fromCheckpoint(
   input: CheckpointInput,
   rung: "checkpoint" | "older-checkpoint",
   least: number,
-): FoundSummary | "failed" {
+): Promise<FoundSummary | "failed"> {
   for (const checkpoint of input.checkpoints) {
     if (checkpoint.tokensAtCheckpoint < least) continue;
-    const plan = input.replan({ coversToId: checkpoint.coversToId });
+    const plan = await input.replan({ coversToId: checkpoint.coversToId });
     if (plan.kind === "nothing") continue;
     const { previous } = plan;
     // One that was made without the summary before it must not be the end of that summary.
@@ -113,8 +113,8 @@ function fromCheckpoint(
 }
 
 /** The newest of these checkpoints that can stand for what it covers, whatever its size; null when none can. */
-export function summaryFromCheckpoint(input: CheckpointInput): FoundSummary | null {
-  const found = fromCheckpoint(input, "checkpoint", 0);
+export async function summaryFromCheckpoint(input: CheckpointInput): Promise<FoundSummary | null> {
+  const found = await fromCheckpoint(input, "checkpoint", 0);
   return found === "failed" ? null : found;
 }
 
@@ -134,15 +134,15 @@ async function fromModels(input: FindSummaryInput): Promise<FoundSummary | Ladde
 async function fromExtractive(input: FindSummaryInput): Promise<FoundSummary | LadderStep> {
   if (input.extractive === null) return "failed";
   if (isAborted(input.signal)) return "aborted";
-  const plan = emergencyPlan(input);
+  const plan = await emergencyPlan(input);
   const outcome = await ask(input, plan, input.extractive, "extractive", null, input.signal);
   if (typeof outcome !== "string") return outcome;
   return isAborted(input.signal) ? "aborted" : "failed";
 }
 
 /** More stays when no model wrote the summary; where that leaves nothing to gain, the cut stays as it was. */
-function emergencyPlan(input: FindSummaryInput): CompactionPlan {
-  const plan = input.replan({ mode: "emergency" });
+async function emergencyPlan(input: FindSummaryInput): Promise<CompactionPlan> {
+  const plan = await input.replan({ mode: "emergency" });
   return plan.kind === "nothing" ? input.plan : plan;
 }
 
@@ -192,8 +192,8 @@ async function ask(
   return "failed";
 }
 
-function fromStub(input: FindSummaryInput): FoundSummary | "failed" {
-  for (const plan of new Set([emergencyPlan(input), input.plan])) {
+async function fromStub(input: FindSummaryInput): Promise<FoundSummary | "failed"> {
+  for (const plan of new Set([await emergencyPlan(input), input.plan])) {
     const prose = stubText(plan);
     // A stub says nothing of what it hides, so it has to free at least half of it.
     const problem = auditSummary(prose, { replacedTokens: plan.replacedTokens / 2, countText: input.countText });

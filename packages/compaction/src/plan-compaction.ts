@@ -1,10 +1,11 @@
 import type { StoredRecord } from "@throughline/core";
-import { buildContext, type Context, readSummaryText, walkBranch, type NeutralMessage } from "@throughline/history";
+import { type Context, readSummaryText, walkBranch, type NeutralMessage } from "@throughline/history";
+import { contextSteps } from "@throughline/history/internal";
 import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";
 import { readCompactionDetails, type CompactionDetails } from "./compaction-details.ts";
-import { isFlushMessage, isOutdatedSummary, proseOf } from "@throughline/core/internal";
+import { isFlushMessage, isOutdatedSummary, proseOf, runSteps, type Steps } from "@throughline/core/internal";
 
 export interface CompactionInput {
   /** The window or the whole log, in order of seq. */
@@ -124,7 +125,12 @@ const leastGainTokens = 40;
  * in the log, and every removed message is in the text a summarizer gets or is a message of a flush.
  */
 export function planCompaction(input: CompactionInput): CompactionPlan | NothingToCompact {
-  const { context, tokens } = input.counted ?? countedContext(input);
+  return runSteps(planSteps(input));
+}
+
+/** What `planCompaction` gives, a message a step. */
+export function* planSteps(input: CompactionInput): Steps<CompactionPlan | NothingToCompact> {
+  const { context, tokens } = input.counted ?? (yield* countedContext(input));
   const { messages, headId } = context;
   const first = messages[0]?.role === "compactionSummary" ? 1 : 0;
   const messageTokens = sum(tokens);
@@ -137,11 +143,11 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
   const tokensBefore = sizeOfRequest(input.totalTokens, messageTokens);
   const prefixTokens = Math.max(0, tokensBefore - messageTokens);
   const share = messageTokens === 0 ? 1 : Math.min(1, tokensBefore / messageTokens);
-  const cut = findCut(input, messages, tokens, first, { prefixTokens, share });
+  const cut = yield* findCut(input, messages, tokens, first, { prefixTokens, share });
   if (typeof cut === "string") return nothing(cut);
   const firstKept = messages[cut] as NeutralMessage;
   const keptMessageTokens = sum(tokens.slice(cut));
-  const flushIds = new Set(input.records.flatMap((stored) => (isFlushMessage(stored.record) ? [stored.id] : [])));
+  const flushIds = yield* flushIdsOf(input.records);
   const removed = messages.slice(first, cut);
   return {
     kind: "compact",
@@ -150,7 +156,7 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
     lastSeq: input.records.at(-1)?.seq ?? 0,
     firstKeptId: firstKept.recordId,
     windowFromSeq: windowFrom(input.records, headId, firstKept),
-    removed: conversationMessages(removed, flushIds),
+    removed: yield* conversationMessages(removed, flushIds),
     removedFromSeq: removed.reduce((least, { seq }) => Math.min(least, seq), Infinity),
     removedToSeq: removed.reduce((most, { seq }) => Math.max(most, seq), 0),
     removedMessages: removed.length,
@@ -164,9 +170,24 @@ export function planCompaction(input: CompactionInput): CompactionPlan | Nothing
   };
 }
 
-function countedContext({ records, headId, countMessage }: CompactionInput): CountedContext {
-  const context = buildContext(records, headId === undefined ? {} : { headId });
-  return { context, tokens: context.messages.map((message) => countMessage(message)) };
+function* countedContext({ records, headId, countMessage }: CompactionInput): Steps<CountedContext> {
+  const context = yield* contextSteps(records, headId === undefined ? {} : { headId });
+  const tokens: number[] = [];
+  for (const message of context.messages) {
+    tokens.push(countMessage(message));
+    yield;
+  }
+  return { context, tokens };
+}
+
+/** The messages that a memory flush put into the log. */
+export function* flushIdsOf(records: readonly StoredRecord[]): Steps<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for (const { id, record } of records) {
+    if (isFlushMessage(record)) ids.add(id);
+    yield;
+  }
+  return ids;
 }
 
 /** A total this many times smaller than the count of its messages was not measured of them. */
@@ -182,41 +203,50 @@ function sizeOfRequest(totalTokens: number | null, messageTokens: number): numbe
  * part of the conversation. A user message that begins as other programs' summaries do is a summary: the user said
  * nothing of it.
  */
-export function conversationMessages(
+export function* conversationMessages(
   messages: readonly NeutralMessage[],
   flushIds: ReadonlySet<string>,
-): readonly NeutralMessage[] {
-  return withoutFlush(messages, flushIds).map((message) => {
-    const [block] = message.content;
-    const isOneText = message.role === "user" && message.content.length === 1 && block?.type === "text";
-    const summary = isOneText ? readSummaryText(block.text) : null;
-    if (summary === null) return message;
-    const { recordId, seq, tsMs, isPrefixChanged } = message;
-    const content = [{ type: "text" as const, text: summary }];
-    return { role: "compactionSummary", recordId, seq, tsMs, isPrefixChanged, content, tokensBefore: 0, signed: null };
-  });
+): Steps<readonly NeutralMessage[]> {
+  const read: NeutralMessage[] = [];
+  for (const [index, message] of messages.entries()) {
+    yield;
+    if (!isOfFlush(message, messages[index - 1], flushIds)) read.push(asRead(message));
+  }
+  return read;
 }
 
-function withoutFlush(messages: readonly NeutralMessage[], flushIds: ReadonlySet<string>): readonly NeutralMessage[] {
-  return messages.filter((message, index) => {
-    if (flushIds.has(message.recordId)) return false;
-    const isAnswer = message.role === "assistant" && flushIds.has(messages[index - 1]?.recordId ?? "");
-    return !(
-      isAnswer &&
-      /^\s*NO_REPLY\s*$/.test(message.content.map((block) => (block.type === "text" ? block.text : "")).join(""))
-    );
-  });
+function asRead(message: NeutralMessage): NeutralMessage {
+  const [block] = message.content;
+  const isOneText = message.role === "user" && message.content.length === 1 && block?.type === "text";
+  const summary = isOneText ? readSummaryText(block.text) : null;
+  if (summary === null) return message;
+  const { recordId, seq, tsMs, isPrefixChanged } = message;
+  const content = [{ type: "text" as const, text: summary }];
+  return { role: "compactionSummary", recordId, seq, tsMs, isPrefixChanged, content, tokensBefore: 0, signed: null };
 }
 
-function findCut(
+function isOfFlush(
+  message: NeutralMessage,
+  before: NeutralMessage | undefined,
+  flushIds: ReadonlySet<string>,
+): boolean {
+  if (flushIds.has(message.recordId)) return true;
+  const isAnswer = message.role === "assistant" && flushIds.has(before?.recordId ?? "");
+  return (
+    isAnswer &&
+    /^\s*NO_REPLY\s*$/.test(message.content.map((block) => (block.type === "text" ? block.text : "")).join(""))
+  );
+}
+
+function* findCut(
   input: CompactionInput,
   messages: readonly NeutralMessage[],
   tokens: readonly number[],
   first: number,
   { prefixTokens, share }: { readonly prefixTokens: number; readonly share: number },
-): number | NothingReason {
+): Steps<number | NothingReason> {
   const { settings } = input;
-  const places = cutPlaces(messages);
+  const places = yield* cutPlaces(messages);
   const target = input.targetTokens ?? settings.triggerTokens ?? Infinity;
   // The division by `share` converts tokens of the request to the scale in which `tokens` counts the messages.
   const room = (target - prefixTokens - settings.maxSummaryTokens - settings.maxDetailTokens) / share;

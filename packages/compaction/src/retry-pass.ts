@@ -11,11 +11,11 @@ import {
   ThroughlineError,
   updateEntry,
 } from "@throughline/core";
-import { proseOf, tellListener, throughlineDraft, type SystemPorts } from "@throughline/core/internal";
+import { proseOf, runInSlices, tellListener, throughlineDraft, type SystemPorts } from "@throughline/core/internal";
 import type { CompactionDetails, ExtractedDetails, SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { stepFrom } from "./compaction-steps.ts";
-import { extractDetails } from "./extract-details.ts";
+import { extractDetailsInSlices } from "./extract-details.ts";
 import { writeProse, type WrittenProse } from "./retry-prose.ts";
 import { newRetry, readRetries, retryPatch, type PendingRetry } from "./retry-entry.ts";
 import { afterFailure, afterPause, retryStateAt, retrySteps, type RetryState } from "./retry-steps.ts";
@@ -157,7 +157,7 @@ export class RetryPass {
 
   /** A note has the better text: it becomes a compaction, so that the record with the old one can go. No model is asked. */
   private async replaceRecord(summary: ChainedSummary, records: readonly StoredRecord[]): Promise<RetryOutcome | null> {
-    const { text, details } = this.whole(summary, proseOf(summary.summary), records);
+    const { text, details } = await this.whole(summary, proseOf(summary.summary), records);
     const { provider, usage = null } = summary.details;
     const better: BetterSummary = { text, details, provider, usage, isRedacted: true };
     const appended = await this.whileItStands(summary, (now) => this.writeCompaction(summary, better, now));
@@ -193,16 +193,16 @@ export class RetryPass {
   }
 
   /** Extracted details stay as they were, unless a part of them was redacted. */
-  private whole(
+  private async whole(
     summary: ChainedSummary,
     prose: string,
     records: readonly StoredRecord[],
-  ): { readonly text: string; readonly details: ExtractedDetails } {
+  ): Promise<{ readonly text: string; readonly details: ExtractedDetails }> {
     const { details } = summary;
     if (!mayRepeatRedacted(summary, records)) {
       return { text: prose + summary.summary.slice(proseOf(summary.summary).length), details: ownDetails(details) };
     }
-    const extracted = extractDetails(removedMessages(summary, records));
+    const extracted = await extractDetailsInSlices(await runInSlices(removedMessages(summary, records)));
     const { countText } = this.measure;
     const text = summaryText({ prose, details: extracted, maxDetailTokens: 350, countText });
     return { text, details: { ...ownDetails(details), ...extracted } };
@@ -248,7 +248,7 @@ export class RetryPass {
     { prose, source: provider, usage }: WrittenProse,
     before: readonly StoredRecord[],
   ): Promise<{ readonly as: "compaction" | "note"; readonly appended: AppendResult } | null> {
-    const { text, details } = this.whole(summary, prose, before);
+    const { text, details } = await this.whole(summary, prose, before);
     const better: BetterSummary = {
       text,
       details,

@@ -4,9 +4,12 @@ import {
   auditSummary,
   Deadline,
   proseOf,
+  runInSlices,
+  type Steps,
   tellListener,
   untilAborted,
 } from "@throughline/core/internal";
+import type { NeutralMessage } from "@throughline/history";
 import type { SummaryUsage } from "./compaction-details.ts";
 import type { TokenMeasure } from "./compaction-work.ts";
 import { defaultToolResultChars } from "./compaction-settings.ts";
@@ -53,7 +56,7 @@ export async function writeProse({
 }: WriteProseOptions): Promise<RetriedProse> {
   const { clock, deadlineMs = 600_000, maxSummaryTokens: maxOutputTokens = 2000, onEvent } = options;
   const { toolResultChars = defaultToolResultChars } = options;
-  const removed = removedMessages(summary, records);
+  const removed = await runInSlices(removedMessages(summary, records));
   if (removed.length === 0) return noProse;
   const { previousSummaryId } = summary.details;
   const before = summaryTextOf(records, previousSummaryId);
@@ -61,7 +64,7 @@ export async function writeProse({
   const earlier = further.map((one) => `[Summary of the earlier messages]: ${proseOf(one.summary)}`);
   const text = [...earlier, await conversationText(removed, toolResultChars)].join("\n\n");
   const previousSummary = before === null ? null : proseOf(before);
-  const replacedTokens = removed.reduce((sum, message) => sum + measure.countMessage(message), 0);
+  const replacedTokens = await runInSlices(tokensOf(removed, measure));
   const most = replacedTokens + measure.countText(previousSummary ?? "");
   const audit = (written: string): AuditProblem | null =>
     auditSummary(written, { maxOutputTokens, countText: measure.countText, replacedTokens: most });
@@ -85,6 +88,15 @@ export async function writeProse({
   }
   const known = pauses.filter((pause) => pause !== null);
   return { reply: null, pausedMs: known.length > 0 && known.length === pauses.length ? Math.min(...known) : null };
+}
+
+function* tokensOf(messages: readonly NeutralMessage[], { countMessage }: TokenMeasure): Steps<number> {
+  let tokens = 0;
+  for (const message of messages) {
+    tokens += countMessage(message);
+    yield;
+  }
+  return tokens;
 }
 
 /** How long a summarizer that was not asked stays out; null for every other failure. */

@@ -1,13 +1,14 @@
 import { type StoredRecord } from "@throughline/core";
 import {
-  isFlushMessage,
   isTombstone,
   outdatedSummaryIds,
+  type Steps,
   throughlineKind,
   withheldSummary,
 } from "@throughline/core/internal";
-import { buildContext, type NeutralMessage, walkBranch } from "@throughline/history";
-import { conversationMessages } from "./plan-compaction.ts";
+import { type NeutralMessage, walkBranch } from "@throughline/history";
+import { contextSteps } from "@throughline/history/internal";
+import { conversationMessages, flushIdsOf } from "./plan-compaction.ts";
 import {
   readCompactionDetails,
   type CompactionDetails,
@@ -142,19 +143,19 @@ export function newestBoundaryId(records: readonly StoredRecord[], headId: strin
 }
 
 /** The messages a compaction removed, read from the log again. */
-export function removedMessages(
+export function* removedMessages(
   { stored, details }: ChainedSummary,
   records: readonly StoredRecord[],
-): readonly NeutralMessage[] {
+): Steps<readonly NeutralMessage[]> {
   const { summarizedFromSeq, summarizedToSeq } = details;
   const until = records.filter(({ seq }) => seq < stored.seq);
   const { path } = walkBranch(until, stored.parentId);
   const isRemoved = ({ seq }: { readonly seq: number }): boolean => seq >= summarizedFromSeq && seq <= summarizedToSeq;
   const last = path.findLast((record) => isRemoved(record) && !record.side);
   if (last === undefined) return [];
-  const flushIds = new Set(until.flatMap(({ id, record }) => (isFlushMessage(record) ? [id] : [])));
-  const { messages } = buildContext(until, { headId: last.id });
-  return conversationMessages(
+  const flushIds = yield* flushIdsOf(until);
+  const { messages } = yield* contextSteps(until, { headId: last.id });
+  return yield* conversationMessages(
     messages.filter((message) => isRemoved(message) && message.role !== "compactionSummary"),
     flushIds,
   );
