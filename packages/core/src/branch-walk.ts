@@ -1,4 +1,5 @@
 import { findRecordProblem } from "./find-record-problem.ts";
+import { createWorkSlices } from "./work-slices.ts";
 import type { SessionRef } from "./session-ref.ts";
 import type { ReadOptions, SessionStore } from "./session-store.ts";
 import type { SessionHead } from "./session-state.ts";
@@ -97,7 +98,11 @@ export async function readContextRecords(
   const search = new WindowSearch(headId);
   const newestFirst: StoredRecord[] = [];
   const range = { ...given, order: "descending", beforeSeq: lastSeq + 1, afterSeq: fromSeq - 1 } as const;
-  for await (const { records } of store.read(ref, range))
+  const slices = createWorkSlices();
+  for await (const { records } of store.read(ref, range)) {
+    // A store that answers at once would let nobody in until all of it is read.
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
     for (const stored of records) {
       newestFirst.push(stored);
       if (!search.take(stored)) continue;
@@ -107,6 +112,7 @@ export async function readContextRecords(
       if (from !== null) newestFirst.push(...(await readAll(store, ref, { ...before, afterSeq: from - 1 })));
       return newestFirst.reverse();
     }
+  }
   return newestFirst.reverse();
 }
 

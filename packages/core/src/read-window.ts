@@ -5,6 +5,7 @@ import type { SessionRef } from "./session-ref.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { SessionState } from "./session-state.ts";
 import type { StoredRecord } from "./stored-records.ts";
+import { createWorkSlices } from "./work-slices.ts";
 
 /** The records that a context is built from, read from the end of a session. */
 export interface RecordWindow {
@@ -46,6 +47,12 @@ async function recordsOf(
 ): Promise<readonly StoredRecord[]> {
   if (head.windowSeq === null) return readContextRecords(store, ref, head, { ...options, withSettings: true });
   const records: StoredRecord[] = [];
-  for await (const page of store.read(ref, { ...options, afterSeq: head.windowSeq - 1 })) records.push(...page.records);
+  const slices = createWorkSlices();
+  for await (const page of store.read(ref, { ...options, afterSeq: head.windowSeq - 1 })) {
+    records.push(...page.records);
+    // A store that answers at once would let nobody in until all of it is read.
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+  }
   return records;
 }

@@ -27,7 +27,7 @@ export function createWorkSlices(): WorkSlices {
 }
 
 /** Long work that stops after each small step, and goes on when it is asked to. It is driven by `runSteps` or `runInSlices`. */
-export type Steps<Result> = Generator<void, Result, void>;
+export type Steps<Result> = Generator<undefined, Result, void>;
 
 /** Does all of the work at once, for callers that know that it is little. */
 export function runSteps<Result>(steps: Steps<Result>): Result {

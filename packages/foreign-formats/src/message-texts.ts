@@ -4,20 +4,25 @@ import { WrittenConversation } from "./write-conversation.ts";
 import { LossLog } from "./write-losses.ts";
 
 /**
- * Gives the messages that a model would be sent now, in a provider's form; what they have no place for is reported.
+ * Gives the messages that a model would be sent now, in a provider's form, and undefined for each step of work that gives none;
+ * what they have no place for is reported.
  * @param marksFailures whether a message says that a result is of a failed call
  */
-export function* sentMessages<Message>(
+export function* sentMessages<Message extends object>(
   session: WrittenSession,
   { rules, turn: messagesOf }: ProviderMapping<Message>,
   { onLoss }: WriteOptions,
   marksFailures: boolean = true,
-): Generator<Message> {
+): Generator<Message | undefined> {
   const losses = new LossLog(onLoss);
   // What begins or ends a request is no part of the conversation.
   const kept = { ...rules, trailingAssistant: () => "keep" as const };
   const conversation = new WrittenConversation(session, kept, losses);
   for (const turn of conversation.context()) {
+    if (turn === undefined) {
+      yield;
+      continue;
+    }
     reportRole(turn, conversation, losses);
     if (!marksFailures) reportFailures(turn, conversation, losses);
     yield* messagesOf(turn);

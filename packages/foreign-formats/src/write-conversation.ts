@@ -1,8 +1,10 @@
 import type { StoredRecord } from "@throughline/core";
-import { findRecordProblem } from "@throughline/core/internal";
-import { buildContext, walkBranch, type NeutralBlock, type NeutralMessage } from "@throughline/history";
+import { findRecordProblem, type Steps } from "@throughline/core/internal";
+import type { Context, NeutralBlock, NeutralMessage } from "@throughline/history";
 import {
-  renderWith,
+  contextSteps,
+  renderSteps,
+  walkSteps,
   type AssistantTurn,
   type ProviderMapping,
   type ProviderRules,
@@ -49,6 +51,7 @@ export class WrittenConversation {
   /** The context that was rendered last, and where its messages stand. */
   #inOrder: readonly NeutralMessage[] = [];
   #places: ReadonlyMap<string, number> = new Map();
+  #context: { readonly headId: string | null; readonly context: Context } | null = null;
   /** Records whose thinking was given. */
   readonly #shown = new Set<string>();
 
@@ -66,10 +69,11 @@ export class WrittenConversation {
     return { stored, message: this.#messages.get(stored.id) ?? null };
   }
 
-  /** All of the branch, with the compactions and resets on the way. */
-  *wholeBranch(): Generator<ConversationPart> {
+  /** All of the branch, with the compactions and resets on the way; undefined for each step of work that gives no part. */
+  *wholeBranch(): Generator<ConversationPart | undefined> {
     const { records, headId } = this.#session;
-    const { path } = walkBranch(records, headId);
+    const { indexes } = yield* walkSteps(records, headId);
+    const path = indexes.map((index) => records[index] as StoredRecord);
     for (const [at, stored] of path.entries()) {
       if (!isBoundary(stored) || this.#isWritten(stored.seq)) continue;
       const kept = stored.type === "reset" ? [] : keptIds(path, at);
@@ -78,18 +82,24 @@ export class WrittenConversation {
       else yield { kind: "compaction", stored, keptIds: kept };
     }
     yield* this.#turnsUpTo(headId);
-    const { omitted } = buildContext(records, { headId });
+    const { omitted } = yield* this.#contextAt(headId);
     for (const { reason, fromSeq, toSeq } of omitted)
-      if (reason !== "summarized" && reason !== "reset") this.#omit(reason, fromSeq, toSeq);
+      if (reason !== "summarized" && reason !== "reset") yield* this.#omit(reason, fromSeq, toSeq);
   }
 
-  /** What a model would be sent now, its summary included; of a session that is in a file already, what was added. */
-  *context(): Generator<ReplayTurn> {
-    const { records, headId, writtenSeq } = this.#session;
-    const { omitted } = buildContext(records, { headId });
-    if (writtenSeq === undefined) yield* headId === null ? [] : this.#rendered(headId, true);
-    else for (const part of this.#turnsUpTo(headId)) if (part.kind === "turn") yield part.turn;
-    for (const { reason, fromSeq, toSeq } of omitted) this.#omit(reason, fromSeq, toSeq);
+  /**
+   * What a model would be sent now, its summary included; of a session that is in a file already, what was added. Undefined for
+   * each step of work that gives no turn.
+   */
+  *context(): Generator<ReplayTurn | undefined> {
+    const { headId, writtenSeq } = this.#session;
+    if (writtenSeq === undefined) yield* headId === null ? [] : yield* this.#rendered(headId, true);
+    else
+      for (const part of this.#turnsUpTo(headId))
+        if (part === undefined) yield;
+        else if (part.kind === "turn") yield part.turn;
+    const { omitted } = yield* this.#contextAt(headId);
+    for (const { reason, fromSeq, toSeq } of omitted) yield* this.#omit(reason, fromSeq, toSeq);
   }
 
   /** The thinking of a reply as the log has it, also where no provider would take it back. */
@@ -115,8 +125,8 @@ export class WrittenConversation {
   }
 
   /** The turns that the context of a compaction begins with, behind its summary. */
-  keptTurns(compactionId: string): readonly ReplayTurn[] {
-    const turns = this.#rendered(compactionId);
+  *keptTurns(compactionId: string): Steps<readonly ReplayTurn[]> {
+    const turns = yield* this.#rendered(compactionId);
     // The answers to the last calls follow the compaction.
     const last = turns.at(-1);
     const isOpen = last?.role === "user" && last.blocks.length === 0;
@@ -128,8 +138,15 @@ export class WrittenConversation {
     return recordId === null ? -1 : (this.#places.get(recordId) ?? -1);
   }
 
-  #rendered(headId: string, hasSummary = false): readonly ReplayTurn[] {
-    const context = buildContext(this.#session.records, { headId });
+  /** The context of the record that was asked for last: the omitted records are those of the turns that were written. */
+  *#contextAt(headId: string | null): Steps<Context> {
+    if (this.#context?.headId !== headId)
+      this.#context = { headId, context: yield* contextSteps(this.#session.records, { headId }) };
+    return this.#context.context;
+  }
+
+  *#rendered(headId: string, hasSummary = false): Steps<readonly ReplayTurn[]> {
+    const context = yield* this.#contextAt(headId);
     for (const message of context.messages) this.#messages.set(message.recordId, message);
     this.#inOrder = context.messages;
     this.#places = new Map(context.messages.map(({ recordId }, place) => [recordId, place]));
@@ -139,8 +156,8 @@ export class WrittenConversation {
       turn: (turn) => [turn],
       system: () => ({ field: null, first: [] }),
     };
-    const rendering = renderWith({ ...context, messages }, mapping, {});
-    this.#losses.repairs(rendering.repairs.filter(({ recordId }) => !this.#isInFile(recordId)));
+    const rendering = yield* renderSteps({ ...context, messages }, mapping, {});
+    yield* this.#losses.repairs(rendering.repairs.filter(({ recordId }) => !this.#isInFile(recordId)));
     return rendering.messages;
   }
 
@@ -148,13 +165,14 @@ export class WrittenConversation {
    * The turns of the context at a record that were not written before.
    * @param keptIds of a context that ends in a compaction: what that keeps. Calls among them that are open are answered behind it
    */
-  *#turnsUpTo(headId: string | null, keptIds: ReadonlySet<string> = nothing): Generator<ConversationPart> {
+  *#turnsUpTo(headId: string | null, keptIds: ReadonlySet<string> = nothing): Generator<ConversationPart | undefined> {
     if (headId === null) return;
     // Made up for calls that the file leaves open: needed once something of ours follows.
     let answers: ReplayTurn[] = [];
-    const turns = this.#rendered(headId);
+    const turns = yield* this.#rendered(headId);
     const openIds = openCalls(turns, keptIds);
     for (const given of turns) {
+      yield;
       const { turn: left, isInFile } = this.#withoutFile(given);
       if (isInFile) answers = [];
       const turn = left === null ? null : this.#unwritten(left, openIds);
@@ -204,10 +222,28 @@ export class WrittenConversation {
     return seq > 0 && seq <= (this.#session.writtenSeq ?? 0);
   }
 
-  #omit(reason: Parameters<LossLog["omitted"]>[0], fromSeq: number, toSeq: number): void {
-    const isLost = ({ seq, side, type }: StoredRecord): boolean =>
-      seq >= fromSeq && seq <= toSeq && !side && type !== "custom" && !this.#isWritten(seq);
-    this.#losses.omitted(reason, this.#session.records.filter(isLost).length);
+  *#omit(reason: Parameters<LossLog["omitted"]>[0], fromSeq: number, toSeq: number): Steps<void> {
+    const { records } = this.#session;
+    let lost = 0;
+    for (let at = this.#placeOfSeq(fromSeq); at < records.length; at++) {
+      const { seq, side, type } = records[at] as StoredRecord;
+      if (seq > toSeq) break;
+      if (!side && type !== "custom" && !this.#isWritten(seq)) lost += 1;
+      yield;
+    }
+    this.#losses.omitted(reason, lost);
+  }
+
+  /** The first record from a seq on. */
+  #placeOfSeq(seq: number): number {
+    const { records } = this.#session;
+    let [low, high] = [0, records.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((records[middle] as StoredRecord).seq < seq) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Steps } from "@throughline/core/internal";
 import type { Repair, RepairRule } from "@throughline/history";
 import type { OmitReason } from "@throughline/history/internal";
 import type { FormatLoss } from "./format-writer.ts";
@@ -68,10 +69,11 @@ export class LossLog {
     this.#kept = kept;
   }
 
-  repairs(repairs: readonly Repair[]): void {
+  *repairs(repairs: readonly Repair[]): Steps<void> {
     // Nothing else is lost with a message that was thinking alone.
     const thought = new Set(repairs.flatMap(({ rule, recordId }) => (rule === "thinking-removed" ? [recordId] : [])));
     for (const { rule, recordId, before } of repairs) {
+      yield;
       if (rule === "empty-message-removed" && thought.has(recordId)) continue;
       const told = this.#kept.has(rule) ? null : losses[rule];
       if (told !== null) this.add({ ...told, recordId }, `${rule} ${before ?? ""}`);

@@ -26,6 +26,7 @@ export function writtenDocument(name: ForeignFormatName, { records, headId }: Re
   const session = { ...place, records, headId };
   const losses: FormatLoss[] = [];
   const { head, tail } = writer.frame(session);
-  const elements = [...writer.write(session, { onLoss: (loss) => losses.push(loss) })];
+  const pieces = [...writer.write(session, { onLoss: (loss) => losses.push(loss) })];
+  const elements = pieces.filter((text) => text !== undefined);
   return { text: `${head}${elements.join(",\n")}${tail}`, losses: losses.map(({ what, kind }) => `${what} ${kind}`) };
 }

@@ -5,13 +5,9 @@ import {
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
-import { buildContext } from "@throughline/history";
-import {
-  type AnthropicBlock,
-  type AnthropicMessage,
-  type AnthropicResultBlock,
-  renderAnthropic,
-} from "@throughline/history/anthropic";
+import { createWorkSlices, runInSlices, type Steps } from "@throughline/core/internal";
+import type { AnthropicBlock, AnthropicMessage, AnthropicResultBlock } from "@throughline/history/anthropic";
+import { contextSteps, providerMappings, renderSteps } from "@throughline/history/internal";
 import type { Context, NeutralMessage, RepairRule } from "@throughline/history";
 import type { OmitReason } from "@throughline/history/internal";
 import { serializeRecord } from "@throughline/core/store";
@@ -37,8 +33,8 @@ export async function* claw0Lines(
   { signal, onRemark }: ExportOptions,
 ): AsyncGenerator<string> {
   const { state, records } = await readWindow(store, ref, signal === undefined ? {} : { signal });
-  const context = buildContext(records, { headId: state.head.headId });
-  const { messages, repairs } = claw0Messages(context);
+  const context = await runInSlices(contextSteps(records, { headId: state.head.headId }));
+  const { messages, repairs } = await runInSlices(claw0Messages(context));
   for (const { reason, count } of leftOut(state, records, context)) {
     const text = `${count} ${count === 1 ? "record" : "records"}: ${reasonTexts[reason]}`;
     onRemark?.({ seq: null, id: null, what: "left-out", reason: text, records: count });
@@ -49,22 +45,28 @@ export async function* claw0Lines(
   }
   if (messages.length > 0)
     onRemark?.({ seq: null, id: null, what: "left-out", reason: fieldsWithoutPlace, records: 0 });
-  const origins = new BlockOrigins(context.messages, state.createdAtMs);
+  const origins = await runInSlices(originsOf(context.messages, state.createdAtMs));
   yield serializeRecord({
     type: "session",
     id: state.sessionId,
     key: ref.key,
     created: new Date(state.createdAtMs).toISOString(),
   });
-  for (const message of messages) for (const line of flatLines(message, origins)) yield serializeRecord(line);
+  const slices = createWorkSlices();
+  for (const message of messages) {
+    for (const line of flatLines(message, origins)) yield serializeRecord(line);
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+  }
 }
 
 /** The context without the question that an API needs behind an answer: claw0 waits for the user's. */
-function claw0Messages(context: Context): {
+function* claw0Messages(context: Context): Steps<{
   readonly messages: readonly AnthropicMessage[];
   readonly repairs: readonly RepairRule[];
-} {
-  const { messages, repairs } = renderAnthropic(context, { trailingAssistant: "continue" });
+}> {
+  const options = { trailingAssistant: "continue" } as const;
+  const { messages, repairs } = yield* renderSteps(context, providerMappings.anthropic({}), options);
   const rules = repairs.map(({ rule }) => rule);
   const isContinued = rules.includes("continuation-added");
   return {
@@ -118,15 +120,16 @@ class BlockOrigins {
   private readonly byBlock = new Map<string, NeutralMessage[]>();
   private lastMs: number;
 
-  constructor(messages: readonly NeutralMessage[], startMs: number) {
-    this.lastMs = messages[0]?.tsMs ?? startMs;
-    for (const message of messages) {
-      if (message.role === "toolResult") this.note(`result ${message.toolCallId}`, message);
-      for (const block of message.content) {
-        if (block.type === "toolCall") this.note(`call ${block.id}`, message);
-        if (block.type === "text") this.note(`text ${block.text}`, message);
-        if (block.type === "thinking") this.note(`thinking ${block.signature}`, message);
-      }
+  constructor(startMs: number) {
+    this.lastMs = startMs;
+  }
+
+  take(message: NeutralMessage): void {
+    if (message.role === "toolResult") this.note(`result ${message.toolCallId}`, message);
+    for (const block of message.content) {
+      if (block.type === "toolCall") this.note(`call ${block.id}`, message);
+      if (block.type === "text") this.note(`text ${block.text}`, message);
+      if (block.type === "thinking") this.note(`thinking ${block.signature}`, message);
     }
   }
 
@@ -146,6 +149,15 @@ class BlockOrigins {
     if (known === undefined) this.byBlock.set(name, [message]);
     else known.push(message);
   }
+}
+
+function* originsOf(messages: readonly NeutralMessage[], startMs: number): Steps<BlockOrigins> {
+  const origins = new BlockOrigins(messages[0]?.tsMs ?? startMs);
+  for (const message of messages) {
+    origins.take(message);
+    yield;
+  }
+  return origins;
 }
 
 function nameOf(block: AnthropicBlock | undefined): string {

@@ -10,7 +10,7 @@ import {
   type SourcedRecord,
   type StoredRecord,
 } from "@throughline/core";
-import { isBlobNote, isTombstone } from "@throughline/core/internal";
+import { createWorkSlices, isBlobNote, isTombstone } from "@throughline/core/internal";
 import {
   foreignFormats,
   isUuid,
@@ -57,7 +57,7 @@ export async function* foreignParts(
     if (writer === undefined) return;
     const records = writer.writesHistory ? await allRecords(store, ref, options) : await window(store, ref);
     const session = writtenSession(format.name, state, records, options);
-    for (const text of wholeText(writer, session, options)) yield encodeLine(text);
+    for await (const text of inSlices(wholeText(writer, session, options))) yield encodeLine(text);
     return;
   }
   file.reportNotes();
@@ -66,7 +66,7 @@ export async function* foreignParts(
   const records = joined(await window(store, ref), own);
   const { lastUnit } = file;
   const session = { ...writtenSession(format.name, state, records, options, writtenSeq), lastUnit };
-  for (const text of writer.write(session, lossReport(options))) yield* file.add(text);
+  for await (const text of inSlices(writer.write(session, lossReport(options)))) yield* file.add(text);
   yield* file.closeDocument();
 }
 
@@ -84,16 +84,34 @@ async function recordById(
 }
 
 /** A session from elsewhere: its lines, or the list of its elements. */
-function* wholeText(writer: FormatWriter, session: WrittenSession, options: ExportOptions): Generator<string> {
+function* wholeText(
+  writer: FormatWriter,
+  session: WrittenSession,
+  options: ExportOptions,
+): Generator<string | undefined> {
   const { head = "", tail = "" } = writer.frame?.(session) ?? {};
   yield head;
   let isFirst = true;
   for (const text of writer.write(session, lossReport(options))) {
+    if (text === undefined) {
+      yield;
+      continue;
+    }
     if (writer.frame !== undefined && !isFirst) yield ",";
     isFirst = false;
     yield writer.frame === undefined ? text : `\n${text}`;
   }
   yield tail;
+}
+
+/** The texts of a writer; others have their turns between its steps. */
+async function* inSlices(texts: Iterable<string | undefined>): AsyncGenerator<string> {
+  const slices = createWorkSlices();
+  for (const text of texts) {
+    if (text !== undefined) yield text;
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+  }
 }
 
 /**

@@ -17,13 +17,17 @@ import { LossLog } from "../write-losses.ts";
 /** Writes what a model would be sent now as messages that `validateUIMessages` takes. */
 export const uiMessageWriter: FormatWriter = documentWriter({ head: "[", tail: "\n]\n" }, uiMessagesOf);
 
-/** Gives the messages of what a model would be sent now. */
-export function* uiMessagesOf(session: WrittenSession, { onLoss }: WriteOptions): Generator<Fields> {
+/** Gives the messages of what a model would be sent now, and undefined for each step of work that gives none. */
+export function* uiMessagesOf(session: WrittenSession, { onLoss }: WriteOptions): Generator<Fields | undefined> {
   // Thinking is shown, not sent: it stays, whoever wrote it.
   const losses = new LossLog(onLoss, new Set(["thinking-removed", "empty-message-removed"]));
   const conversation = new WrittenConversation(session, uiMessageRules, losses);
   const list = new UiMessageList(session.sessionId, conversation, losses);
-  for (const turn of conversation.context()) yield* list.turn(turn);
+  for (const turn of conversation.context()) {
+    if (turn !== undefined) yield* list.turn(turn);
+    // A reply of many turns is one message.
+    yield;
+  }
   yield* list.close();
   if (session.writtenSeq !== undefined) return;
   for (const recordId of conversation.unshownThinking()) losses.add({ what: "left-out", kind: "thinking", recordId });

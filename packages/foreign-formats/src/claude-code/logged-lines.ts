@@ -39,7 +39,7 @@ export function loggedLines(session: LinedSession, onLoss: WriteOptions["onLoss"
     { ...session, ...names, createdAtMs: session.records[0]?.storedAtMs ?? 0 },
     { onLoss },
   );
-  const made = [...lines.all()];
+  const made = [...lines.all()].filter((line) => line !== undefined);
   return new MergedLines(found, own, session.records, lines.lastRecords).all(made);
 }
 

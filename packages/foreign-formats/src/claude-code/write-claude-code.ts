@@ -22,7 +22,8 @@ const writtenVersion = "2.1.274";
 export const claudeCodeWriter: FormatWriter = {
   writesHistory: true,
   *write(session, options) {
-    for (const line of new ClaudeCodeLines(session, options).all()) yield `${JSON.stringify(line)}\n`;
+    for (const line of new ClaudeCodeLines(session, options).all())
+      yield line === undefined ? undefined : `${JSON.stringify(line)}\n`;
   },
   sessionId: ({ sessionId }) => uuidOf(sessionId),
   path: ({ sessionId, cwd }) => {
@@ -83,10 +84,11 @@ export class ClaudeCodeLines {
     this.#parentUuid = this.#lastOfFile();
   }
 
-  *all(): Generator<Fields> {
+  *all(): Generator<Fields | undefined> {
     yield* this.#names();
     for (const part of this.#conversation.wholeBranch()) {
-      if (part.kind === "turn") yield* this.#turn(part.turn);
+      if (part === undefined) yield;
+      else if (part.kind === "turn") yield* this.#turn(part.turn);
       else if (part.kind === "reset") this.#parentUuid = null;
       else yield* this.#compaction(part.stored, part.keptIds);
     }

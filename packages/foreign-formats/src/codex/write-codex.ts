@@ -19,7 +19,8 @@ const writtenVersion = "0.128.0";
 export const codexWriter: FormatWriter = {
   writesHistory: true,
   *write(session, options) {
-    for (const line of new CodexLines(session, options).all()) yield `${JSON.stringify(line)}\n`;
+    for (const line of new CodexLines(session, options).all())
+      yield line === undefined ? undefined : `${JSON.stringify(line)}\n`;
   },
   sessionId: ({ sessionId, createdAtMs }) => timedUuidOf(createdAtMs, sessionId),
   path: ({ sessionId, createdAtMs }) => {
@@ -61,13 +62,14 @@ class CodexLines {
     if (session.writtenSeq !== undefined) this.#continueFile(session.records, session.writtenSeq);
   }
 
-  *all(): Generator<Fields> {
+  *all(): Generator<Fields | undefined> {
     if (this.#session.writtenSeq === undefined) yield this.#header();
     // Codex keeps names in an index of its own.
     if (this.#session.label !== null && this.#session.writtenSeq === undefined)
       this.#losses.tell("left-out", "name of the session", null);
     for (const part of this.#conversation.wholeBranch()) {
-      if (part.kind === "turn") yield* this.#turn(part.turn);
+      if (part === undefined) yield;
+      else if (part.kind === "turn") yield* this.#turn(part.turn);
       else yield* this.#compaction(part.stored, part.kind === "compaction" ? part.keptIds : []);
     }
     yield* this.#endTurn();
@@ -202,12 +204,12 @@ class CodexLines {
   }
 
   /** The summary stands first among the items that take the conversation's place, and those that are kept follow. */
-  *#compaction(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields> {
+  *#compaction(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields | undefined> {
     yield* this.#endTurn();
     this.#timestamp = timeOf(stored, this.#timestamp);
     const isCompaction = stored.type === "compaction";
     const summary = isCompaction ? asText(stored.record["summary"]) : "";
-    const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);
+    const kept = keptIds.length === 0 ? [] : yield* this.#conversation.keptTurns(stored.id);
     const summaryItem = { type: "message", role: "user", content: [{ type: "input_text", text: summary }] };
     const items = kept.flatMap((turn) => responses.turn(turn) as readonly Fields[]);
     const replacement = [...(summary === "" ? [] : [summaryItem]), ...items.map(storedItem)];

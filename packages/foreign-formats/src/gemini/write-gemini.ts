@@ -19,7 +19,8 @@ import { isUnsentText } from "./gemini-messages.ts";
 export const geminiWriter: FormatWriter = {
   writesHistory: true,
   *write(session, options) {
-    for (const line of new GeminiLines(session, options).all()) yield `${JSON.stringify(line)}\n`;
+    for (const line of new GeminiLines(session, options).all())
+      yield line === undefined ? undefined : `${JSON.stringify(line)}\n`;
   },
   sessionId: ({ sessionId }) => uuidOf("gemini", sessionId),
   path: ({ sessionId, cwd, createdAtMs, projectFolder }) => {
@@ -65,10 +66,11 @@ class GeminiLines {
     this.#timestamp = new Date(session.createdAtMs).toISOString();
   }
 
-  *all(): Generator<Fields> {
+  *all(): Generator<Fields | undefined> {
     if (this.#session.writtenSeq === undefined) yield this.#header();
     for (const part of this.#conversation.wholeBranch()) {
-      if (part.kind === "turn") yield* this.#turn(part.turn);
+      if (part === undefined) yield;
+      else if (part.kind === "turn") yield* this.#turn(part.turn);
       else yield* this.#checkpoint(part.stored, part.kind === "compaction" ? part.keptIds : []);
     }
     yield* this.#closeReply();
@@ -154,13 +156,13 @@ class GeminiLines {
   }
 
   /** The list of messages that takes the conversation's place: the summary as the program puts it, then what is kept. */
-  *#checkpoint(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields> {
+  *#checkpoint(stored: StoredRecord, keptIds: readonly string[]): Generator<Fields | undefined> {
     yield* this.#closeReply();
     this.#timestamp = timeOf(stored, this.#timestamp);
     const summary = stored.type === "compaction" ? asText(stored.record["summary"]) : "";
     const messages: Fields[] =
       summary === "" ? [] : [this.#message("user", stored.id, { content: [{ text: summary }] })];
-    const kept = keptIds.length === 0 ? [] : this.#conversation.keptTurns(stored.id);
+    const kept = keptIds.length === 0 ? [] : yield* this.#conversation.keptTurns(stored.id);
     for (const turn of kept) messages.push(...this.#turn(turn));
     messages.push(...this.#closeReply());
     yield { $set: { messages, lastUpdated: this.#timestamp } };

@@ -61,8 +61,12 @@ class HarmonyText {
     this.#conversation = new WrittenConversation(session, rules, this.#losses);
   }
 
-  *all(): Generator<string> {
-    const messages = [...this.#conversation.context()].flatMap((turn) => [...this.#turn(turn)]);
+  *all(): Generator<string | undefined> {
+    const messages: RenderedMessage[] = [];
+    for (const turn of this.#conversation.context()) {
+      if (turn !== undefined) messages.push(...this.#turn(turn));
+      yield;
+    }
     let start = this.#opening(messages[0]);
     for (const { author, header, text, stop } of this.#shown(messages)) {
       yield `${start ?? startMark + author}${header}${messageMark}${text}${stop}`;

@@ -34,7 +34,7 @@ export function liveItems(
   const losses = new LossLog(onLoss ?? (() => {}));
   const conversation = new WrittenConversation(writtenSession(session), mapping.rules, losses);
   const writer = mapping.createWriter(session, conversation, losses);
-  const turns = [...conversation.context()].flatMap(piecesOf);
+  const turns = [...conversation.context()].flatMap((turn) => (turn === undefined ? [] : piecesOf(turn)));
   const { answered, holdsResults } = mapping;
   const rendersUnanswered = repaired && answered === undefined;
   const native = new NativeUnits(branch, turns, { holdsResults, repaired, rendersUnanswered });

@@ -28,11 +28,11 @@ export function createAgentItemTurns(): TurnWriter {
   };
 }
 
-function* agentItems(session: WrittenSession, options: WriteOptions): Generator<Fields> {
+function* agentItems(session: WrittenSession, options: WriteOptions): Generator<Fields | undefined> {
   const names = new Map<unknown, unknown>();
   for (const item of sentMessages(session, responses, options)) {
-    if (item["type"] === "function_call") names.set(item["call_id"], item["name"]);
-    yield agentItem(item, names);
+    if (item?.["type"] === "function_call") names.set(item["call_id"], item["name"]);
+    yield item === undefined ? undefined : agentItem(item, names);
   }
 }
 

@@ -58,10 +58,15 @@ class OpencodeDocument {
     this.#atMs = session.createdAtMs;
   }
 
-  *all(): Generator<Fields> {
+  *all(): Generator<Fields | undefined> {
     if (this.#sessionId !== this.#session.sessionId)
       this.#options.onLoss({ what: "changed", kind: "id of the session", recordId: null });
-    for (const { role, metadata, parts } of uiMessagesOf(this.#session, this.#options)) {
+    for (const message of uiMessagesOf(this.#session, this.#options)) {
+      if (message === undefined) {
+        yield;
+        continue;
+      }
+      const { role, metadata, parts } = message;
       const stated = isFields(metadata) ? metadata : {};
       const createdMs = Date.parse(asText(stated["createdAt"]));
       if (Number.isFinite(createdMs)) this.#atMs = Math.max(this.#atMs, createdMs);

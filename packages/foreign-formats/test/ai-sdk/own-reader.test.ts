@@ -144,6 +144,7 @@ function writtenOf({ records, headId }: ReadSession): {
   const session = { records, headId, sessionId: "s", cwd: "", label: null, title: null, createdAtMs: 0 };
   const losses: FormatLoss[] = [];
   const { writer } = foreignFormats.get("ai-sdk") ?? {};
-  const texts = [...(writer?.write(session, { onLoss: (loss) => losses.push(loss) }) ?? [])];
+  const pieces = [...(writer?.write(session, { onLoss: (loss) => losses.push(loss) }) ?? [])];
+  const texts = pieces.filter((text) => text !== undefined);
   return { written: texts.map((one) => JSON.parse(one) as object), losses };
 }

@@ -58,7 +58,8 @@ function writtenOf(
   const session = { records, headId, sessionId: "s", cwd: "", label: null, title: null, createdAtMs: 0 };
   const losses: FormatLoss[] = [];
   const { writer } = foreignFormats.get(name) ?? {};
-  const texts = [...(writer?.write(session, { onLoss: (loss) => losses.push(loss) }) ?? [])];
+  const pieces = [...(writer?.write(session, { onLoss: (loss) => losses.push(loss) }) ?? [])];
+  const texts = pieces.filter((text) => text !== undefined);
   return [texts.map((text) => JSON.parse(text) as object), losses];
 }
 

@@ -92,7 +92,8 @@ describe("OpenAI's messages", () => {
     const session = { records, headId, sessionId: "s", cwd: "", label: null, title: null, createdAtMs: 0 };
     const losses: FormatLoss[] = [];
     const { writer } = foreignFormats.get("openai") ?? {};
-    const texts = [...(writer?.write(session, { onLoss: (loss) => losses.push(loss) }) ?? [])];
+    const pieces = [...(writer?.write(session, { onLoss: (loss) => losses.push(loss) }) ?? [])];
+    const texts = pieces.filter((text) => text !== undefined);
     const written = texts.map((text) => JSON.parse(text) as never);
     expect(validateOpenAiChat(written)).toEqual([]);
     expect(written).toMatchObject([{ content: "Be brief." }, {}, { tool_calls: [{ id: "call_a" }] }, {}, {}]);
