@@ -53,8 +53,8 @@ export interface FormatWriter {
   /** Whether the file is a text, whose units stand next to each other. @default false */
   readonly isText?: boolean;
   /**
-   * The text of the file, in pieces: lines with their line feed, or with `frame` the elements of the list; undefined for each step
-   * of work that gives no piece, after which others may have a turn. The same session always gives the same text.
+   * The text of the file, in pieces: lines with their line feed, or with `frame` the elements of the list. A step of work that
+   * gives no piece gives undefined: others may have a turn after it. The same session always gives the same text.
    */
   write(session: WrittenSession, options: WriteOptions): Iterable<string | undefined>;
   /** What stands before and behind the list of a document. Absent: the file is one of lines. */

@@ -4,8 +4,9 @@ import { WrittenConversation } from "./write-conversation.ts";
 import { LossLog } from "./write-losses.ts";
 
 /**
- * Gives the messages that a model would be sent now, in a provider's form, and undefined for each step of work that gives none;
- * what they have no place for is reported.
+ * Gives the messages that a model would be sent now, in a provider's form; what they have no place for is reported. A step of
+ * work that gives no message gives undefined.
+ *
  * @param marksFailures whether a message says that a result is of a failed call
  */
 export function* sentMessages<Message extends object>(
