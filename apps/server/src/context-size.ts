@@ -1,5 +1,7 @@
 import type { SessionState, StoredRecord } from "@throughline/core";
-import { buildContext, limitContext, type Context } from "@throughline/history";
+import { runInSlices } from "@throughline/core/internal";
+import type { Context } from "@throughline/history";
+import { contextSteps, limitSteps } from "@throughline/history/internal";
 import { readHistoryCut } from "@throughline/session";
 import {
   breakDown,
@@ -11,10 +13,8 @@ import {
   readCalibration,
 } from "@throughline/tokens";
 import type { ContextBreakdown, ModelName, TokenEstimator } from "@throughline/tokens";
-import type { EstimateSource } from "@throughline/tokens/internal";
+import { createAheadCounter, type EstimateSource } from "@throughline/tokens/internal";
 import { entryWindowTokens, percentOf } from "@throughline/queries/internal";
-
-import { slicedCounter } from "./sliced-counter.ts";
 
 /** How full the window is, as `--json` shows it. */
 export interface ContextGauge {
@@ -56,18 +56,22 @@ export interface NextContext {
 }
 
 /**
- * The context of a session as the next call gives it, shortened where an earlier call was.
+ * The context of a session as the next call gives it, shortened where an earlier call was. It is built in slices.
  *
  * @param records the session's window
  * @param windowTokens the model's window; the session's own without it
  */
-export function nextContext(state: SessionState, records: readonly StoredRecord[], windowTokens?: number): NextContext {
+export async function nextContext(
+  state: SessionState,
+  records: readonly StoredRecord[],
+  windowTokens?: number,
+): Promise<NextContext> {
   const window = windowTokens ?? entryWindowTokens(state.entry["contextTokens"]);
-  const whole = buildContext(records, { headId: state.head.headId });
+  const whole = await runInSlices(contextSteps(records, { headId: state.head.headId }));
   const cut = readHistoryCut(records, window);
   const kept = state.entry["throughline"] as { readonly calibration?: unknown } | null | undefined;
   return {
-    built: cut === null ? whole : limitContext(whole, { recorded: cut }),
+    built: cut === null ? whole : await runInSlices(limitSteps(whole, { recorded: cut })),
     windowTokens: window,
     learned: kept?.calibration,
   };
@@ -82,7 +86,8 @@ export async function measureContext(context: Context, options: ContextSizeOptio
   const { messages } = context;
   const model = options.model ?? ownModel(context);
   const { onFallback, estimator = createTokenEstimator(onFallback === undefined ? {} : { onFallback }) } = options;
-  const counter = await slicedCounter(await estimator.counterFor(model), messages);
+  const counter = createAheadCounter(await estimator.counterFor(model));
+  await runInSlices(counter.countAhead(messages));
   const actual = lastActual(messages, model);
   const calibration = readCalibration(options.learned) ?? emptyCalibration;
   const estimate = estimateContext({ messages }, { counter, calibration, actual });

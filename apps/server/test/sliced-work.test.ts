@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { createTokenEstimator } from "@throughline/tokens";
-import { type SessionStore } from "@throughline/core";
-import { createSqliteStore } from "@throughline/store-sqlite";
+import { openSession, sessionRef, type RecordDraft, type SessionStore, type StoredRecord } from "@throughline/core";
+import { sliceSteps } from "@throughline/core/internal";
+import { systemRandom } from "@throughline/core/node";
+import { writableFormatNames } from "@throughline/foreign-formats/names";
 import { createMemoryStore } from "@throughline/store-memory";
-import { slicedCounter, sliceMessages } from "../src/sliced-counter.ts";
+import { createSqliteStore } from "@throughline/store-sqlite";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
 import { serve, type Serving } from "./serving.ts";
 
@@ -20,38 +21,63 @@ afterEach(async () => {
   serving = null;
 });
 
-const said = (index: number): { readonly role: "user"; readonly content: string } => ({
-  role: "user",
-  content: `Message ${index} with some words.`,
-});
+const origin = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-4-5" };
 
-describe("the tokens of many messages", () => {
-  it("are counted in slices, and are the same", async () => {
-    const counter = await createTokenEstimator().counterFor({ provider: "anthropic", modelId: "claude-opus-5" });
-    const messages = Array.from({ length: 1050 }, (_, index) => said(index));
-    const slices: number[] = [];
-    const sliced = await slicedCounter(counter, messages, (count) => slices.push(count));
-    expect([Math.max(...slices), slices.reduce((sum, count) => sum + count, 0)]).toEqual([sliceMessages, 1050]);
-    expect(sliced.countMessages(messages)).toEqual(counter.countMessages(messages));
-    expect(sliced.countMessages(messages.slice(10, 20))).toEqual(counter.countMessages(messages.slice(10, 20)));
-    const long = [{ role: "user" as const, content: "word ".repeat(100_000) }, said(1)];
-    slices.length = 0;
-    await slicedCounter(counter, long, (count) => slices.push(count));
-    expect(slices).toEqual([1, 1]);
-  });
-});
+function draftAt(index: number): RecordDraft {
+  const turn = Math.floor(index / 4);
+  const text = `Message ${index} with some words.`;
+  const call = { type: "toolCall", id: `toolu_${turn}`, name: "read", arguments: { path: `/file-${turn}.ts` } };
+  const messages = [
+    { role: "user", content: text },
+    { role: "assistant", content: [call], ...origin, stopReason: "toolUse" },
+    { role: "toolResult", toolCallId: call.id, toolName: "read", content: [{ type: "text", text }], isError: false },
+    { role: "assistant", content: [{ type: "text", text }], ...origin, stopReason: "stop" },
+  ];
+  return { type: "message", message: messages[index % 4] } as RecordDraft;
+}
 
-/** A store that counts the records that it gives between two turns of the loop. */
-function counted(inner: SessionStore, onRecords: (sinceTurn: number) => void): SessionStore {
-  let sinceTurn = 0;
+/** What was handled between two turns of the loop. */
+class Handled {
+  /** The most records that were given, and the most whose messages were looked at. */
+  most = { given: 0, looked: 0 };
+  #given = 0;
+  readonly #looked = new Set<number>();
+
+  begin(): void {
+    this.newTurn();
+    this.most = { given: 0, looked: 0 };
+  }
+
+  newTurn(): void {
+    this.#given = 0;
+    this.#looked.clear();
+  }
+
+  give(records: number): void {
+    this.#given += records;
+    this.most.given = Math.max(this.most.given, this.#given);
+  }
+
+  look(seq: number): void {
+    this.#looked.add(seq);
+    this.most.looked = Math.max(this.most.looked, this.#looked.size);
+  }
+}
+
+/** A store whose records say when their messages are looked at. */
+function counted(inner: SessionStore, handled: Handled): SessionStore {
   const watch = async (): Promise<void> => {
     isWatching = true;
-    while (isWatching) {
-      await nextTurn();
-      sinceTurn = 0;
-    }
+    for (; isWatching; handled.newTurn()) await nextTurn();
   };
   void watch();
+  const looked = <Item extends { readonly seq: number }>(item: Item): Item => {
+    const { record } = item as unknown as StoredRecord;
+    const message = record?.["message"];
+    if (message === undefined) return item;
+    const look = { enumerable: true, get: () => (handled.look(item.seq), message) };
+    return { ...item, record: Object.defineProperty({ ...record }, "message", look) };
+  };
   return new Proxy(inner, {
     get(target, name: string) {
       const member: unknown = Reflect.get(target, name);
@@ -59,53 +85,70 @@ function counted(inner: SessionStore, onRecords: (sinceTurn: number) => void): S
       const call = (...args: readonly unknown[]): unknown => Reflect.apply(member, target, args) as unknown;
       if (name !== "read") return call;
       return async function* (...args: readonly unknown[]) {
-        for await (const page of call(...args) as AsyncIterable<{ readonly records: readonly unknown[] }>) {
-          sinceTurn += page.records.length;
-          onRecords(sinceTurn);
-          yield page;
+        for await (const page of call(...args) as AsyncIterable<{ readonly records: readonly StoredRecord[] }>) {
+          handled.give(page.records.length);
+          yield { ...page, records: page.records.map(looked) };
         }
       };
     },
   });
 }
 
+const reads = [
+  "window",
+  "outline",
+  "context",
+  "context?provider=anthropic",
+  "findings",
+  "calls",
+  "checkpoints",
+  "records?limit=500",
+  "records?role=system&limit=10",
+  "export?to=openclaw",
+].map((path) => ["GET", path] as const);
+const exportsTo = (names: readonly string[]): typeof reads =>
+  names.map((name) => ["GET", `export?to=${name}`] as const);
+const writes = [
+  ["POST", "checkpoint"],
+  ["POST", "compact"],
+] as const;
+
 describe.each([
-  ["memory", () => createMemoryStore()],
-  ["sqlite", () => createSqliteStore({ path: join(folder, "sessions.db") })],
-] as const)("a route that reads a long session, over %s", (_name, open) => {
-  it("handles one page of records between two turns of the loop", { tags: ["slow"] }, async () => {
-    let most = 0;
-    let read = 0;
-    const store = open();
-    const { pageRecords } = store.capabilities.limits;
-    serving = await serve({
-      openStore: () =>
-        counted(store, (sinceTurn) => {
-          most = Math.max(most, sinceTurn);
-          read += 1;
-        }),
-    });
-    const drafts = Array.from({ length: 500 }, (_, index) => ({ type: "message", message: said(index) }));
-    await serving.begin("long", drafts);
-    for (let batch = 0; batch < 7; batch++) await serving.ask("POST", "/sessions/long/records", { body: { drafts } });
-    for (const path of [
-      "window",
-      "outline",
-      "context?provider=anthropic",
-      "export?to=jsonl",
-      "export?to=openclaw",
-      "findings",
-      "calls",
-      "checkpoints",
-      "records?limit=500",
-    ]) {
-      [most, read] = [0, 0];
-      const answer = await fetch(`${serving.url}/api/v1/sessions/long/${path}`, {
-        headers: { authorization: `Bearer ${serving.token}` },
-      });
-      await answer.arrayBuffer();
-      expect([path, answer.status, read > 0]).toEqual([path, 200, true]);
-      expect([path, most <= pageRecords]).toEqual([path, true]);
-    }
-  });
+  ["memory", () => createMemoryStore(), 60_000, [...reads, ...exportsTo(["claw0", "codex", "openai"]), ...writes]],
+  [
+    "sqlite",
+    () => createSqliteStore({ path: join(folder, "sessions.db") }),
+    4000,
+    [...reads, ...exportsTo(["jsonl", "pi", ...writableFormatNames])],
+  ],
+] as const)("a route that reads a long session, over %s", (_name, open, records, routes) => {
+  it(
+    "handles a bounded number of records between two turns of the loop",
+    { tags: ["slow"], timeout: 600_000 },
+    async () => {
+      const store = open();
+      const { pageRecords } = store.capabilities.limits;
+      const handled = new Handled();
+      const ref = sessionRef({ namespace: "", agentId: "main", key: "long" });
+      await openSession(store, ref, { random: systemRandom });
+      for (let from = 0; from < records; from += 500)
+        await store.append(
+          ref,
+          Array.from({ length: 500 }, (_, at) => draftAt(from + at)),
+        );
+      serving = await serve({ openStore: () => counted(store, handled) });
+      for (const [method, path] of routes) {
+        handled.begin();
+        const answer = await fetch(`${serving.url}/api/v1/sessions/long/${path}`, {
+          method,
+          headers: { authorization: `Bearer ${serving.token}` },
+        });
+        await answer.arrayBuffer();
+        const { given, looked } = handled.most;
+        expect([path, answer.status, given > 0]).toEqual([path, 200, true]);
+        // An export looks at a first page up to twice to see whose lines these are.
+        expect([path, given <= 3 * pageRecords, looked <= sliceSteps + pageRecords]).toEqual([path, true, true]);
+      }
+    },
+  );
 });

@@ -18,7 +18,7 @@ export async function forkNotice(
 ): Promise<readonly string[]> {
   if (origin === null) return [];
   const { state, records } = await readWindow(withinMemory(store), origin.ref, { signal: context.signal });
-  const { built, learned } = nextContext(state, records);
+  const { built, learned } = await nextContext(state, records);
   const windowTokens = chosen.model.windowTokens ?? chosen.model.assumedWindowTokens ?? null;
   const model = chosen.isOffline ? null : namedModel(chosen.name);
   const { gauge, breakdown } = await measureContext(built, { model, windowTokens, learned });

@@ -31,7 +31,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   // Measuring takes its time as well, and gives no interrupt a turn.
   await pause();
   signal.throwIfAborted();
-  const { built, windowTokens, learned } = nextContext(state, records, options.window);
+  const { built, windowTokens, learned } = await nextContext(state, records, options.window);
   const target = options.model === undefined ? null : namedModel(options.model);
   const rendering = render(
     built,

@@ -1,3 +1,5 @@
+import { createWorkSlices } from "@throughline/core/internal";
+
 /** What a route answers: the writer makes a response of it. */
 export type Answer = JsonAnswer | ListAnswer | TextAnswer | EmptyAnswer;
 
@@ -45,6 +47,53 @@ export function json(
   headers: HeaderMap = {},
 ): JsonAnswer {
   return { kind: "json", status, text: JSON.stringify(value), headers };
+}
+
+/** The characters of a piece of a large answer. */
+const pieceCharacters = 64 * 1024;
+
+/**
+ * An object whose lists may be long, as JSON that is made while it is sent: a text of 60,000 messages takes more than a moment
+ * to make.
+ */
+export function largeJson(
+  status: number,
+  value: { readonly kind: string; readonly [member: string]: unknown },
+): TextAnswer {
+  return { kind: "text", status, type: "application/json", body: inPieces(jsonParts(value)) };
+}
+
+function* jsonParts(value: Readonly<Record<string, unknown>>): Generator<string> {
+  let mark = "{";
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    yield `${mark}${JSON.stringify(name)}:`;
+    mark = ",";
+    if (!Array.isArray(member)) {
+      yield JSON.stringify(member);
+      continue;
+    }
+    yield "[";
+    for (const [index, item] of member.entries()) yield `${index === 0 ? "" : ","}${JSON.stringify(item) ?? "null"}`;
+    yield "]";
+  }
+  yield "}";
+}
+
+/** Larger pieces of many small ones, made in slices. */
+async function* inPieces(parts: Iterable<string>): AsyncGenerator<string> {
+  const slices = createWorkSlices();
+  let piece = "";
+  for (const part of parts) {
+    piece += part;
+    if (piece.length >= pieceCharacters) {
+      yield piece;
+      piece = "";
+    }
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+  }
+  yield piece;
 }
 
 export function list(

@@ -1,11 +1,12 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { readWindow } from "@throughline/core";
+import { runInSlices } from "@throughline/core/internal";
 import { historyTargets } from "@throughline/history";
 import type { Context, TargetName } from "@throughline/history";
+import { renderSteps } from "@throughline/history/internal";
 import { omittedWithWindow, withinMemory } from "@throughline/queries/internal";
 import { z } from "zod";
 import { measureContext, namedModel, nextContext } from "../context-size.ts";
-import { json } from "../http/answer.ts";
+import { largeJson } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import { contextSchema } from "../schemas/reading.ts";
 import { sessionQuery } from "../schemas/session.ts";
@@ -33,7 +34,7 @@ export const contextRoutes: readonly RouteDefinition[] = [
       const at = ref();
       const { provider = "neutral", model: named } = query;
       const { state, records } = await readWindow(withinMemory(view.store(at.agentId)), at, { signal });
-      const { built, windowTokens, learned } = nextContext(state, records, query.window);
+      const { built, windowTokens, learned } = await nextContext(state, records, query.window);
       const { model: own, thinkingLevel, headId, recordsInContext } = built;
       const { gauge, breakdown } = await measureContext(built, {
         model: named === undefined ? null : namedModel(named),
@@ -41,10 +42,8 @@ export const contextRoutes: readonly RouteDefinition[] = [
         learned,
         estimator: context.summaries.estimator,
       });
-      await nextTurn();
-      const rendered = render(built, provider, named);
-      await nextTurn();
-      return json(200, {
+      const rendered = await render(built, provider, named);
+      return largeJson(200, {
         kind: "context",
         key: at.key,
         sessionId: state.sessionId,
@@ -63,14 +62,19 @@ export const contextRoutes: readonly RouteDefinition[] = [
   }),
 ];
 
-function render(
+async function render(
   built: Context,
   provider: string,
   named: string | undefined,
-): { readonly system: string | null; readonly messages: readonly unknown[]; readonly repairs: readonly unknown[] } {
+): Promise<{
+  readonly system: string | null;
+  readonly messages: readonly unknown[];
+  readonly repairs: readonly unknown[];
+}> {
   const target = historyTargets.get(provider as TargetName);
   if (target === undefined) return { system: null, messages: built.messages, repairs: [] };
   const { provider: by, modelId } = named === undefined ? { provider: null, modelId: "" } : namedModel(named);
-  const { system, messages, repairs } = target.render(built, by === null ? {} : { target: { provider: by, modelId } });
+  const options = by === null ? {} : { target: { provider: by, modelId } };
+  const { system, messages, repairs } = await runInSlices(renderSteps(built, target.mapping, options));
   return { system, messages, repairs };
 }

@@ -117,7 +117,7 @@ async function measured({ context, view, body }: SummaryRequest, at: SessionRef)
   if (at.archiveId !== undefined)
     throw refused("SESSION_ARCHIVED", "An archived session stays as it is.", { archiveId: at.archiveId });
   const { state, records } = await readWindow(withinMemory(view.store(at.agentId)), at);
-  const { built, windowTokens, learned } = nextContext(state, records, body?.window);
+  const { built, windowTokens, learned } = await nextContext(state, records, body?.window);
   const model = body?.model === undefined ? null : namedModel(body.model);
   const { estimator } = context.summaries;
   const { gauge } = await measureContext(built, { model, windowTokens, learned, estimator });

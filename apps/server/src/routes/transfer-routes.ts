@@ -1,4 +1,5 @@
-import { loadExisting, type SessionRef, type SessionStore } from "@throughline/core";
+import { type Finding, loadExisting, type SessionRef, type SessionStore } from "@throughline/core";
+import { runInSlices, type Steps } from "@throughline/core/internal";
 import { refused } from "@throughline/core/store";
 import { writableFormatNames } from "@throughline/foreign-formats/names";
 import { withinMemory } from "@throughline/queries/internal";
@@ -84,10 +85,19 @@ export const transferRoutes: readonly RouteDefinition[] = [
       const { inspectSession } = await import("@throughline/inspect/internal");
       const found = await inspectSession(withinMemory(store), state, signal);
       const noticed = context.findingsOf(at.namespace, at.agentId).filter(({ key }) => key === at.key);
-      return list([...noticed, ...found].map((finding) => JSON.stringify({ kind: "finding", ...finding })));
+      return list(await runInSlices(findingItems([...noticed, ...found])));
     },
   }),
 ];
+
+function* findingItems(findings: readonly Finding[]): Steps<readonly string[]> {
+  const items: string[] = [];
+  for (const finding of findings) {
+    items.push(JSON.stringify({ kind: "finding", ...finding }));
+    yield;
+  }
+  return items;
+}
 
 async function remarksOf(
   store: SessionStore,
