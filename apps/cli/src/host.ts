@@ -3,6 +3,16 @@ import type { Readable, Writable } from "node:stream";
 /** A stream that may be a terminal. */
 type TextStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
+/** The columns of a terminal. One without a size states none, or 0, and gets the usual ones. */
+export function columnsOf({ columns = 0 }: Pick<TextStream, "columns">, usual: number = 80): number {
+  return columns > 0 ? columns : usual;
+}
+
+/** The rows of a terminal, in the same way. */
+export function rowsOf({ rows = 0 }: Pick<TextStream, "rows">): number {
+  return rows > 0 ? rows : 24;
+}
+
 /** The process as the command line sees it. */
 export interface Host {
   /** What follows the program's name. */

@@ -2,7 +2,7 @@ import { setImmediate as pause } from "node:timers/promises";
 import { styleText } from "node:util";
 import type { Writable } from "node:stream";
 import type { Finding } from "@throughline/core";
-import type { Host } from "./host.ts";
+import { columnsOf, type Host } from "./host.ts";
 import { shorten } from "./cells.ts";
 import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine, type LongText } from "./terminal-safe.ts";
 import { layoutTable } from "./text-table.ts";
@@ -92,7 +92,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   let hasProgress = false;
 
   // The last column stays free: a terminal moves to the next line behind it, and the next message would leave this one.
-  const progressCells = (): number => Math.max(1, (stderr.columns ?? 80) - 1);
+  const progressCells = (): number => Math.max(1, columnsOf(stderr) - 1);
   const clearProgress = (): void => {
     if (hasProgress) stderr.write("\r\u001b[K");
     hasProgress = false;
@@ -136,7 +136,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
     end: (count, nextCursor = null) => write(`${jsonLine({ kind: "end", count, nextCursor })}\n`),
     line: (...pieces) => write(`${pieces.map(render).join("")}\n`),
     paragraph: async (text, { indent = "", style } = {}) => {
-      const wrapped = wrapText(terminalSafe(text), isTerminal ? (stdout.columns ?? 80) : null, indent);
+      const wrapped = wrapText(terminalSafe(text), isTerminal ? columnsOf(stdout) : null, indent);
       await write(`${render(style === undefined ? wrapped : { text: wrapped, style })}\n`);
     },
     longText: async ({ pieces }) => {
@@ -144,7 +144,7 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
       await write("\n");
     },
     table: async (columns, rows, heading = "terminal") => {
-      const width = isTerminal ? (stdout.columns ?? 80) : null;
+      const width = isTerminal ? columnsOf(stdout) : null;
       if (!isTerminal && heading === "always") await write(`${columns.map(({ title }) => title).join("\t")}\n`);
       for (const { text, isHeading } of layoutTable(columns, rows, width)) {
         if (isHeading && heading === "never") continue;

@@ -10,7 +10,7 @@ import type { CommandContext, CommandDefinition, CommandInput } from "./command.
 import { configFilePath, expandStoreUrl, isThere, maskSecrets } from "@throughline/config/internal";
 import { confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
-import type { Host } from "./host.ts";
+import { columnsOf, type Host } from "./host.ts";
 import { openStore } from "./open-store.ts";
 import { createOutput } from "./output.ts";
 import type { Output, OutputOptions } from "./output.ts";
@@ -81,7 +81,7 @@ function parseArguments(host: Host, isJson: boolean): Request | null {
     onCommand: (definition, input, globals) => requests.push({ definition, input, globals }),
     // With --json a document stands in its place.
     writeOut: (text) => isJson || host.stdout.write(text),
-    columns: host.stdout.columns ?? 100,
+    columns: columnsOf(host.stdout, 100),
   });
   let operands: readonly string[] = [];
   try {

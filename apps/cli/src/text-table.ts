@@ -46,8 +46,8 @@ export function layoutTable(
 }
 
 /**
- * Leaves out columns without a cell, then columns by rank until the rest fits as short as it may be, then shortens the widest
- * of them; gives the columns shown.
+ * Leaves out columns without a cell, then columns by rank until the rest fits as short as it may be. Where even the shortest
+ * cells are too wide, the last columns go, so that no row wraps. Then it shortens the widest. Gives the columns shown.
  */
 function fitColumns(
   columns: readonly TableColumn[],
@@ -65,8 +65,10 @@ function fitColumns(
     if (total(least) <= width) break;
     shown = shown.filter((index) => (columns[index]?.rank ?? 0) < rank);
   }
+  const shortest = least.map((each) => Math.min(each, shortestCell));
+  while (shown.length > 1 && total(shortest) > width) shown = shown.slice(0, -1);
   // First down to what each column keeps, then, where even that is too wide, further.
-  for (const floor of [least, least.map((each) => Math.min(each, shortestCell))]) narrow(widths, shown, floor, width);
+  for (const floor of [least, shortest, least.map(() => 1)]) narrow(widths, shown, floor, width);
   return shown;
 }
 

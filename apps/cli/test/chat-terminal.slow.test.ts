@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { assistant, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
+import { assistant, binPath, objects, runHere, seed, temporaryDirectory, user } from "./harness.ts";
 import { runInTerminal } from "./terminal.ts";
 import type { Terminal, TerminalOptions } from "./terminal.ts";
 
@@ -319,6 +319,21 @@ describe("keys", () => {
     terminal.write("\u0003");
     expect(await terminal.exitCode()).toBe(130);
     expect(existsSync(join(directory.path, "chat-history-main.jsonl"))).toBe(false);
+  });
+
+  it("are shown on a terminal that says it has 0 columns and rows, as on one of the usual size", async () => {
+    const script = join(directory.path, "no-size.mjs");
+    const bin = JSON.stringify(binPath);
+    const unsized = `execFileSync("stty", ["cols", "0", "rows", "0"], { stdio: "inherit" });`;
+    writeFileSync(script, `import { execFileSync } from "node:child_process";\n${unsized}\nawait import(${bin});\n`);
+    await using terminal = chat(["--key", "k"], { script });
+    await terminal.waitFor("> ");
+    terminal.write("a few words");
+    await terminal.waitFor("words");
+    terminal.write("\u001b[D\u001b[D\r");
+    await terminal.waitFor(/\n> $/);
+    expect(terminal.raw()).not.toContain("Infinity");
+    expect(await userTexts("k")).toEqual(["a few words"]);
   });
 
   it("wrap on a terminal of 20 columns and are right after it changes its size", async () => {

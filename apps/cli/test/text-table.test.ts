@@ -38,6 +38,15 @@ describe("layoutTable", () => {
     expect(text(20).every((line) => line.length <= 20)).toBe(true);
   });
 
+  it("leaves out the last columns on the narrowest terminals, so that no row wraps", () => {
+    const four = ["NAME", "MESSAGES", "LAST", "KEY"].map((title) => ({ title }));
+    const row = ["Look at the deployment", "2", "15 s", "agent:main:cli:direct:alpha"];
+    const lines = (width: number): string[] => layoutTable(four, [row], width).map((line) => line.text);
+    expect(lines(20)).toEqual(["NAME        MESSAGES", "Look a…ent  2"]);
+    for (let width = 1; width <= 80; width++)
+      expect([width, lines(width).every((line) => line.length <= width)]).toEqual([width, true]);
+  });
+
   it("keeps what each column needs before it leaves one out, and leaves out empty ones", () => {
     const named = [
       { title: "NAME", least: 8, cut: "end" as const },

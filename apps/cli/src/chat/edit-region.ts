@@ -1,5 +1,5 @@
 import stringWidth from "fast-string-width";
-import type { Host } from "../host.ts";
+import { columnsOf, rowsOf, type Host } from "../host.ts";
 import type { EditBuffer } from "./edit-buffer.ts";
 import { layoutEdit } from "./edit-layout.ts";
 import type { EditLayout } from "./edit-layout.ts";
@@ -28,7 +28,7 @@ export function createEditRegion(
   let shown: EditLayout | null = null;
   let shownColumns = 0;
   let promptNow = prompt;
-  const columnsNow = (): number => stdout.columns ?? 80;
+  const columnsNow = (): number => columnsOf(stdout);
   const layoutOf = (buffer: EditBuffer, mostRows: number): EditLayout =>
     layoutEdit(buffer, { prompt: promptNow, columns: columnsNow(), mostRows });
   /**
@@ -49,7 +49,7 @@ export function createEditRegion(
     return `${layout.rows.join("\r\n")}\r${up}${layout.caretColumn > 0 ? `\u001b[${layout.caretColumn}C` : ""}`;
   };
   const draw = (buffer: EditBuffer): void => {
-    const layout = layoutOf(buffer, Math.max(1, (stdout.rows ?? 24) - spareRows));
+    const layout = layoutOf(buffer, Math.max(1, rowsOf(stdout) - spareRows));
     const added = shown === null || shownColumns !== columnsNow() ? null : addedAtEnd(shown, layout);
     stdout.write(added ?? erase() + paint(layout));
     shown = layout;

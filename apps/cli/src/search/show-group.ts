@@ -1,3 +1,4 @@
+import { columnsOf } from "../host.ts";
 import type { SearchHit, SessionState } from "@throughline/core";
 import { systemClock } from "@throughline/core/node";
 import { sessionName, sessionProgram } from "@throughline/queries/internal";
@@ -47,7 +48,7 @@ export function nameOf({ ref, sessionId }: Pick<SearchHit, "ref" | "sessionId">)
 }
 
 function widthOf({ host, output }: ShowContext): number | null {
-  return output.isTerminal ? (host.stdout.columns ?? 80) : null;
+  return output.isTerminal ? columnsOf(host.stdout) : null;
 }
 
 interface SessionFacts {
