@@ -10,7 +10,7 @@ import {
   ThroughlineError,
   type TurnRequest,
 } from "@throughline/core";
-import { isFromNewerVersion, throughlineDraft, throughlineKind } from "@throughline/core/internal";
+import { createWorkSlices, isFromNewerVersion, throughlineDraft, throughlineKind } from "@throughline/core/internal";
 import type { CompactionPlan } from "./plan-compaction.ts";
 import type { PreparedCompaction } from "./prepare-compaction.ts";
 import { newRetry, retryPatch } from "./retry-entry.ts";
@@ -149,7 +149,10 @@ async function changedSeqs(
   const seqs = [...sizes.keys()];
   const range = { afterSeq: (seqs[0] ?? 1) - 1, beforeSeq: (seqs.at(-1) ?? 0) + 1 };
   const changed: number[] = [];
+  const slices = createWorkSlices();
   for await (const page of store.read(ref, { ...range, payload: "head" })) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
     changed.push(...page.records.filter(({ seq, bytes }) => sizes.get(seq) !== bytes).map(({ seq }) => seq));
   }
   return changed;

@@ -1,6 +1,6 @@
 import type { StoredRecord } from "@throughline/core";
 import { type Context, readSummaryText, walkBranch, type NeutralMessage } from "@throughline/history";
-import { contextSteps } from "@throughline/history/internal";
+import { contextSteps, walkSteps } from "@throughline/history/internal";
 import { cutCandidates } from "./choose-cut.ts";
 import type { EffectiveSettings } from "./compaction-settings.ts";
 import { cutPlaces } from "./cut-places.ts";
@@ -155,7 +155,7 @@ export function* planSteps(input: CompactionInput): Steps<CompactionPlan | Nothi
     headId,
     lastSeq: input.records.at(-1)?.seq ?? 0,
     firstKeptId: firstKept.recordId,
-    windowFromSeq: windowFrom(input.records, headId, firstKept),
+    windowFromSeq: yield* windowFrom(input.records, headId, firstKept),
     removed: yield* conversationMessages(removed, flushIds),
     removedFromSeq: removed.reduce((least, { seq }) => Math.min(least, seq), Infinity),
     removedToSeq: removed.reduce((most, { seq }) => Math.max(most, seq), 0),
@@ -293,8 +293,9 @@ function lastMain(records: readonly StoredRecord[]): string | null {
 }
 
 /** A branch need not be in the order of seq: what lies lowest of all that stays decides. */
-function windowFrom(records: readonly StoredRecord[], headId: string, firstKept: NeutralMessage): number {
-  const { path } = walkBranch(records, headId);
+function* windowFrom(records: readonly StoredRecord[], headId: string, firstKept: NeutralMessage): Steps<number> {
+  const { indexes } = yield* walkSteps(records, headId);
+  const path = indexes.map((index) => records[index] as StoredRecord);
   const from = path.findIndex(({ id }) => id === firstKept.recordId);
   return path.slice(Math.max(from, 0)).reduce((least, { seq }) => Math.min(least, seq), firstKept.seq);
 }

@@ -25,7 +25,13 @@ export async function readTranscript(text: string): Promise<readonly Segment[]> 
     else if (last !== undefined) last.lines.push(line.startsWith("  ") ? line.slice(2) : line);
     else if (line.trim() !== "") segments.push({ speaker: "", lines: [line] });
   }
-  return segments.map(({ speaker, lines }) => ({ speaker, text: lines.join("\n").trimEnd() }));
+  const read: Segment[] = [];
+  for (const { speaker, lines: said } of segments) {
+    const pause = slices.next();
+    if (pause !== undefined) await pause;
+    read.push({ speaker, text: said.join("\n").trimEnd() });
+  }
+  return read;
 }
 
 /** The text again; no line of a message can be taken for the beginning of another. */

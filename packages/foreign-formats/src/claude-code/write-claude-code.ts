@@ -80,8 +80,11 @@ export class ClaudeCodeLines {
     this.#losses = new LossLog(onLoss);
     this.#conversation = new WrittenConversation(session, rules, this.#losses);
     this.#timestamp = new Date(session.createdAtMs).toISOString();
-    for (const { seq, id } of session.records) if (seq <= (session.writtenSeq ?? 0)) this.#uuids.set(id, id);
-    this.#parentUuid = this.#lastOfFile();
+    for (const { seq, id } of session.records) {
+      if (seq > (session.writtenSeq ?? 0)) break;
+      this.#uuids.set(id, id);
+    }
+    this.#parentUuid = session.writtenSeq === undefined ? null : this.#lastOfFile();
   }
 
   *all(): Generator<Fields | undefined> {
