@@ -1,5 +1,5 @@
 import type { StoredRecord } from "@throughline/core";
-import { findRecordProblem, type Steps } from "@throughline/core/internal";
+import { findRecordProblem, inFewerSteps, type Steps } from "@throughline/core/internal";
 import type { Context, NeutralBlock, NeutralMessage } from "@throughline/history";
 import {
   contextSteps,
@@ -72,7 +72,7 @@ export class WrittenConversation {
   /** All of the branch, with the compactions and resets on the way; undefined for each step of work that gives no part. */
   *wholeBranch(): Generator<ConversationPart | undefined> {
     const { records, headId } = this.#session;
-    const { indexes } = yield* walkSteps(records, headId);
+    const { indexes } = yield* inFewerSteps(walkSteps(records, headId));
     const path = indexes.map((index) => records[index] as StoredRecord);
     for (const [at, stored] of path.entries()) {
       if (!isBoundary(stored) || this.#isWritten(stored.seq)) continue;
@@ -141,7 +141,7 @@ export class WrittenConversation {
   /** The context of the record that was asked for last: the omitted records are those of the turns that were written. */
   *#contextAt(headId: string | null): Steps<Context> {
     if (this.#context?.headId !== headId)
-      this.#context = { headId, context: yield* contextSteps(this.#session.records, { headId }) };
+      this.#context = { headId, context: yield* inFewerSteps(contextSteps(this.#session.records, { headId })) };
     return this.#context.context;
   }
 
@@ -156,7 +156,7 @@ export class WrittenConversation {
       turn: (turn) => [turn],
       system: () => ({ field: null, first: [] }),
     };
-    const rendering = yield* renderSteps({ ...context, messages }, mapping, {});
+    const rendering = yield* inFewerSteps(renderSteps({ ...context, messages }, mapping, {}));
     yield* this.#losses.repairs(rendering.repairs.filter(({ recordId }) => !this.#isInFile(recordId)));
     return rendering.messages;
   }
