@@ -9,6 +9,7 @@ export { renderSteps, renderWith } from "./replay-history.ts";
 export { contextSteps } from "./build-context.ts";
 export { limitSteps } from "./limit-context.ts";
 export { validationSteps } from "./history-targets.ts";
+export { rewindSteps } from "./plan-rewind.ts";
 export { walkSteps } from "./walk-branch.ts";
 export type { ProviderMapping } from "./replay-history.ts";
 export { madeUpTexts } from "./replay-rules.ts";

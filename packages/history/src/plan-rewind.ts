@@ -1,7 +1,8 @@
 import { ThroughlineError } from "@throughline/core";
 import type { Finding, RecordDraft, StoredRecord } from "@throughline/core";
+import { runSteps, type Steps } from "@throughline/core/internal";
 import { findBoundary } from "./find-boundary.ts";
-import { walkBranch } from "./walk-branch.ts";
+import { walkBranch, walkSteps } from "./walk-branch.ts";
 
 /** What to append, and with which options, for the head to move. Nothing is removed: the branch left stays readable. */
 export interface RewindPlan {
@@ -40,14 +41,24 @@ export function planRewind(
   headId: string | null,
   targetId: string | null,
 ): RewindPlan {
+  return runSteps(rewindSteps(records, headId, targetId));
+}
+
+/** What `planRewind` gives, a record a step. */
+export function* rewindSteps(
+  records: readonly StoredRecord[],
+  headId: string | null,
+  targetId: string | null,
+): Steps<RewindPlan> {
   if (targetId !== null && !records.some(({ id, side }) => id === targetId && !side)) {
     throw new ThroughlineError("RECORD_NOT_FOUND", `no main record has the id ${targetId}`, { details: { targetId } });
   }
-  const target = new Set(pathOf(records, targetId).map(({ id }) => id));
-  const left = pathOf(records, headId).filter(({ id, side }) => !side && !target.has(id));
+  const target = new Set((yield* pathSteps(records, targetId)).map(({ id }) => id));
+  const left = (yield* pathSteps(records, headId)).filter(({ id, side }) => !side && !target.has(id));
+  const windowFromSeq = yield* fromSeqSteps(records, targetId);
   return {
     drafts: targetId === headId ? [] : [{ type: "leaf", targetId }],
-    options: { rewindTo: targetId, expect: { head: headId }, windowFromSeq: contextFromSeq(records, targetId) },
+    options: { rewindTo: targetId, expect: { head: headId }, windowFromSeq },
     leftIds: left.map(({ id }) => id),
   };
 }
@@ -73,13 +84,22 @@ export function planRetry(records: readonly StoredRecord[], headId: string | nul
  * show it.
  */
 export function contextFromSeq(records: readonly StoredRecord[], headId: string | null): number {
-  const path = pathOf(records, headId);
+  return runSteps(fromSeqSteps(records, headId));
+}
+
+function* fromSeqSteps(records: readonly StoredRecord[], headId: string | null): Steps<number> {
+  const path = yield* pathSteps(records, headId);
   const findings: Finding[] = [];
   const boundary = findBoundary(path, records, findings);
   const isWindow = (records[0]?.seq ?? 1) > 1;
   if (boundary === null || (isWindow && findings.length > 0)) return 1;
   // A parent may be stored after its child: what counts is the lowest number, not the first on the way.
   return path.slice(boundary.keptFrom).reduce((lowest, { seq }) => Math.min(lowest, seq), path[boundary.at]?.seq ?? 1);
+}
+
+function* pathSteps(records: readonly StoredRecord[], headId: string | null): Steps<readonly StoredRecord[]> {
+  const { indexes } = yield* walkSteps(records, headId);
+  return indexes.map((index) => records[index] as StoredRecord);
 }
 
 function pathOf(records: readonly StoredRecord[], headId: string | null): readonly StoredRecord[] {

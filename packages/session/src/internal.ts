@@ -6,4 +6,5 @@ export { processOwners } from "./process-owners.ts";
 export { callDrafts } from "./call-record.ts";
 export { readCall } from "./read-calls.ts";
 export type { FoundCall } from "./read-calls.ts";
+export { rebuildSteps } from "./rebuild-call.ts";
 export { readTurnMark } from "./turn-mark.ts";

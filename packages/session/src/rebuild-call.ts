@@ -1,7 +1,8 @@
 import type { StoredRecord, ToolDefinition } from "@throughline/core";
 import { applyChanges, type GuardChange } from "@throughline/guard";
-import { buildContext, limitContext, type WindowCut } from "@throughline/history";
-import { renderWith } from "@throughline/history/internal";
+import { runSteps, type Steps } from "@throughline/core/internal";
+import type { WindowCut } from "@throughline/history";
+import { contextSteps, limitSteps, renderSteps } from "@throughline/history/internal";
 import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
 import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
 import { applySplice } from "./call-splice.ts";
@@ -41,11 +42,20 @@ export interface RebuiltCall {
  * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION, CAPABILITY_UNSUPPORTED
  */
 export function rebuildCall(records: readonly StoredRecord[], call: CallFacts, prefix: CallPrefix): RebuiltCall {
+  return runSteps(rebuildSteps(records, call, prefix));
+}
+
+/** What `rebuildCall` gives, a record a step. */
+export function* rebuildSteps(
+  records: readonly StoredRecord[],
+  call: CallFacts,
+  prefix: CallPrefix,
+): Steps<RebuiltCall> {
   const { fromSeq, toSeq, headId, provider, model: modelId, api } = call;
   const seen = records.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
-  const context = buildContext(seen, { headId });
-  const sent = call.cut === null ? context : limitContext(context, { recorded: call.cut });
-  const { messages } = renderWith(sent, mappingFor(api), { target: { provider, modelId } });
+  const context = yield* contextSteps(seen, { headId });
+  const sent = call.cut === null ? context : yield* limitSteps(context, { recorded: call.cut });
+  const { messages } = yield* renderSteps(sent, mappingFor(api), { target: { provider, modelId } });
   const whole = withSystem(api, messages, prefix.system);
   const { changes, thinkingOut, own, splice } = changesUpTo(records, call);
   const shortened = applyChanges(leaveThinkingOut(whole.messages, thinkingOut), changes);

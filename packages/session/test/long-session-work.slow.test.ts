@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { createCompactor } from "@throughline/compaction";
 import { openSession, sessionRef, type RecordDraft, type SessionStore } from "@throughline/core";
+import { sliceSteps } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
+import { createSessions } from "@throughline/session";
 import { createAgentSessions } from "@throughline/session/whole-turn";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
@@ -86,6 +88,33 @@ describe.each(sizes)("a session of %i records", (records) => {
     const session = await sessions.open(key);
     await session.runTurn("hi");
     expect(estimator.work.characters).toBeLessThan(characters * 5 + 500_000);
+    await sessions.close();
+    await store.close();
+  });
+
+  it("has a first prompt that is counted once, a bounded number of messages between two turns of others", async () => {
+    const { store, characters } = await longSession(records);
+    let [sinceTurn, most] = [0, 0];
+    const estimator = createTokenEstimator({
+      loadVocabulary: async () => (slice) => {
+        sinceTurn += 1;
+        most = Math.max(most, sinceTurn);
+        return slice.length / 4;
+      },
+    });
+    const others = setInterval(() => (sinceTurn = 0), 0);
+    const sessions = createSessions({
+      store,
+      estimator,
+      model: { chat: createScriptedModel(), modelId: model.modelId, windowTokens: 100_000_000 },
+      system: () => "Made for each call, and counted with all messages each time.",
+    });
+    const session = await sessions.open({ key });
+    await session.runTurn("hi");
+    clearInterval(others);
+    // Each message is one slice of text for the tokenizer.
+    expect(most).toBeLessThanOrEqual(sliceSteps);
+    expect(estimator.work.characters).toBeLessThan(characters + 10_000);
     await sessions.close();
     await store.close();
   });
