@@ -1,12 +1,13 @@
 import { findRecord } from "@throughline/queries";
 import { withinMemory } from "@throughline/queries/internal";
 import { refused } from "@throughline/core/store";
-import { readCalls, rebuildCall } from "@throughline/session";
-import { readCall, type FoundCall } from "@throughline/session/internal";
+import { runInSlices } from "@throughline/core/internal";
+import { readCalls } from "@throughline/session";
+import { readCall, rebuildSteps, type FoundCall } from "@throughline/session/internal";
 import { z } from "zod";
 import type { RecordHead, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
 import { readExchange, rebuildRequest } from "@throughline/wire";
-import { type Answer, json, list } from "../http/answer.ts";
+import { type Answer, json, largeJson, list } from "../http/answer.ts";
 import { decodeSegment } from "../http/session-segment.ts";
 import { route, type ApiRequest, type RouteDefinition } from "../http/route.ts";
 import { callJson } from "../json-shapes.ts";
@@ -74,9 +75,9 @@ export const callRoutes: readonly RouteDefinition[] = [
       const { call, records } = await findCall(request);
       const { facts, callId, provider, model } = call;
       const { api, systemHash, toolsHash, maxOutputTokens } = facts;
-      const { messages } = rebuildCall(records, facts, { system: null, tools: [] });
+      const { messages } = await runInSlices(rebuildSteps(records, facts, { system: null, tools: [] }));
       const known = { systemHash, toolsHash, maxOutputTokens };
-      return json(200, { kind: "request", callId, provider, model, api, messages, ...known });
+      return largeJson(200, { kind: "request", callId, provider, model, api, messages, ...known });
     },
   }),
 ];

@@ -2,7 +2,8 @@ import { appendOnce, loadExisting, resetSession } from "@throughline/core";
 import { keptOnReset, noteArchiving, stillAnswering } from "@throughline/core/internal";
 import { systemRandom } from "@throughline/core/node";
 import { refused } from "@throughline/core/store";
-import { planRewind } from "@throughline/history";
+import { runInSlices } from "@throughline/core/internal";
+import { rewindSteps } from "@throughline/history/internal";
 import { findRecord, readRecords } from "@throughline/queries";
 import { z } from "zod";
 import { json } from "../http/answer.ts";
@@ -69,7 +70,8 @@ export const rewindRoutes: readonly RouteDefinition[] = [
       const { head } = await loadExisting(store, at);
       const target = body.to === null ? null : (await findRecord(store, at, body.to, signal)).id;
       if (head.headId !== target) {
-        const { drafts, options } = planRewind(await readRecords(store, at, signal), head.headId, target);
+        const records = await readRecords(store, at, signal);
+        const { drafts, options } = await runInSlices(rewindSteps(records, head.headId, target));
         await appendOnce(store, at, drafts, {
           ...options,
           signal,
