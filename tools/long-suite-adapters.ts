@@ -7,9 +7,13 @@ export const adapterSuites: readonly LongSuite[] = [
     full: files(["random-edits", "two-processes.slow"]),
     quick: files(["two-processes.slow"]),
   }),
-  tests("tests-adapter-openai-agents", "10,000 random sequences and 2,000 random runs on a session and on the SDK's MemorySession", {
-    project: "packages/adapter-openai-agents",
-    full: files(["random-sessions.slow", "random-runs"]),
-    quick: files(["session"]),
-  }),
+  tests(
+    "tests-adapter-openai-agents",
+    "10,000 random sequences and 2,000 random runs on a session and on the SDK's MemorySession",
+    {
+      project: "packages/adapter-openai-agents",
+      full: files(["random-sessions.slow", "random-runs"]),
+      quick: files(["session"]),
+    },
+  ),
 ];

@@ -17,9 +17,13 @@ export function mergeFindings(lists: Iterable<readonly Finding[]>, place: Findin
   return runSteps(mergeSteps(lists, place));
 }
 
-interface FindingPlace {
+/** What is known of the place of findings that do not name one themselves. */
+export interface FindingPlace {
+  /** The file they are about. @default null */
   readonly path?: string | null;
+  /** The key of their session. @default null */
   readonly key?: string | null;
+  /** Where records stand in the file, by the record's id. @default none */
   readonly places?: ReadonlyMap<string, RecordPlace>;
 }
 
