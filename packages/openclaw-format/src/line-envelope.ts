@@ -36,6 +36,8 @@ export interface LineEnvelope {
   readonly sourceBase64?: string;
   /** The coded payload, under a codec. */
   readonly enc?: string;
+  /** CRC-32 of the envelope before this member, which is its last. Absent in lines of earlier versions. */
+  readonly sum?: number;
 }
 
 /** A line without its envelope, and the envelope. */
@@ -109,7 +111,7 @@ function plainText(envelope: LineEnvelope): string | null {
   return `{${text.slice(1)}}`;
 }
 
-const counts: ReadonlySet<string> = new Set(["seq", "at", "crc", "fence", "window"]);
+const counts: ReadonlySet<string> = new Set(["seq", "at", "crc", "fence", "window", "sum"]);
 
 function isPair(value: unknown): value is readonly [number, number] {
   return Array.isArray(value) && value.length === 2 && isCount(value[0]) && isCount(value[1]);
@@ -118,25 +120,26 @@ function isPair(value: unknown): value is readonly [number, number] {
 const count = "(0|[1-9]\\d{0,14})";
 /** Digits like these are what `attachEnvelope` writes, and need not be written again to be compared. */
 const plainEnvelope = new RegExp(
-  `\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?\\}`,
+  `\\{"seq":${count}(?:,"batch":\\[${count},${count}\\])?(?:,"at":${count})?(?:,"crc":${count})?(?:,"sum":${count})?\\}`,
   "y",
 );
 
 /**
  * The envelope of most lines, if the text from one place to its last but `behind` characters is one. It has `seq`, and
- * optionally `batch`, `at` and `crc`, written as `attachEnvelope` writes them. Null for any other.
+ * optionally `batch`, `at`, `crc` and `sum`, written as `attachEnvelope` writes them. Null for any other.
  */
 export function readPlainEnvelope(text: string, from: number, behind: number = 0): LineEnvelope | null {
   plainEnvelope.lastIndex = from;
   const found = plainEnvelope.exec(text);
   if (found === null || plainEnvelope.lastIndex !== text.length - behind) return null;
   // Member by member: every line of a transcript comes by here, and taking a match apart costs as much as the pattern.
-  const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number } = {
+  const envelope: { seq: number; batch?: readonly [number, number]; at?: number; crc?: number; sum?: number } = {
     seq: Number(found[1]),
   };
   if (found[2] !== undefined) envelope.batch = [Number(found[2]), Number(found[3])];
   if (found[4] !== undefined) envelope.at = Number(found[4]);
   if (found[5] !== undefined) envelope.crc = Number(found[5]);
+  if (found[6] !== undefined) envelope.sum = Number(found[6]);
   return envelope;
 }
 
@@ -189,6 +192,7 @@ const checks: Readonly<Record<string, (value: unknown) => boolean>> = {
   source: isText,
   sourceBase64: isText,
   enc: isText,
+  sum: isCount,
 };
 
 function isLineEnvelope(value: unknown): value is LineEnvelope {

@@ -6,8 +6,8 @@ import type { EntriesLog } from "./entries-log.ts";
 import type { Files } from "./files.ts";
 import { findForeignSessions, type FoundSession } from "./foreign-sessions.ts";
 import { readLine } from "./read-line.ts";
-import { denying, denyingFinding, rowsLeft } from "./recover-entries.ts";
-import { readableEntry, SealedChange } from "./sealed-entry.ts";
+import { denyingFinding, denyingUnread, rowsLeft } from "./recover-entries.ts";
+import { readableEntry, SealedChange, unlessSealed } from "./sealed-entry.ts";
 import type { SessionIndex } from "./session-index.ts";
 import type { RowChange, SessionRow } from "./session-row.ts";
 import type { SessionsView } from "./sessions-view.ts";
@@ -67,9 +67,11 @@ export function adoptSessions(scope: AdoptionContext): Adoption {
 
 /** Of which changes in its transcript the row knows already: those that follow are taken from there. */
 function taken(scope: AdoptionContext, { row, entry }: FoundSession): SessionRow {
-  const held = entry === "lost" ? holdLost(scope, row) : scope.hold(row);
-  if (entry === "lost") {
-    const lost = denying({ ...(held?.row ?? row), revision: held?.transcript.highestRevision ?? row.revision });
+  const { line } = scope.log.damage;
+  const held = entry === "lost" ? holdLost(scope, row) : holdPast(scope, row);
+  if (entry === "lost" || (entry === "copied" && line !== null)) {
+    const revision = Math.max(held?.row.revision ?? 0, held?.transcript.highestRevision ?? 0, row.revision);
+    const lost = denyingUnread({ ...(held?.row ?? row), revision }, line);
     scope.onFinding(denyingFinding(lost, scope.folder.session(row.fileName), "The entry is lost."));
     return lost;
   }
@@ -82,29 +84,45 @@ function taken(scope: AdoptionContext, { row, entry }: FoundSession): SessionRow
   return { ...row, revision: Math.max(row.revision, ...known) };
 }
 
+/** As `hold`; null also for a session whose transcript is damaged: it is known all the same. */
+function holdPast(scope: Pick<AdoptionContext, "hold">, row: SessionRow): HeldSession | null {
+  return unlessSealed(
+    () => scope.hold(row),
+    () => null,
+  );
+}
+
 /**
  * Under a codec a change of the entry is bound to the key its session had then, and after a rename nobody may know that any
  * more. Then no change is taken, should the records say that the codec is the right one: one session's lost entry must not
  * keep all others shut.
  */
 function holdLost(scope: AdoptionContext, row: SessionRow): HeldSession | null {
-  const held = scope.hold(row);
+  const held = holdPast(scope, row);
   if (!(held?.row.entry instanceof SealedChange)) return held;
   const { file, path, transcript } = held;
   readLine(transcript, 1, file.readBytes(path, transcript.startOf(1), transcript.startOf(2) - 1)).payload();
   return { ...held, row };
 }
 
+/** Sessions of the log whose newest line may be one that cannot be read, by their ids, or where that is damaged by their keys. */
+export function suspectRows(
+  log: Pick<EntriesLog, "damage" | "row" | "find">,
+): readonly { readonly row: SessionRow; readonly line: number | null }[] {
+  return log.damage.suspects.flatMap(({ sessionId, key, line }) => {
+    const row = log.row(sessionId) ?? log.find(key, undefined);
+    return row === null ? [] : [{ row, line }];
+  });
+}
+
 /** Sessions whose newest line in the log is broken: it may have said that they must not send. */
 export function denySuspects(scope: Pick<AdoptionContext, "folder" | "log" | "hold" | "onFinding">): RowChange | null {
   const { folder, log } = scope;
-  const rows = [...log.damage.sessionIds].flatMap((sessionId) => {
-    const row = log.row(sessionId);
-    if (row === null) return [];
-    const now = scope.hold(row)?.row ?? row;
+  const rows = suspectRows(log).flatMap(({ row, line }) => {
+    const now = holdPast(scope, row)?.row ?? row;
     // Once it can be read: until then nobody sends in it.
     if (readableEntry(now) === null) return [];
-    const denied = denying(now);
+    const denied = denyingUnread(now, line);
     const why = "A line of the entries log that cannot be read was about it.";
     scope.onFinding(denyingFinding(denied, folder.entriesLog, why));
     return [denied];

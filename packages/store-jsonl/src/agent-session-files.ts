@@ -275,7 +275,7 @@ export class AgentSessionFiles {
     return file === null ? seen : { ...seen, flushed: file.flushedRecords };
   }
 
-  /** As `look`, for a list: of a session whose transcript may not be read there is what the log says. Null when it was purged. */
+  /** As `look`, for a list: of a session whose transcript may not be read there is what the log says. Null when it was purged, or is damaged. */
   lookPast(row: SessionRow): SeenSession | null {
     try {
       const seen = this.look(row);
@@ -284,6 +284,7 @@ export class AgentSessionFiles {
       const finding = unreadableFinding(error, this.folder.session(this.fileNameOf(row)), row.key);
       if (finding === null) throw error;
       this.#findings.say(row.sessionId, this.#ownerOf(row), finding);
+      if (finding.code === "STORE_DAMAGED") return null;
       return this.#summaries.unread(row);
     }
   }

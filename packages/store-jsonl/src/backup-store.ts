@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { setImmediate as pause } from "node:timers/promises";
 import { ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
+import { createLineSplitter, type SplitLine } from "@throughline/openclaw-format";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { lostEnd, type LostEnd } from "./lost-records.ts";
@@ -17,9 +18,13 @@ import {
   withFileErrors,
 } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { damagedLineError, hasOtherEnd, isWholeLine } from "./line-damage.ts";
 import type { MaintenanceContext } from "./maintenance-context.ts";
+import { readLogInSlices } from "./read-log.ts";
+import { DamagedEntry } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
+import { wholeIfOurs, type ReadBytes } from "./transcript-lines.ts";
 
 const chunkBytes = 1024 * 1024;
 
@@ -28,7 +33,8 @@ const chunkBytes = 1024 * 1024;
  * in the transcripts, and those say themselves what the entries do not know yet. Kept copies of damaged parts, locks
  * and all derived files are not copied. The folder is called `<path>.part-<random>` until all of it is on the disk; one
  * of that name is what a process left that died.
- * @throws {ThroughlineError} INPUT_INVALID when there is something at the path; STORE_FULL, STORE_IO, ABORTED
+ * @throws {ThroughlineError} INPUT_INVALID when there is something at the path; STORE_CORRUPT for a line that does not fit its
+ * checksum: a backup before it may be whole; STORE_FULL, STORE_IO, ABORTED
  */
 export async function backupStore(
   { context, agents, begin }: MaintenanceContext,
@@ -43,11 +49,13 @@ export async function backupStore(
   const copied: string[] = [];
   const made: string[] = [part];
   let sizeBytes = 0;
-  const copy: CopyOpened = async (from, source, to, end = null) => {
+  const copy: CopyOpened = async (from, source, to, transcript) => {
     begin(signal);
     const target = `${part}${to.slice(root.length)}`;
     copied.push(target);
-    sizeBytes += await copyFile(files, { path: from, handle: source, end }, target, () => begin(signal));
+    const lines = transcript === undefined ? null : new CopiedLines(context, from, source);
+    const end = transcript?.end ?? null;
+    sizeBytes += await copyFile(files, { path: from, handle: source, end, lines }, target, () => begin(signal));
   };
   makeFolders(files, part);
   try {
@@ -103,11 +111,17 @@ async function copyUnpurged(
 }
 
 /** Copies an open file, as `from` is called, to the place of `to` in the backup. */
-type CopyOpened = (from: string, source: number, to: string, end?: LostEnd | null) => Promise<void>;
+type CopyOpened = (
+  from: string,
+  source: number,
+  to: string,
+  transcript?: { readonly end: LostEnd | null },
+) => Promise<void>;
 
 async function copyAgent(context: StoreContext, agent: AgentSessionFiles, copy: CopyOpened): Promise<void> {
   const { files } = context;
   const { folder } = agent;
+  await assertLogWhole(context, agent);
   const before = transcriptNames(files, agent);
   const entries = openEntries(files, folder);
   try {
@@ -135,11 +149,60 @@ async function copyIfThere(
   const handle = openIfThere(files, folder.session(from));
   if (handle === null) return false;
   try {
-    await copy(folder.session(from), handle, folder.session(to), await lostEndOf(context, agent, from));
+    await copy(folder.session(from), handle, folder.session(to), { end: await lostEndOf(context, agent, from) });
     return true;
   } finally {
     files.close(handle);
   }
+}
+
+/** Looks at each line of a transcript on its way into the backup. */
+class CopiedLines {
+  readonly #context: Pick<StoreContext, "files" | "maxLineBytes">;
+  readonly #path: string;
+  readonly #handle: number;
+  readonly #splitter: ReturnType<typeof createLineSplitter>;
+  #line = 0;
+
+  constructor(context: Pick<StoreContext, "files" | "maxLineBytes">, path: string, handle: number) {
+    this.#context = context;
+    this.#path = path;
+    this.#handle = handle;
+    this.#splitter = createLineSplitter({ maxLineBytes: context.maxLineBytes });
+  }
+
+  /** @throws {ThroughlineError} STORE_CORRUPT */
+  take(bytes: Uint8Array): void {
+    const read: ReadBytes = (from, to) =>
+      withFileErrors(this.#path, () => readRange(this.#context.files, this.#handle, from, to));
+    for (const split of this.#splitter.push(bytes)) {
+      this.#line++;
+      if (!isWholeLine(wholeIfOurs(read, split).bytes)) this.#refuse(split);
+    }
+  }
+
+  /** What has no line feed was never acknowledged, unless it is a whole line with another byte behind it. */
+  end(): void {
+    const last = this.#splitter.end();
+    this.#line++;
+    if (last !== null && hasOtherEnd(last.bytes)) this.#refuse(last);
+  }
+
+  #refuse({ byteOffset }: SplitLine): never {
+    throw damagedLineError(this.#path, this.#line, byteOffset);
+  }
+}
+
+/** @throws {ThroughlineError} STORE_CORRUPT where the newest line about a session does not fit its checksum */
+async function assertLogWhole({ files, codec }: StoreContext, { folder, address }: AgentSessionFiles): Promise<void> {
+  const read = await readLogInSlices({ files, folder, codec, agent: address });
+  if (read === null) return;
+  const suspect = read.damage.suspects.find(({ line }) => line !== null);
+  const entries = read.image.rows.values().map(({ entry }) => entry);
+  const line = suspect?.line ?? entries.find((entry) => entry instanceof DamagedEntry)?.line;
+  if (line == null) return;
+  const message = `Line ${line} of ${quote(folder.entriesLog)} is damaged: it does not fit its checksum.`;
+  throw refused("STORE_CORRUPT", message, { path: folder.entriesLog, line });
 }
 
 /** What the copy of a transcript needs behind it. A transcript that cannot be read is copied as it is. */
@@ -215,10 +278,18 @@ function transcriptNames(files: Files, { folder }: AgentSessionFiles): readonly 
     .filter((name) => files.facts(folder.session(name))?.kind === "file");
 }
 
+interface CopiedFile {
+  readonly path: string;
+  readonly handle: number;
+  readonly end: LostEnd | null;
+  /** Null: nothing is known of its lines. */
+  readonly lines: CopiedLines | null;
+}
+
 /** As long as the file is when this begins. How many bytes that is. `goOn`: as `SurveyTarget`. */
 async function copyFile(
   files: Files,
-  { path, handle: source, end }: { readonly path: string; readonly handle: number; readonly end: LostEnd | null },
+  { path, handle: source, end, lines }: CopiedFile,
   to: string,
   goOn: () => void,
 ): Promise<number> {
@@ -229,11 +300,13 @@ async function copyFile(
       const end = Math.min(position + chunkBytes, sizeBytes);
       const bytes = withFileErrors(path, () => readRange(files, source, position, end));
       if (bytes.length === 0) break;
+      lines?.take(bytes);
       appendAll(files, target, bytes, position, to);
       position += bytes.length;
       await pause();
       goOn();
     }
+    lines?.end();
     const more = Buffer.from(end?.fromBytes === sizeBytes ? end.text : "");
     if (more.length > 0) appendAll(files, target, more, sizeBytes, to);
     await files.flush(target);

@@ -1,6 +1,6 @@
 import { createFinding, hasErrorCode, type Finding } from "@throughline/core";
 import { monotonicMs } from "@throughline/core/node";
-import { adoptSessions, denySuspects, type AdoptionContext } from "./adopt-sessions.ts";
+import { adoptSessions, denySuspects, suspectRows, type AdoptionContext } from "./adopt-sessions.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { Coexistence } from "./coexistence.ts";
 import type { HeldSession } from "./held-session.ts";
@@ -116,7 +116,7 @@ export class ForeignChanges implements Coexistence {
     this.#lookedAtMs = monotonicMs();
     index.look();
     log.refresh();
-    const suspects = [...log.damage.sessionIds];
+    const suspects = suspectRows(log).map(({ row }) => row.sessionId);
     if (suspects.length > 0) await this.#commit(suspects, () => denySuspects(this.#adoption()));
     if (this.isViewTaken(view.look())) return false;
     await view.refresh();
@@ -217,7 +217,7 @@ export class ForeignChanges implements Coexistence {
     // With the patches that lie in the transcript: a change gets the next revision, and patches up to it count as known.
     const rowOf = (key: string): SessionRow | null => {
       const row = log.find(key, undefined);
-      return row === null ? null : this.#agent.look(row).folded;
+      return row === null ? null : (this.#agent.lookPast(row)?.folded ?? row);
     };
     return view.foreignChanges({ rowOf, putBack: (id) => this.#putBack(id) }, this.#context.clock.nowMs());
   }

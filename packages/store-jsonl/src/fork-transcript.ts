@@ -3,14 +3,14 @@ import { crc32 } from "node:zlib";
 import { throughlineKind } from "@throughline/core/internal";
 import { type SessionHead, type ThroughlineError } from "@throughline/core";
 import { type LinkedRecord, quote, refused, serializeRecord } from "@throughline/core/store";
-import { attachEnvelope, decodeLine, detachEnvelope } from "@throughline/openclaw-format";
+import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import type { HeldSession } from "./held-session.ts";
 import { appendAll, fileError, openIfThere, readRange } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { readLine } from "./read-line.ts";
+import { sealLine, type StoreEnvelope } from "./store-envelope.ts";
 import type { StoreContext } from "./store-context.ts";
 import { encodeStoredLine, type LineOwner, type LinePayload, type ReadLine, type StoredLine } from "./stored-line.ts";
-import type { StoreEnvelope } from "./store-envelope.ts";
 import type { Transcript } from "./transcript.ts";
 
 export interface ForkCopy {
@@ -122,7 +122,7 @@ function plainLine(bytes: Uint8Array, seq: number): string | null {
   const { source, sourceBase64, crc, at } = envelope;
   const kept = { ...(at === undefined ? {} : { at }), crc, ...(source === undefined ? {} : { source }) };
   const bytesKept = sourceBase64 === undefined ? {} : { sourceBase64 };
-  return attachEnvelope(text, { ...envelopeOfFork(envelope, seq), ...kept, ...bytesKept });
+  return sealLine(text, { ...envelopeOfFork(envelope, seq), ...kept, ...bytesKept });
 }
 
 /** Turns, keys and changes of the entry belong to the session they happened in; where the head went belongs to the records. */

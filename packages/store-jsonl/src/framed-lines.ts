@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import { createLineSplitter, decodeLine, detachEnvelope, type SplitLine } from "@throughline/openclaw-format";
+import { createLineSplitter, decodeLine, type SplitLine } from "@throughline/openclaw-format";
 import { readPlainEnvelope } from "@throughline/openclaw-format/internal";
 import { readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
-import type { OwnLine } from "./store-envelope.ts";
+import { isSealWhole, type OwnLine, readSealedLine } from "./store-envelope.ts";
 import { wholeIfOurs, type ReadBytes } from "./transcript-lines.ts";
 
 /** A line of a transcript with its place. To be read before the lines behind its piece are asked for. */
@@ -149,7 +149,7 @@ export function isCompleteJson(line: FramedLine): boolean {
 
 /** How most lines end, with `attachEnvelope`'s comma, and no longer than this. */
 const marker = ',"_tl":';
-const plainEndLength = 140;
+const plainEndLength = 160;
 const [openBrace, closeBrace, comma] = [0x7b, 0x7d, 0x2c];
 
 /**
@@ -179,7 +179,7 @@ export class LinePiece {
 
   /** The line from one place to another, if a store's envelope is on it; null for a line of another program. */
   ownLine(from: number, to: number): OwnLine | null {
-    return this.#plainLine(from, to) ?? otherLine(this.bytes.subarray(from, to));
+    return this.#plainLine(from, to) ?? readSealedLine(this.bytes.subarray(from, to));
   }
 
   #plainLine(from: number, to: number): OwnLine | null {
@@ -191,12 +191,13 @@ export class LinePiece {
     if (found < 1 || !endsMember(tail.charCodeAt(found - 1))) return null;
     const envelope = readPlainEnvelope(tail, found + marker.length, 1);
     if (envelope === null) return null;
+    const isIntact = isSealWhole(tail, found + marker.length, envelope);
     const at = tailFrom + found;
     try {
       // For the time of decoding, the comma before the envelope is the brace after it: joining two strings copies both.
       bytes[at] = closeBrace;
       const text = bytes.toString("utf8", from, at + 1);
-      return { text, envelope, isAscii: text.length === at + 1 - from };
+      return { text, envelope, isAscii: text.length === at + 1 - from, isIntact };
     } finally {
       bytes[at] = comma;
     }
@@ -211,12 +212,4 @@ export function ownLine(bytes: Uint8Array): OwnLine | null {
 /** An object without members has no comma, and white space before one is looked at with the whole line. */
 function endsMember(code: number): boolean {
   return code !== openBrace && code !== 0x20 && code !== 0x09 && code !== 0x0d;
-}
-
-/** A line with another envelope than the common ones, or with none. */
-function otherLine(bytes: Uint8Array): OwnLine | null {
-  const source = decodeLine(bytes);
-  if (typeof source !== "string") return null;
-  const { text, envelope } = detachEnvelope(source);
-  return envelope === null ? null : { text, envelope, isAscii: source.length === bytes.length };
 }

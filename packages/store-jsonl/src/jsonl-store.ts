@@ -29,7 +29,7 @@ import { createPartials } from "./partials-facet.ts";
 import { holdPage, type HeldPage, type PageCursor } from "./read-pages.ts";
 import { redactSession, sharersOf } from "./redact-session.ts";
 import { commitPurge } from "./purges.ts";
-import { archiveSession, heldSettled, moveSession, saveSession } from "./session-changes.ts";
+import { archiveSession, heldSettled, heldToRemove, moveSession, saveSession } from "./session-changes.ts";
 import { entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
@@ -250,8 +250,8 @@ class JsonlStore implements core.SessionStore {
   remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     const change = (scope: ChangeContext, row: SessionRow): void =>
       options.purge === true
-        ? commitPurge(scope, scope.agent.hold(row)?.row ?? row)
-        : void archiveSession(scope, heldSettled(scope.agent, row));
+        ? commitPurge(scope, heldToRemove(scope.agent, row))
+        : void archiveSession(scope, heldToRemove(scope.agent, row));
     return this.#track(async () => {
       assertStoreOptions("remove", options);
       this.#life.begin();

@@ -7,6 +7,7 @@ import type { Files } from "./files.ts";
 import {
   decodeRowChange,
   encodeRowChange,
+  hasWrongChecksum,
   horizonOf,
   keptSinceMs,
   lineOfRow,
@@ -176,7 +177,12 @@ export interface LogLine {
   readonly decoded: readonly DecodedChange[];
   /** The text nobody can read, empty where only zeros are left; null when nothing is lost. */
   readonly lost: string | null;
+  /** There are zeros in it, as a power cut leaves them: it may never have been acknowledged. */
+  readonly hasZeros: boolean;
 }
+
+/** Zeros, or another byte in the place of the line feed behind a change. */
+const betweenChanges = /\0+|(?<=\}).(?=\{"v":1,"op":"|$)/;
 
 /**
  * Reads a line. There may be zeros in it: what a power cut leaves of lines whose size arrived and whose bytes did not, line
@@ -188,17 +194,34 @@ export function readLogLine(
   agent: Pick<SessionRef, "namespace" | "agentId">,
 ): LogLine {
   const text = Buffer.from(bytes).toString();
-  const whole = decodeRowChange(text, codec, agent);
-  if (whole !== null) return { decoded: [whole], lost: null };
+  const whole = hasWrongChecksum(text) ? null : decodeRowChange(text, codec, agent);
+  const hasZeros = text.includes("\0");
+  if (whole !== null) return { decoded: [whole], lost: null, hasZeros };
   const decoded: DecodedChange[] = [];
   const unread: string[] = [];
-  for (const part of text.split(/\0+/)) {
-    const change = part === "" ? null : decodeRowChange(part, codec, agent);
+  for (const part of text.split(betweenChanges)) {
+    const change = part === "" || hasWrongChecksum(part) ? null : decodeRowChange(part, codec, agent);
     if (change !== null) decoded.push(change);
     else if (part !== "") unread.push(part);
   }
   const isWhole = unread.length === 0 && decoded.length > 0 && !/^\0|\0\0|\0$/.test(text);
-  return { decoded, lost: isWhole ? null : unread.join("\n") };
+  return { decoded, lost: isWhole ? null : unread.join("\n"), hasZeros };
+}
+
+/** What there is to say of a line. */
+export function logLineFinding({ decoded, lost }: LogLine, place: Parameters<typeof createFinding>[2]): Finding | null {
+  if (lost !== null && !hasWrongChecksum(lost))
+    return createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place);
+  if (lost === null && decoded.every(({ isChecksumRight }) => isChecksumRight)) return null;
+  return createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place);
+}
+
+/** A session that a line was about which cannot be read. */
+export interface SuspectSession {
+  readonly sessionId: string;
+  readonly key: string;
+  /** The number of the line; null where a power cut left it. */
+  readonly line: number | null;
 }
 
 /** Lines of the entries log that cannot be read any more, and which sessions they were about. */
@@ -209,46 +232,59 @@ export class LogDamage {
   hasUnread = false;
   /** Whole lines of a newer version without a line of this version after them: a rewritten log keeps them. */
   newer: string[] = [];
+  /** The last line that is not what was written, from 1; null where power cuts left all of them. */
+  line: number | null = null;
   /** Sessions whose newest line may be the one that is broken. */
-  readonly sessionIds: Set<string> = new Set();
+  suspects: SuspectSession[] = [];
 
   /** Takes note of what is wrong with a line, and says so. */
   note(
-    { decoded, lost }: LogLine,
-    place: Parameters<typeof createFinding>[2],
+    read: LogLine,
+    place: { readonly path: string; readonly line: number; readonly byteOffset: number },
     onFinding: (finding: Finding) => void,
   ): void {
-    if (lost !== null) {
-      this.add(lost);
-      onFinding(createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place));
-    }
-    if (decoded.some(({ isChecksumRight }) => !isChecksumRight))
-      onFinding(createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place));
+    this.add(read, place.line);
+    const finding = logLineFinding(read, place);
+    if (finding !== null) onFinding(finding);
   }
 
-  /** A line of a newer version is whole: it only is not understood here. Of one of zeros alone: an empty text. */
-  add(line: string): void {
+  /** A line of a newer version is whole: it only is not understood here. `line`: its number. */
+  add({ lost, hasZeros }: LogLine, line: number): void {
+    if (lost === null) return;
     this.hasUnread = true;
-    if (parseObject(line) !== null) return void this.newer.push(line);
+    if (parseObject(lost) !== null && !hasWrongChecksum(lost)) return void this.newer.push(lost);
     this.isThere = true;
-    for (const [, sessionId = ""] of line.matchAll(/"sessionId":"([^"\\]+)"/g)) this.sessionIds.add(sessionId);
+    if (!hasZeros) this.line = line;
+    for (const named of sessionsNamed(lost)) this.suspects.push({ ...named, line: hasZeros ? null : line });
   }
 
   /** What comes later says everything that the broken line said. */
   mend({ rows, removed = [] }: RowChange): void {
-    if (this.sessionIds.size === 0 && this.newer.length === 0) return;
-    for (const sessionId of [...rows.map((row) => row.sessionId), ...removed]) {
-      this.sessionIds.delete(sessionId);
-      this.newer = this.newer.filter((line) => !line.includes(JSON.stringify(sessionId)));
-    }
+    if (this.suspects.length === 0 && this.newer.length === 0) return;
+    const [ids, keys] = [new Set(removed), new Set(rows.map(({ key }) => key))];
+    for (const { sessionId } of rows) ids.add(sessionId);
+    this.suspects = this.suspects.filter(({ sessionId, key }) => !ids.has(sessionId) && !keys.has(key));
+    this.newer = this.newer.filter((line) => ![...ids].some((id) => line.includes(JSON.stringify(id))));
   }
 
   clear(): void {
     this.isThere = false;
     this.hasUnread = false;
     this.newer = [];
-    this.sessionIds.clear();
+    this.line = null;
+    this.suspects = [];
   }
+}
+
+const namedRow = /("agentId":"[^"\\]*",)?"key":"([^"\\]*)","sessionId":"([^"\\]+)"/g;
+
+/** The sessions that a broken line names. What a fork came from is named with its agent, and nothing was said about it. */
+function sessionsNamed(line: string): readonly Pick<SuspectSession, "sessionId" | "key">[] {
+  const rows = [...line.matchAll(namedRow)].filter(([, agent]) => agent === undefined);
+  if (rows.length > 0) return rows.map(([, , key = "", sessionId = ""]) => ({ sessionId, key }));
+  const key = /"key":"([^"\\]*)"/.exec(line)?.[1] ?? "";
+  const ids = [...line.matchAll(/"sessionId":"([^"\\]+)"/g)].map(([, sessionId = ""]) => sessionId);
+  return (ids.length === 0 ? [""] : ids).map((sessionId) => ({ sessionId, key }));
 }
 
 const maxKeptRows = 4096;

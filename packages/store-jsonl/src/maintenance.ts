@@ -15,7 +15,7 @@ import { decodePatch, type SessionRow } from "./session-row.ts";
 import { TranscriptEnd } from "./transcript-end.ts";
 import { ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 import { unreadableFinding } from "./transcript-findings.ts";
-import { readLogLine } from "./log-image.ts";
+import { logLineFinding, readLogLine } from "./log-image.ts";
 import { backupStore } from "./backup-store.ts";
 
 /** Checks, repairs and copies the files of a store. */
@@ -137,10 +137,8 @@ async function* verifyLog(
       if (bytes.length === 0) break;
       for (const split of splitter.push(bytes)) {
         const place = { path, line: ++line, byteOffset: split.byteOffset };
-        const { decoded, lost } = readLogLine(split.bytes, codec, address);
-        if (lost !== null) yield createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place);
-        if (decoded.some(({ isChecksumRight }) => !isChecksumRight))
-          yield createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place);
+        const finding = logLineFinding(readLogLine(split.bytes, codec, address), place);
+        if (finding !== null) yield finding;
       }
       position += bytes.length;
       await pause();

@@ -1,10 +1,10 @@
-import { attachEnvelope } from "@throughline/openclaw-format";
+import { crc32 } from "node:zlib";
 import type { AgentFolder } from "./agent-folder.ts";
 import { appendAll, withFileErrors } from "./file-work.ts";
 import type { FlushedNames } from "./flushed-names.ts";
+import { type ForkSource, sealLine, type StoreEnvelope } from "./store-envelope.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
-import type { ForkSource, StoreEnvelope } from "./store-envelope.ts";
 
 /** What the header of a fork says beside. */
 export interface ForkHeader {
@@ -22,10 +22,10 @@ export function ownHeaderLine(
 ): string {
   const timestamp = new Date(createdAtMs).toISOString();
   const header = { type: "session", version: 3, id: sessionId, timestamp, cwd, key };
-  if (fork === null) return attachEnvelope(JSON.stringify(header), { seq: 0 });
-  const { forkedFrom, origins, parentSession } = fork;
-  const envelope: StoreEnvelope = { seq: 0, forkedFrom, origins };
-  return attachEnvelope(JSON.stringify({ ...header, parentSession }), envelope);
+  const { parentSession, ...origin } = fork ?? {};
+  const text = JSON.stringify({ ...header, parentSession });
+  const envelope: StoreEnvelope = { seq: 0, ...origin, crc: crc32(text) };
+  return sealLine(text, envelope);
 }
 
 /** Makes the file of a session with its header and nothing behind it. File and name are on the disk then. */

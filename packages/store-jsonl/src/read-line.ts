@@ -2,21 +2,12 @@ import type { SessionRecord } from "@throughline/core";
 import { refused } from "@throughline/core/store";
 import { decodeLine } from "@throughline/openclaw-format";
 import { ownLine, type FramedLine } from "./framed-lines.ts";
+import { isDamagedOwn } from "./line-damage.ts";
 import { decodeStoredLine, foreignHead, outlineOf, renamedLine, type ReadLine } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** What another program's line stands for depends on the lines before it, and those were not read. */
 export class NeedsWholeTranscript extends Error {}
-
-/** The beginning and the end of every envelope of ours. In the text of a record the quotes would be escaped. */
-const envelopeStart = Buffer.from('"_tl":{"seq":');
-const envelopeEnd = /,"crc":\d{1,10}\}\}$/;
-
-/** Whether a line is what is left of one of ours: one of the two ends of its envelope is damaged, or its JSON is. */
-function isDamagedOwn(bytes: Uint8Array): boolean {
-  const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return line.includes(envelopeStart) || envelopeEnd.test(line.subarray(-20).toString("latin1"));
-}
 
 /** Accepts a line that is none of ours. @throws {ThroughlineError} STORE_CORRUPT for a damaged line of ours */
 export function assertNotOurs(seq: number, line: Pick<FramedLine, "bytes">): void {
@@ -40,6 +31,11 @@ export function readFramed(
 ): ReadLine {
   const { codec, owner } = transcript.options;
   const read = line.own();
+  if (read?.isIntact === false) {
+    // Whoever reads all of it names the line.
+    if (transcript.base !== null) throw new NeedsWholeTranscript();
+    throw damagedLine(seq, { path: transcript.options.path });
+  }
   const own = read === null || read.envelope.seq === 0 ? null : decodeStoredLine(read, codec, owner);
   const meaning = transcript.meanings.get(seq);
   if (own !== null) return meaning === undefined ? own : renamedLine(own, meaning.id);

@@ -32,11 +32,11 @@ export async function readLogInSlices({ files, folder, codec, agent }: LogReadin
       const bytes = withFileErrors(path, () => readRange(files, handle, position, position + chunkBytes));
       if (bytes.length === 0) return { identity, image, damage, endBytes, lineCount };
       for (const line of splitter.push(bytes)) {
-        const { decoded, lost } = readLogLine(line.bytes, codec, agent);
+        const read = readLogLine(line.bytes, codec, agent);
         endBytes = line.byteOffset + line.sizeBytes + 1;
         lineCount++;
-        if (lost !== null) damage.add(lost);
-        for (const { change } of decoded) {
+        damage.add(read, lineCount);
+        for (const { change } of read.decoded) {
           image.apply(change);
           damage.mend(change);
         }
@@ -91,7 +91,10 @@ export class LogTail {
   /** The change the last line stands for; null where it is not whole. A power cut may take the line feed alone. */
   take({ bytes, byteOffset }: SplitLine, { codec, agent }: Pick<LogReading, "codec" | "agent">): RowChange | null {
     this.at = byteOffset;
-    const read = decodeRowChange(Buffer.from(bytes).toString(), codec, agent);
+    const text = Buffer.from(bytes).toString();
+    // Another byte may stand in the place of the line feed.
+    const isEnded = !text.endsWith("}") && !text.endsWith("\0");
+    const read = decodeRowChange(isEnded ? text.slice(0, -1) : text, codec, agent);
     if (read?.isChecksumRight !== true) return null;
     this.#line = Uint8Array.from(bytes);
     return read.change;

@@ -118,7 +118,7 @@ function readForward<Payload extends ReadPayload>(
       if (records.length >= mostRecords || pageBytes >= bounds.pageBytes) break;
       const read = line.own();
       if (line.byteOffset === 0 && read?.envelope.seq === 0) continue;
-      if (read?.envelope.seq !== seq + records.length) return null;
+      if (read?.envelope.seq !== seq + records.length || !read.isIntact) return null;
       const own = decodeStoredLine(read, codec, owner);
       if (own === null || isEdited(own)) return null;
       records.push(give(read.envelope.seq, own));

@@ -1,12 +1,11 @@
 import { crc32 } from "node:zlib";
 import type { SessionHead } from "@throughline/core";
-import { decodeLine, detachEnvelope } from "@throughline/openclaw-format";
 import { EndAnchor } from "./end-anchor.ts";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { FileFacts, Files } from "./files.ts";
 import { framedLines } from "./framed-lines.ts";
+import { readSealedLine, type StoreEnvelope, type TranscriptBase, type WindowMark } from "./store-envelope.ts";
 import { createSlices } from "./slices.ts";
-import type { StoreEnvelope, TranscriptBase, WindowMark } from "./store-envelope.ts";
 import type { LineCodec, LineOwner } from "./stored-line.ts";
 import { isLongLineOurs } from "./transcript-lines.ts";
 import { Transcript } from "./transcript.ts";
@@ -161,18 +160,17 @@ function lineStartsBefore(
 }
 
 function envelopeOf(line: Uint8Array): StoreEnvelope | null {
-  const text = decodeLine(line);
-  return typeof text === "string" ? detachEnvelope(text).envelope : null;
+  const read = readSealedLine(line);
+  return read?.isIntact === true ? read.envelope : null;
 }
 
 function baseOf(line: Uint8Array, sessionId: string, endBytes: number): TranscriptBase | null {
-  const text = decodeLine(line);
-  if (typeof text !== "string") return null;
-  const detached = detachEnvelope(text);
-  const envelope = detached.envelope as StoreEnvelope | null;
-  if (envelope === null || !isMark(envelope.mark) || envelope.window === undefined) return null;
+  const read = readSealedLine(line);
+  if (read === null || !read.isIntact) return null;
+  const { envelope, text } = read;
+  if (!isMark(envelope.mark) || envelope.window === undefined) return null;
   const isCoded = envelope.enc !== undefined;
-  if (!isCoded && envelope.crc !== crc32(detached.text)) return null;
+  if (!isCoded && envelope.crc !== crc32(text)) return null;
   const { messages, head: headId, fence, turn, updated, revision } = envelope.mark;
   const head = { sessionId, lastSeq: envelope.seq, headId, windowSeq: envelope.window, fence, turn };
   return { head, messageCount: messages, updatedAtMs: updated, revision, endBytes };

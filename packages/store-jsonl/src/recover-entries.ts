@@ -2,7 +2,7 @@ import { createFinding, type Finding, type SessionEntry } from "@throughline/cor
 import { quote, refused } from "@throughline/core/store";
 import type { AgentFolder } from "./agent-folder.ts";
 import type { Files } from "./files.ts";
-import { entryOf } from "./sealed-entry.ts";
+import { DamagedEntry, entryOf } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 
 export interface LeftRows {
@@ -23,15 +23,33 @@ export function rowsLeft({ files, folder, indexed }: LeftRows): readonly Session
  * The row of a session of ours whose entry is lost. It may have been one that must not send: until somebody says what its
  * `sendPolicy` is, it denies.
  */
-export function denying(row: SessionRow): SessionRow {
+export function denying(row: SessionRow): SessionRow & { readonly entry: SessionEntry } {
   const entry: SessionEntry = { ...entryOf(row), sendPolicy: "deny" };
   return { ...row, entry, revision: row.revision + 1 };
 }
 
+/**
+ * The same for a session whose newest line of the log was damaged: it cannot be read before a repair. `line`: null where a
+ * power cut left the line, which may never have been acknowledged.
+ */
+export function denyingUnread(row: SessionRow, line: number | null): SessionRow {
+  const denied = denying(row);
+  return line === null ? denied : { ...denied, entry: new DamagedEntry(denied.entry, line) };
+}
+
 /** The message for a session that is denied for that reason. */
-export function denyingFinding({ key }: SessionRow, path: string, why: string): Finding {
+export function denyingFinding({ key, entry }: SessionRow, path: string, why: string): Finding {
+  if (entry instanceof DamagedEntry) {
+    const message = `${why} A repair takes what is left of the entry.`;
+    return createFinding("ENTRY_UNREADABLE", message, { path, key, line: entry.line });
+  }
   const message = `${why} The session denies sending until its sendPolicy is set again.`;
   return createFinding("ENTRY_UNREADABLE", message, { path, key, repaired: true });
+}
+
+/** A session that is read again after a repair, with what is left of its entry. */
+export function withRepairedEntry({ entry, ...row }: SessionRow): SessionRow | null {
+  return entry instanceof DamagedEntry ? { ...row, entry: entry.under, revision: row.revision + 1 } : null;
 }
 
 /**

@@ -4,15 +4,15 @@ import { type LinkedRecord, serializeRecord } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { HeldSession } from "./held-session.ts";
 import { ownHeaderLine } from "./own-header.ts";
-import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
+import { detachEnvelope } from "@throughline/openclaw-format";
 import { afterCommit } from "./file-work.ts";
 import type { FramedLine } from "./framed-lines.ts";
 import { readFramed } from "./read-line.ts";
 import { decodePatch, encodeEntry, patchMembers } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
+import { sealLine, type StoreEnvelope } from "./store-envelope.ts";
 import { removeCopies } from "./session-copies.ts";
 import { encodeStoredLine, type ReadLine } from "./stored-line.ts";
-import type { StoreEnvelope } from "./store-envelope.ts";
 import type { TranscriptFile } from "./transcript-file.ts";
 
 const partBytes = 1024 * 1024;
@@ -88,7 +88,7 @@ function withFewerMessages(line: string | Uint8Array, count: number): string | U
   const mark = (envelope as StoreEnvelope | null)?.mark;
   if (envelope === null || mark === undefined) return line;
   const next: StoreEnvelope = { ...envelope, mark: { ...mark, messages: mark.messages - count } };
-  return attachEnvelope(text, next);
+  return sealLine(text, next);
 }
 
 const patchTexts = [Buffer.from('"entry":{'), Buffer.from('"entryEnc":"')];
@@ -112,7 +112,7 @@ function withoutFields(
   const kept = codec.isCoded
     ? { entryEnc: encodeEntry(codec.coder, { set, unset }, ref, row.sessionId) }
     : { entry: set, unset };
-  return attachEnvelope(text, { ...others, ...kept });
+  return sealLine(text, { ...others, ...kept });
 }
 
 function viewOf(bytes: Uint8Array): Buffer {

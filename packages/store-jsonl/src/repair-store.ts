@@ -5,6 +5,8 @@ import { appendAll, flushFolder, folderOf, openIfThere, readRange, withFileError
 import type { Files } from "./files.ts";
 import { repairPartials } from "./stale-partials.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
+import { withRepairedEntry } from "./recover-entries.ts";
+import { DamagedEntry } from "./sealed-entry.ts";
 import { removeAbandoned } from "./session-copies.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -23,15 +25,38 @@ export async function* repairStore(
     // What was found and what became of it comes as events of the store.
     agent.view.entries();
     if (!agent.view.isReadable) await scope.rebuild(agent);
+    await agent.foreign.take();
     const rows = agent.log.all().values().toArray();
     if (rows.length > 0) prepareFolder(scope, agent);
     for (const row of rows) {
       scope.begin(signal);
+      if (row.entry instanceof DamagedEntry) yield await repairEntry(scope.context, agent, row, signal);
       const path = agent.folder.session(agent.fileNameOf(row));
       yield* pastUnreadable(repairSession(scope, agent, row, signal), { path, key: row.key });
     }
     yield* repairPartials(scope.context, agent);
   }
+}
+
+/** Takes what is left of an entry whose line in the log is damaged. */
+async function repairEntry(
+  { locks }: StoreContext,
+  { folder, log }: AgentSessionFiles,
+  row: SessionRow,
+  signal: AbortSignal | undefined,
+): Promise<Finding> {
+  await locks.hold(
+    [folder.entriesLock, folder.sessionLock(row.sessionId)],
+    () => {
+      log.refreshHeld();
+      const now = log.row(row.sessionId);
+      const repaired = now === null ? null : withRepairedEntry(now);
+      if (repaired !== null) log.write({ op: "save", rows: [repaired] });
+    },
+    { signal },
+  );
+  const message = "What is left of the entry was taken. The session denies sending until its sendPolicy is set again.";
+  return createFinding("ENTRY_UNREADABLE", message, { path: folder.entriesLog, key: row.key, repaired: true });
 }
 
 /** The folder for repaired copies, without those in the making that were given up. */

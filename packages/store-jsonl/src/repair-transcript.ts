@@ -1,12 +1,12 @@
 import type { Finding, SessionRecord } from "@throughline/core";
 import { createRecentBranch, endOfValue } from "@throughline/core/internal";
 import { serializeRecord } from "@throughline/core/store";
-import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
+import { detachEnvelope } from "@throughline/openclaw-format";
 import { strangeTranscript } from "@throughline/openclaw-format/internal";
 import { crc32 } from "node:zlib";
 import { parseObject } from "./json-members.ts";
 import { ownHeaderLine } from "./own-header.ts";
-import type { StoreEnvelope } from "./store-envelope.ts";
+import { sealLine, type StoreEnvelope } from "./store-envelope.ts";
 import { hasSeq, ParentSurvey, surveyLines, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 
 /** One change of a repair. */
@@ -44,9 +44,9 @@ export async function repairTranscript(
 ): Promise<RepairedTranscript> {
   const findings: Finding[] = [];
   const survey = await surveyTranscript(target, (finding) => void findings.push(finding));
-  const repair = new Repair(survey, write);
   const { ref, sessionId } = target.owner;
-  if (!survey.hasHeader) repair.addHeader(ownHeaderLine({ sessionId, key: ref.key, createdAtMs }, ""));
+  const repair = new Repair(survey, ownHeaderLine({ sessionId, key: ref.key, createdAtMs }, ""), write);
+  if (!survey.hasHeader) repair.addHeader();
   for await (const line of surveyLines(target, () => undefined)) repair.take(line);
   return { changes: repair.changes, findings };
 }
@@ -62,6 +62,7 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
     const { line, text, bytes, envelope, read } = surveyed;
     count = line;
     if (hasSeq(surveyed)) seq++;
+    hasHeader ||= surveyed.isOwnHeader;
     hasHeader ||= line === 1 && read.isHeader && (!isOwnRow(envelope) || isImportedHeader(surveyed));
     const mayBeGlued =
       read.unparsed === "malformed" || (read.unparsed === "torn" && strangeTranscript(bytes)?.endsInReturns === true);
@@ -112,6 +113,7 @@ function freeOf(record: SessionRecord, parents: ParentSurvey, line: number): Ses
 class Repair {
   readonly changes: RepairedLine[] = [];
   readonly #survey: Survey;
+  readonly #header: string;
   readonly #write: (line: string) => void;
   #seq = 0;
   /** Of the records written so far. */
@@ -121,19 +123,24 @@ class Repair {
   readonly #newParents: Map<string, string | null> = new Map();
   readonly #recent = createRecentBranch();
 
-  constructor(survey: Survey, write: (line: string) => void) {
+  constructor(survey: Survey, header: string, write: (line: string) => void) {
     this.#survey = survey;
+    this.#header = header;
     this.#write = write;
   }
 
-  addHeader(header: string): void {
-    this.#write(header);
+  addHeader(): void {
+    this.#write(this.#header);
     this.changes.push({ line: 0, byteOffset: 0, sizeBytes: 0, what: "a header was added" });
   }
 
   take(line: SurveyedLine): void {
     const { glued, unacknowledgedFrom } = this.#survey;
     if (line.line >= unacknowledgedFrom) return this.#change(line, "the end was never acknowledged and is left out");
+    if (line.isOwnHeader && !line.read.isHeader) {
+      this.#change(line, "the header was written anew");
+      return this.#write(this.#header);
+    }
     const records = glued.get(line.line);
     if (records !== undefined) {
       this.#change(line, `${records.length} records were found in the line`);
@@ -145,9 +152,12 @@ class Repair {
     if (line.line > 1 && line.read.record.type === "session" && line.read.unparsed === null && !isRow)
       return this.#change(line, "a header inside the file is left out");
     if (line.read.isHeader && !isRow) {
-      if (!line.isClean) this.#change(line, "the header was put right");
+      if (!line.isClean || isEdited(line)) this.#change(line, "the header was put right");
       if (line.envelope?.seq !== 0) return this.#add(line.text, line.envelope, line.read.record);
-      return this.#write(attachEnvelope(line.text, line.envelope));
+      const { crc } = line.envelope;
+      return this.#write(
+        sealLine(line.text, { ...line.envelope, ...(crc === undefined ? {} : { crc: crc32(line.text) }) }),
+      );
     }
     const kept = this.#kept(line);
     if (kept !== null && isEdited(line))
@@ -216,7 +226,7 @@ class Repair {
     const { source: _source, sourceBase64: _base64, ...rest } = envelope;
     const isUntouched = envelope.enc !== undefined || envelope.crc === crc32(text);
     const members = isUntouched ? envelope : { ...rest, crc: crc32(text) };
-    this.#write(attachEnvelope(text, { ...members, seq: this.#seq }));
+    this.#write(sealLine(text, { ...members, seq: this.#seq }));
   }
 
   #change({ line, byteOffset, sizeBytes, isTerminated }: SurveyedLine, what: string): void {
@@ -225,7 +235,8 @@ class Repair {
 }
 
 /** Whether a line of ours was changed: a read refuses it until somebody puts the copy in place. */
-function isEdited({ envelope, text }: SurveyedLine): boolean {
+function isEdited({ envelope, text, isIntact }: SurveyedLine): boolean {
+  if (!isIntact) return true;
   return envelope !== null && envelope.enc === undefined && envelope.crc !== undefined && envelope.crc !== crc32(text);
 }
 

@@ -1,7 +1,8 @@
 import { hasErrorCode, type SessionEntry, type ThroughlineError } from "@throughline/core";
+import { refused } from "@throughline/core/store";
 
 /** The entry of a row: as it is, or as what is known of one that cannot be decoded. `entryOf` gives it or fails. */
-export type KeptEntry = SessionEntry | SealedEntry | SealedChange;
+export type KeptEntry = SessionEntry | SealedEntry | SealedChange | DamagedEntry;
 
 interface WithEntry {
   readonly entry: KeptEntry;
@@ -49,12 +50,32 @@ export class SealedChange {
   }
 }
 
-/** @throws {ThroughlineError} CODEC_FAILED when it cannot be decoded */
-export function entryOf({ entry }: WithEntry): SessionEntry {
-  return entry instanceof SealedEntry || entry instanceof SealedChange ? entry.open() : entry;
+/** The entry of a session whose newest line in the log does not fit its checksum. A repair takes what is left. */
+export class DamagedEntry {
+  /** What other sources say of it. It denies sending. */
+  readonly under: SessionEntry;
+  /** The number of the line. */
+  readonly line: number;
+
+  constructor(under: SessionEntry, line: number) {
+    this.under = under;
+    this.line = line;
+  }
+
+  /** @throws {ThroughlineError} STORE_CORRUPT */
+  open(): never {
+    const message = `Line ${this.line} of the entries log is damaged, and it was the newest about this session.`;
+    throw refused("STORE_CORRUPT", message, { path: "entries.log", line: this.line });
+  }
 }
 
-/** Null when it cannot be decoded. */
+/** @throws {ThroughlineError} CODEC_FAILED when it cannot be decoded, STORE_CORRUPT when it is damaged */
+export function entryOf({ entry }: WithEntry): SessionEntry {
+  const isSealed = entry instanceof SealedEntry || entry instanceof SealedChange || entry instanceof DamagedEntry;
+  return isSealed ? entry.open() : entry;
+}
+
+/** Null when it cannot be read. */
 export function readableEntry(row: WithEntry): SessionEntry | null {
   return unlessSealed(
     () => entryOf(row),
@@ -71,7 +92,7 @@ export function unlessSealed<T, Other>(decode: () => T, otherwise: (error: Throu
   try {
     return decode();
   } catch (error) {
-    if (hasErrorCode(error, "CODEC_FAILED")) return otherwise(error);
+    if (hasErrorCode(error, "CODEC_FAILED", "STORE_CORRUPT")) return otherwise(error);
     throw error;
   }
 }

@@ -17,7 +17,7 @@ import type { AgentSessionFiles } from "./agent-session-files.ts";
 import { writeNewFile } from "./own-header.ts";
 import { afterCommit, fileError, flushFolder, withFileErrors } from "./file-work.ts";
 import { isUnfinished } from "./foreign-sessions.ts";
-import { entryOf, withoutSealedChange } from "./sealed-entry.ts";
+import { entryOf, unlessSealed, withoutSealedChange } from "./sealed-entry.ts";
 import type { SessionRow } from "./session-row.ts";
 import type { StoreContext } from "./store-context.ts";
 import { activeFileName } from "./purges.ts";
@@ -32,6 +32,14 @@ export function heldSettled(agent: AgentSessionFiles, row: SessionRow): SessionR
   const held = agent.hold(row);
   held?.file.settleDoubt();
   return held?.row ?? row;
+}
+
+/** As `heldSettled`, for what must go: of a damaged transcript nothing is needed for that. */
+export function heldToRemove(agent: AgentSessionFiles, row: SessionRow): SessionRow {
+  return unlessSealed(
+    () => heldSettled(agent, row),
+    () => row,
+  );
 }
 
 /** The entry of a session that stays: a new revision. */

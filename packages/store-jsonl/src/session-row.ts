@@ -4,7 +4,7 @@ import { defaultIdempotency } from "@throughline/core/internal";
 import { refused, type PayloadCoder } from "@throughline/core/store";
 import { parseObject } from "./json-members.ts";
 import type { FlushedRecords } from "./flushed-seqs.ts";
-import { entryOf, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
+import { DamagedEntry, entryOf, SealedEntry, unlessSealed, type KeptEntry } from "./sealed-entry.ts";
 import { parseDecoded, type LineCodec } from "./stored-line.ts";
 import type { StoreEnvelope } from "./store-envelope.ts";
 
@@ -165,6 +165,18 @@ export interface DecodedChange {
   readonly isChecksumRight: boolean;
 }
 
+/** What a line of the log says its checksum is, and what it is; null where it says none. */
+function checksumsOf(line: string): { readonly stated: number; readonly actual: number } | null {
+  const found = /,"crc":(\d+)\}$/.exec(line);
+  return found === null ? null : { stated: Number(found[1]), actual: crc32(`${line.slice(0, found.index)}}`) };
+}
+
+/** Whether a line of the log is another than was written. */
+export function hasWrongChecksum(line: string): boolean {
+  const checksums = checksumsOf(line);
+  return checksums !== null && checksums.stated !== checksums.actual;
+}
+
 /** Null when the line is no change of a version this build reads. */
 export function decodeRowChange(
   line: string,
@@ -173,8 +185,7 @@ export function decodeRowChange(
 ): DecodedChange | null {
   const fields = parseObject(line);
   if (fields === null || fields["v"] !== logVersion || typeof fields["op"] !== "string") return null;
-  const crc = /,"crc":(\d+)\}$/.exec(line);
-  const text = crc === null ? line : `${line.slice(0, crc.index)}}`;
+  const checksums = checksumsOf(line);
   const also = Array.isArray(fields["also"]) ? (fields["also"] as unknown[]) : [];
   const values = [...(fields["sessionId"] === undefined ? [] : [fields]), ...also];
   const rows = values.map((one) => rowFrom(one, codec, agent));
@@ -187,7 +198,7 @@ export function decodeRowChange(
     ...removed,
     ...(keyed.length === 0 ? {} : { keyed }),
   };
-  const isChecksumRight = crc !== null && Number(crc[1]) === crc32(text);
+  const isChecksumRight = checksums !== null && checksums.stated === checksums.actual;
   if (isChecksumRight) keepLine(change, line);
   return { change, isChecksumRight };
 }
@@ -256,9 +267,15 @@ function rowFields(
   const { entry: kept, sessionId, key, ...fields } = row;
   // Bound to another key it is of no use to anybody: then it must be coded anew.
   if (kept instanceof SealedEntry && kept.key === key) return { key, sessionId, ...fields, entryEnc: kept.coded };
-  const entry = entryOf(row);
-  if (!codec.isCoded) return { key, sessionId, ...fields, entry };
-  return { key, sessionId, ...fields, entryEnc: encodeEntry(codec.coder, entry, { ...agent, key }, sessionId) };
+  const [entry, damage] = kept instanceof DamagedEntry ? [kept.under, { damagedLine: kept.line }] : [entryOf(row), {}];
+  if (!codec.isCoded) return { key, sessionId, ...fields, ...damage, entry };
+  return {
+    key,
+    sessionId,
+    ...fields,
+    ...damage,
+    entryEnc: encodeEntry(codec.coder, entry, { ...agent, key }, sessionId),
+  };
 }
 
 function rowFrom(
@@ -276,8 +293,10 @@ function rowFrom(
     typeof fileName !== "string"
   )
     return null;
-  const entry = entryFrom(row, codec, { ...agent, key }, sessionId);
-  if (entry === null) return null;
+  const kept = entryFrom(row, codec, { ...agent, key }, sessionId);
+  if (kept === null) return null;
+  const line = row["damagedLine"];
+  const entry = typeof line === "number" && !(kept instanceof SealedEntry) ? new DamagedEntry(kept, line) : kept;
   return {
     sessionId,
     key,
@@ -302,7 +321,7 @@ function entryFrom(
   codec: LineCodec,
   ref: SessionRef,
   sessionId: string,
-): KeptEntry | null {
+): SessionEntry | SealedEntry | null {
   if (typeof coded !== "string") return typeof entry === "object" && entry !== null ? { ...entry, sessionId } : null;
   const decode = (): SessionEntry => ({ ...decodeEntry(codec.coder, coded, ref, sessionId), sessionId });
   return unlessSealed(decode, () => new SealedEntry(coded, ref.key, decode));

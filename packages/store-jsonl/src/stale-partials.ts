@@ -1,5 +1,6 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote } from "@throughline/core/store";
+import { unlessSealed } from "./sealed-entry.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { PartialFile } from "./partial-files.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -71,7 +72,10 @@ function staleBecause(agent: AgentSessionFiles, { sessionId, fence }: PartialFil
   const row = agent.log.row(sessionId);
   if (row === null) return `there is no session ${quote(sessionId)}`;
   if (row.isArchived) return `session ${quote(sessionId)} is archived`;
-  const head = agent.hold(row)?.transcript.head;
+  const head = unlessSealed(
+    () => agent.hold(row)?.transcript.head,
+    () => undefined,
+  );
   // Without its transcript nothing is known of its turn.
   if (head === undefined) return null;
   if (head.turn === null) return "the session has no open turn";

@@ -1,5 +1,6 @@
+import { crc32 } from "node:zlib";
 import type { OpenTurn, SessionHead } from "@throughline/core";
-import type { LineEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelope, decodeLine, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format";
 
 /** The line envelope with the members this store adds; `docs/formats/records.md` describes them all. */
 export interface StoreEnvelope extends LineEnvelope {
@@ -66,4 +67,70 @@ export interface OwnLine {
   readonly envelope: StoreEnvelope;
   /** As many bytes as characters. Not said of every line. */
   readonly isAscii: boolean;
+  /** False where the envelope does not fit its checksum. */
+  readonly isIntact: boolean;
 }
+
+const marker = '"_tl":';
+const sealStart = ',"sum":';
+const sealEnd = /,"sum":(\d{1,10})\}\}[ \t\r]*$/;
+
+/** Writes a record and its envelope as one line. The last member of the envelope is a checksum of those before it. */
+export function sealLine(text: string, envelope: StoreEnvelope): string {
+  const { sum: _sum, ...members } = envelope;
+  const line = attachEnvelope(text, members);
+  const close = line.lastIndexOf("}", line.lastIndexOf("}") - 1);
+  const sum = crc32(line.slice(line.lastIndexOf(marker, close) + marker.length, close));
+  return `${line.slice(0, close)}${sealStart}${sum}${line.slice(close)}`;
+}
+
+/** Whether the envelope that begins at a place of a text is as it was written. Older ones have no checksum. */
+export function isSealWhole(text: string, from: number, { sum }: StoreEnvelope): boolean {
+  return sum === undefined || crc32(text.slice(from, text.lastIndexOf(sealStart))) === sum;
+}
+
+/** A line that a store of ours wrote, or what damage left of it; null for a line of another program. */
+export function readSealedLine(bytes: Uint8Array): OwnLine | null {
+  const source = decodeLine(bytes);
+  const text = typeof source === "string" ? source : Buffer.from(bytes).toString();
+  const read = readSealedText(text);
+  // Bytes that are no UTF-8 are kept as another program's, unless a checksum says whose they were.
+  if (read === null || (typeof source !== "string" && read.envelope.sum === undefined)) return null;
+  return { ...read, isAscii: text.length === bytes.length };
+}
+
+/** As `readSealedLine`, of a line that is a text. */
+export function readSealedText(line: string): OwnLine | null {
+  const { text, envelope } = detachEnvelope(line);
+  if (envelope === null) return damagedSeal(line);
+  const isIntact = isSealWhole(line, line.lastIndexOf(marker) + marker.length, envelope);
+  return { text, envelope, isAscii: false, isIntact };
+}
+
+/**
+ * A line with our checksum at its end whose envelope cannot be taken off: its name, its JSON or the start of the line is
+ * damaged. A line with zeros is what a power cut left, and may never have been acknowledged.
+ */
+function damagedSeal(line: string): OwnLine | null {
+  const found = sealEnd.exec(line);
+  if (found === null || line.includes("\0")) return null;
+  const named = line.lastIndexOf(`${marker}{`, found.index);
+  const start = named === -1 ? line.lastIndexOf('{"seq":', found.index) : named + marker.length;
+  if (start < marker.length) return null;
+  const json = line.slice(start, found.index);
+  if (named === -1 && crc32(json) !== Number(found[1])) return null;
+  const before = line.slice(0, start - marker.length);
+  const text = `${before.endsWith(",") ? before.slice(0, -1) : before}}`;
+  return { text, envelope: envelopeOf(json), isAscii: false, isIntact: false };
+}
+
+function envelopeOf(json: string): StoreEnvelope {
+  try {
+    return { seq: unknownSeq, ...(JSON.parse(`${json}}`) as Partial<StoreEnvelope>) };
+  } catch {
+    return { seq: unknownSeq };
+  }
+}
+
+/** The seq of an envelope that cannot be read. */
+const unknownSeq = -1;

@@ -8,9 +8,9 @@ import {
   promotedColumns,
 } from "@throughline/core/internal";
 import type { LinkedRecord, PayloadCoder, PayloadOwner } from "@throughline/core/store";
-import { attachEnvelope, createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
+import { createTranscriptReader, type LineEnvelope } from "@throughline/openclaw-format";
 import { parseObject } from "./json-members.ts";
-import type { OwnLine, StoreEnvelope } from "./store-envelope.ts";
+import { type OwnLine, sealLine, type StoreEnvelope } from "./store-envelope.ts";
 
 /** What the store knows of a record without its content. */
 export interface LineHead {
@@ -110,7 +110,7 @@ function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { r
     bytes: lineBytes(item),
     crc: envelope.crc,
   };
-  const line = attachEnvelope(text, envelope);
+  const line = sealLine(text, envelope);
   // Counting is a walk over the whole line; that of a text in plain was counted before.
   const isCounted = source === null && text === item.text && isAscii(envelope);
   return {

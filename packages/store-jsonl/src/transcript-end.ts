@@ -1,6 +1,6 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { throughlineKind } from "@throughline/core/internal";
-import { lostMessage } from "./transcript.ts";
+import { lostMessage } from "./line-damage.ts";
 import { hasSeq, type SurveyedLine, type SurveyTarget } from "./transcript-survey.ts";
 
 /** Follows the appends of a transcript line by line, and says which of them are incomplete. */

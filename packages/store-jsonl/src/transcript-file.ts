@@ -88,7 +88,7 @@ export class TranscriptFile {
     this.#file.path = path;
     if (this.#identity !== now.identity) this.#transcript = null;
     this.#identity = now.identity;
-    const transcript = withFileErrors(path, () => this.#readNew(now, look));
+    const transcript = this.#orForget(() => withFileErrors(path, () => this.#readNew(now, look)));
     this.facts = now;
     return transcript;
   }

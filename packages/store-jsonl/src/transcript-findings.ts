@@ -5,10 +5,12 @@ import type { FileFacts } from "./files.ts";
 import type { LineOwner } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** What there is to say of a transcript that may not be read; null for any other failure, of the disk or of its space. */
+/** What there is to say of a transcript that may not be read or is damaged; null for any other failure, of the disk or of its space. */
 export function unreadableFinding(error: unknown, path: string, key: string | null): Finding | null {
   if (!ThroughlineError.isInstance(error) || error.details["path"] !== path) return null;
-  const { errno } = error.details;
+  const { errno, line, byteOffset } = error.details;
+  if (error.code === "STORE_CORRUPT" && typeof line === "number")
+    return createFinding("STORE_DAMAGED", error.message, { path, key, line, byteOffset: Number(byteOffset) });
   if (errno !== "EACCES" && errno !== "EPERM") return null;
   return createFinding("FILE_UNREADABLE", `The transcript may not be read (${errno}).`, { path, key });
 }

@@ -1,4 +1,5 @@
 import { setImmediate as pause } from "node:timers/promises";
+import { crc32 } from "node:zlib";
 import {
   createFinding,
   type Finding,
@@ -10,17 +11,16 @@ import {
   createLineSplitter,
   createTranscriptReader,
   decodeLine,
-  detachEnvelope,
-  type DetachedLine,
   type SplitLine,
   type TranscriptLine,
 } from "@throughline/openclaw-format";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
+import { isOwnHeader } from "./line-damage.ts";
+import { type OwnLine, readSealedText, type StoreEnvelope } from "./store-envelope.ts";
 import { unlessSealed } from "./sealed-entry.ts";
 import { readOwnRow, wholeIfOurs } from "./transcript-lines.ts";
 import { decodeStoredLine, type LineCodec, type LineOwner, type StoredLine } from "./stored-line.ts";
-import type { StoreEnvelope } from "./store-envelope.ts";
 
 export interface SurveyTarget {
   readonly files: Files;
@@ -50,6 +50,10 @@ export interface SurveyedLine {
   /** Whether the line is that text and an envelope, byte for byte. */
   readonly isClean: boolean;
   readonly envelope: StoreEnvelope | null;
+  /** False where the envelope does not fit its checksum. */
+  readonly isIntact: boolean;
+  /** The header that a store of ours wrote, also a damaged one: it is no record. */
+  readonly isOwnHeader: boolean;
   readonly read: TranscriptLine;
 }
 
@@ -108,41 +112,62 @@ function survey(
   const source = decodeLine(bytes);
   const cleaned = cleanText(source);
   const asItIs =
-    cleaned === source || typeof source !== "string" ? null : ownLineOf(detachEnvelope(source), codec, owner);
+    cleaned === source || typeof source !== "string" ? null : ownLineOf(readSealedText(source), codec, owner);
   // Imported with its carriage return, which the checksum covers: nothing came in from outside.
   const isMadeSo = asItIs !== null && asItIs.envelope.enc === undefined && asItIs.crc === asItIs.actualCrc();
   const clean = isMadeSo && typeof source === "string" ? source : cleaned;
-  const detached = detachEnvelope(clean);
-  const envelope = detached.envelope as StoreEnvelope | null;
-  const own = isMadeSo ? asItIs : typeof source === "string" ? ownLineOf(detached, codec, owner) : null;
+  const sealed = readSealedText(clean);
+  const { text, isIntact } = sealed ?? { text: clean, isIntact: true };
+  const envelope = sealed === null ? null : believedEnvelope(sealed);
+  const own = isMadeSo ? asItIs : typeof source === "string" ? ownLineOf(sealed, codec, owner) : null;
+  const isHeader = line === 1 && isOwnHeader(sealed, { isTerminated, bytes: () => bytes });
   const place = { line, byteOffset, isTerminated };
   const read =
     own !== null && clean === source
-      ? readOwnRow(reader, detached.text, { ...place, envelope })
+      ? readOwnRow(reader, text, { ...place, envelope })
       : reader.push(source, { ...place, sizeBytes });
   const report = (code: FindingCode, message: string): void =>
     say(createFinding(code, message, { path, key: owner.ref.key, line, byteOffset, recordId: read.record.id }));
   if (bytes.at(-1) === 0x0d && !isMadeSo) report("CARRIAGE_RETURN", "The line ends with a carriage return.");
-  if (own?.crc != null && own.crc !== own.actualCrc())
+  if (!isIntact || (isHeader && envelope?.crc !== undefined && envelope.crc !== crc32(text)))
+    report("CHECKSUM_MISMATCH", `Line ${line} does not fit its checksum.`);
+  else if (own?.crc != null && own.crc !== own.actualCrc())
     report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
   else if (isFull)
     unlessSealed(
       () => own?.payload(),
       ({ message }) => report("STORE_DAMAGED", `Record ${read.record.id} cannot be read: ${message}`),
     );
-  const { text } = detached;
-  return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean: clean === source, envelope, read };
+  const isClean = clean === source;
+  return {
+    line,
+    byteOffset,
+    sizeBytes,
+    isTerminated,
+    bytes,
+    text,
+    isClean,
+    envelope,
+    isIntact,
+    isOwnHeader: isHeader,
+    read,
+  };
 }
 
 /** The header we wrote is no record; every other line has a seq. */
-export function hasSeq({ line, envelope }: Pick<SurveyedLine, "line" | "envelope">): boolean {
-  return line > 1 || envelope?.seq !== 0;
+export function hasSeq({ isOwnHeader: isHeader }: Pick<SurveyedLine, "isOwnHeader">): boolean {
+  return !isHeader;
 }
 
-function ownLineOf({ text, envelope }: DetachedLine, codec: LineCodec, owner: LineOwner): StoredLine | null {
-  return envelope === null || envelope.seq === 0
-    ? null
-    : decodeStoredLine({ text, envelope, isAscii: false }, codec, owner);
+function ownLineOf(line: OwnLine | null, codec: LineCodec, owner: LineOwner): StoredLine | null {
+  return line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
+}
+
+/** A damaged envelope is taken as it is now, but for the number of records of its append: more are not missed for it. */
+function believedEnvelope({ envelope, isIntact }: OwnLine): StoreEnvelope {
+  if (isIntact) return envelope;
+  const { batch: _batch, ...others } = envelope;
+  return others;
 }
 
 function cleanText(source: RecordSource): string {

@@ -1,10 +1,12 @@
+import { crc32 } from "node:zlib";
 import { createFinding } from "@throughline/core";
 import type { AppendedRecord, Finding, FindingCode, SessionHead, SessionRecord } from "@throughline/core";
 import { nextUpdatedAtMs } from "@throughline/core/internal";
 import { RememberedAppends } from "@throughline/core/store";
 import { createTranscriptReader, decodeLine, type TranscriptReader } from "@throughline/openclaw-format";
 import { decodeStoredLine, type LineCodec, type LineHead, type LineOwner, type StoredLine } from "./stored-line.ts";
-import type { EntryPatch, TranscriptBase } from "./store-envelope.ts";
+import { damagedLineError, hasOtherEnd, isOwnHeader, lostMessage } from "./line-damage.ts";
+import type { EntryPatch, OwnLine, StoreEnvelope, TranscriptBase } from "./store-envelope.ts";
 import { endOf, isCompleteJson, type FramedLine } from "./framed-lines.ts";
 import { RecordIds } from "./record-ids.ts";
 import { readOwnRow } from "./transcript-lines.ts";
@@ -172,14 +174,11 @@ export class Transcript {
     const { byteOffset, isTerminated } = framed;
     const line = framed.own();
     this.#lineCount++;
-    if (line?.envelope.seq === 0 && this.#lineCount === 1 && this.base === null) {
-      this.isHeaderOurs = true;
-      this.endBytes = endOf(framed);
-      this.isOpenEnded = !isTerminated;
-      return;
-    }
+    const isFirst = this.#lineCount === 1 && this.base === null;
+    if (isFirst && isOwnHeader(line, framed)) return this.#takeHeader(line, framed);
     const { codec, owner } = this.options;
-    const own = line === null || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
+    const own = line?.isIntact !== true || line.envelope.seq === 0 ? null : decodeStoredLine(line, codec, owner);
+    if (own === null && (line?.isIntact === false || hasOtherEnd(framed.bytes()))) return this.#refuse(byteOffset);
     if (own === null && !isTerminated && !isCompleteJson(framed)) {
       if (this.head.lastSeq + this.#batch.length >= this.options.acknowledgedSeq())
         return this.#setTail(byteOffset, "TAIL_TORN", 1);
@@ -187,7 +186,24 @@ export class Transcript {
     }
     if (own !== null && line !== null) this.#feedOwn(own, framed, line.text);
     else this.#feedForeign(framed);
+    // Its text is damaged. What the envelope says of the session is not.
+    if (own === null && line?.envelope.sum !== undefined) this.#applyEnvelope(line.envelope, []);
     this.isOpenEnded = !isTerminated;
+  }
+
+  /** Nothing in the header is needed here: whatever happened to it, the records are read. */
+  #takeHeader(line: OwnLine | null, framed: FramedLine): void {
+    this.isHeaderOurs = true;
+    this.endBytes = endOf(framed);
+    this.isOpenEnded = !framed.isTerminated;
+    const isWhole = line?.isIntact === true && (line.envelope.crc ?? crc32(line.text)) === crc32(line.text);
+    if (!isWhole) this.#report("CHECKSUM_MISMATCH", "The header does not fit its checksum.", framed.byteOffset, null);
+  }
+
+  /** Only who reads from the beginning can name the line. @throws {ThroughlineError} STORE_CORRUPT */
+  #refuse(byteOffset: number): void {
+    if (this.options.isMixed) throw damagedLineError(this.options.path, this.#lineCount, byteOffset);
+    this.#needsReader = true;
   }
 
   /** Says that the file ends here, for now. `hasGrown`: somebody wrote behind what was read, so that nothing is missing there. */
@@ -280,9 +296,7 @@ export class Transcript {
         if (id === stored.id) this.options.warm.keep(this, seq, stored, endBytes - byteOffset);
       }
     const last = batch.at(-1);
-    this.#applyEnvelope(last?.stored, appended);
-    // What was saved at this line came after it: a turn the line opened may be closed by now.
-    this.#applySavedHead();
+    if (last !== undefined) this.#applyEnvelope(last.stored.envelope, appended);
     if (last !== undefined) this.endBytes = last.endBytes;
     return appended;
   }
@@ -315,9 +329,7 @@ export class Transcript {
   }
 
   /** What the last line of an append says of the session. */
-  #applyEnvelope(last: StoredLine | undefined, records: readonly AppendedRecord[]): void {
-    if (last === undefined) return;
-    const { envelope } = last;
+  #applyEnvelope(envelope: StoreEnvelope, records: readonly AppendedRecord[]): void {
     const atMs = envelope.at ?? 0;
     this.head = {
       ...this.head,
@@ -339,6 +351,8 @@ export class Transcript {
         atMs,
       );
     }
+    // What was saved at this line came after it: a turn the line opened may be closed by now.
+    this.#applySavedHead();
   }
 
   #readerNow(): TranscriptReader {
@@ -381,12 +395,4 @@ export class Transcript {
 /** The head of a transcript that has lost its last records: whose turn it is was saved behind them. */
 function withSavedTurn(head: SessionHead, saved: SessionHead | null): SessionHead {
   return saved === null || saved.lastSeq <= head.lastSeq ? head : { ...head, fence: saved.fence, turn: saved.turn };
-}
-
-/** Says how many acknowledged records are missing at the end of a transcript. `isInAppend`: the rest of their append is there. */
-export function lostMessage(count: number, isInAppend: boolean): string {
-  const verb = count === 1 ? "is" : "are";
-  if (isInAppend)
-    return `The file ends in the middle of an acknowledged append: ${count} of its records ${verb} missing.`;
-  return `${count} acknowledged ${count === 1 ? "record" : "records"} ${verb} missing at the end of the file.`;
 }
