@@ -282,7 +282,7 @@ interface CopiedFile {
   readonly path: string;
   readonly handle: number;
   readonly end: LostEnd | null;
-  /** Null: nothing is known of its lines. */
+  /** Null for a file whose lines have no checksums. */
   readonly lines: CopiedLines | null;
 }
 

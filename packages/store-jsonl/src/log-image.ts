@@ -278,7 +278,7 @@ export class LogDamage {
 
 const namedRow = /("agentId":"[^"\\]*",)?"key":"([^"\\]*)","sessionId":"([^"\\]+)"/g;
 
-/** The sessions that a broken line names. What a fork came from is named with its agent, and nothing was said about it. */
+/** The sessions that a broken line names. The origin of a fork is named with its agent, and the line is not about it. */
 function sessionsNamed(line: string): readonly Pick<SuspectSession, "sessionId" | "key">[] {
   const rows = [...line.matchAll(namedRow)].filter(([, agent]) => agent === undefined);
   if (rows.length > 0) return rows.map(([, , key = "", sessionId = ""]) => ({ sessionId, key }));

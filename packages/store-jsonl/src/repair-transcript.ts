@@ -138,7 +138,7 @@ class Repair {
     const { glued, unacknowledgedFrom } = this.#survey;
     if (line.line >= unacknowledgedFrom) return this.#change(line, "the end was never acknowledged and is left out");
     if (line.isOwnHeader && !line.read.isHeader) {
-      this.#change(line, "the header was written anew");
+      this.#change(line, "the header was written again");
       return this.#write(this.#header);
     }
     const records = glued.get(line.line);

@@ -165,9 +165,8 @@ function ownLineOf(line: OwnLine | null, codec: LineCodec, owner: LineOwner): St
 
 /** A damaged envelope is taken as it is now, but for the number of records of its append: more are not missed for it. */
 function believedEnvelope({ envelope, isIntact }: OwnLine): StoreEnvelope {
-  if (isIntact) return envelope;
-  const { batch: _batch, ...others } = envelope;
-  return others;
+  const { batch: [index, count] = [1, 1], ...others } = envelope;
+  return isIntact || index === count ? envelope : others;
 }
 
 function cleanText(source: RecordSource): string {

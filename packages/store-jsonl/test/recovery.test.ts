@@ -94,7 +94,7 @@ describe("a store whose entries log is gone", () => {
 });
 
 describe("a line of the entries log that cannot be read", () => {
-  it("makes the session it was about deny, unless a later line says what it is", async () => {
+  it("makes the session it was about unreadable, and after a repair deny, unless a later line says what it is", async () => {
     const root = newFolder();
     await makeStore(root, false);
     const own = join(root, "agents/main/throughline");
@@ -108,9 +108,11 @@ describe("a line of the entries log that cannot be read", () => {
     for (const index of [last, early]) lines[index] = lines[index]?.replace('"entry":{', '"entry":[') ?? "";
     writeFileSync(log, lines.join("\n"));
     const { store, findings } = opened(root);
+    await expect(store.load(other)).rejects.toMatchObject({ code: "STORE_CORRUPT", details: { line: last + 1 } });
+    expect(await entryOf(store)).toMatchObject({ label: "main", totalTokens: 7 });
+    for await (const _finding of store.maintenance?.repair() ?? []);
     expect(await entryOf(store, other)).toMatchObject({ sendPolicy: "deny" });
     expect(await textsOf(store, other)).toEqual(["two"]);
-    expect(await entryOf(store)).toMatchObject({ label: "main", totalTokens: 7 });
     expect(findings.map(({ code, key }) => [code, key])).toContainEqual(["ENTRY_UNREADABLE", "agent:main:other"]);
     await store.close();
   });
