@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -7,9 +7,10 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { SessionEvent, SessionRef } from "../packages/core/src/index.ts";
-import { compareReads, type Expected, expectedOf } from "./bit-flips/compare-reads.ts";
+import { compareReads, type Expected, expectedOf, type FlipOutcome } from "./bit-flips/compare-reads.ts";
 import { fillStore } from "./bit-flips/fill-store.ts";
-import { flipBit, type FlippedStore, flippedStores, type FlipRegion } from "./bit-flips/flipped-store.ts";
+import { type FlippedStore, flippedStores, type FlipRegion } from "./bit-flips/flipped-store.ts";
+import { KeptFiles, setWholeTimes } from "./bit-flips/kept-files.ts";
 import { postgresFlips } from "./bit-flips/postgres-flips.ts";
 
 /** One changed bit, and what the operations on the store gave. */
@@ -19,7 +20,11 @@ interface FlipResult {
   readonly name: string;
   readonly right: number;
   readonly errors: number;
-  /** What is neither: each with its place. */
+  /** Operations that gave what is left of a line, with a finding that names it. */
+  readonly reported: readonly string[];
+  /** How many took the flip for a change of the program that shares the file. */
+  readonly shared: number;
+  /** What is none of these: each with its place. */
   readonly wrong: readonly string[];
   /** How often each error code came, where it is counted. */
   readonly codes?: Readonly<Record<string, number>>;
@@ -32,11 +37,15 @@ export interface FlipFigures {
   flips: number;
   right: number;
   errors: number;
+  reported: number;
+  shared: number;
   wrong: number;
   /** Flips in pages that hold something, where that is known. */
   inUse: number;
   codes: Map<string, number>;
 }
+
+const noFigures = { flips: 0, right: 0, errors: 0, reported: 0, shared: 0, wrong: 0, inUse: 0 };
 
 export interface BitFlipOptions {
   readonly store: keyof typeof flippedStores | "postgres";
@@ -44,6 +53,8 @@ export interface BitFlipOptions {
   readonly seed: number;
   /** Called with each result that is neither right nor a typed error. */
   readonly onWrong?: (what: string) => void;
+  /** Called with each read that gave what is left of a line and reported it. */
+  readonly onReported?: (operation: string) => void;
   /** Called after some flips, with the counts so far. */
   readonly onProgress?: (flips: number, figures: ReadonlyMap<string, FlipFigures>) => void;
 }
@@ -63,20 +74,23 @@ export async function bitFlips({
   flips,
   seed,
   onWrong,
+  onReported,
   onProgress,
 }: BitFlipOptions): Promise<Map<string, FlipFigures>> {
   const figures = new Map<string, FlipFigures>();
   const note = (result: FlipResult): void => {
-    const none = { flips: 0, right: 0, errors: 0, wrong: 0, inUse: 0, codes: new Map<string, number>() };
-    const found = figures.get(result.name) ?? none;
+    const found = figures.get(result.name) ?? { ...noFigures, codes: new Map<string, number>() };
     figures.set(result.name, found);
     found.flips += 1;
     found.right += result.right;
     found.errors += result.errors;
+    found.reported += result.reported.length;
+    found.shared += result.shared;
     found.wrong += result.wrong.length;
     if (result.isInUse === true) found.inUse += 1;
     for (const [code, count] of Object.entries(result.codes ?? {}))
       found.codes.set(code, (found.codes.get(code) ?? 0) + count);
+    for (const operation of result.reported) onReported?.(operation);
     for (const what of result.wrong) onWrong?.(`flip ${result.flip} in ${result.name}: ${what}`);
   };
   if (store === "postgres") {
@@ -85,13 +99,13 @@ export async function bitFlips({
       flips,
       draw,
       note: (result) => {
-        note(result);
+        note({ reported: [], shared: 0, ...result });
         if ((result.flip + 1) % 100 === 0) onProgress?.(result.flip + 1, figures);
       },
     });
     return figures;
   }
-  const whole = mkdtempSync(join(tmpdir(), "bit-flips-"));
+  const whole = makeFolder();
   try {
     const filled = flippedStores[store].open(whole);
     await fillStore(filled);
@@ -152,8 +166,21 @@ async function runProcess(
   clearTimeout(timer);
   const ending = await exited;
   if (next >= end) return next;
-  note({ flip: next, name: "(process)", right: 0, errors: 0, wrong: [`the process ended with ${ending}`] });
+  note({
+    flip: next,
+    name: "(process)",
+    right: 0,
+    errors: 0,
+    reported: [],
+    shared: 0,
+    wrong: [`the process ended with ${ending}`],
+  });
   return next + 1;
+}
+
+/** In memory where that is possible: a flush costs nothing there. */
+function makeFolder(): string {
+  return mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bit-flips-"));
 }
 
 /** Numbers from 0 to 1, the same for a seed. */
@@ -167,12 +194,12 @@ function createRandom(seed: number): () => number {
   };
 }
 
-type DrawnFlip = FlipRegion & { readonly at: number; readonly bit: number };
+type DrawnFlip = FlipRegion & { readonly at: number; readonly bit: number; readonly random: () => number };
 
-/** The byte and the bit of a flip. */
+/** The byte and the bit of a flip, and the numbers that the seed has left. */
 function drawFlip(regions: readonly FlipRegion[], seed: number, flip: number): DrawnFlip {
   const random = createRandom(seed * 1_000_003 + flip);
-  return { ...drawPlace(regions, random), bit: Math.floor(random() * 8) };
+  return { ...drawPlace(regions, random), bit: Math.floor(random() * 8), random };
 }
 
 function drawPlace(regions: readonly FlipRegion[], random: () => number): FlipRegion & { readonly at: number } {
@@ -189,31 +216,50 @@ function drawPlace(regions: readonly FlipRegion[], random: () => number): FlipRe
 
 async function runFlips(kind: FlippedStore, { seed, from, to, whole }: FlipRange, folder: string): Promise<void> {
   const [flipped, backup] = [join(folder, "flipped"), join(folder, "backup")];
-  const regions = kind.regions(whole);
-  kind.copy(whole, flipped);
+  cpSync(whole, flipped, { recursive: true });
   const { refs, expected } = await readWhole(kind, flipped, backup);
+  let kept = await settledFiles(kind, flipped);
+  const regions = kind.regions(flipped);
   for (let flip = from; flip < to; flip++) {
-    kind.copy(whole, flipped);
-    rmSync(backup, { recursive: true, force: true });
-    const { bit, ...place } = drawFlip(regions, seed, flip);
-    flipBit(join(flipped, place.file), place.at, bit);
+    const { bit, random, ...place } = drawFlip(regions, seed, flip);
+    kept.flip(place.file, place.at, bit);
+    const isUnderived = kind.derived !== null && place.file !== kind.derived && random() < 0.5;
+    if (isUnderived) rmSync(join(flipped, kind.derived));
     const events: SessionEvent[] = [];
     const store = kind.open(flipped, (event) => events.push(event));
     const context = { store, refs, backup: { path: backup, open: kind.openBackup } };
-    const outcomes = await compareReads(context, expected, events);
-    const where = `${place.file} at ${place.at}, bit ${bit}`;
-    const wrong = outcomes.filter((each) => each.kind === "wrong");
+    const changed = { path: join(flipped, place.file), isShared: place.file === kind.shared };
+    const outcomes = await compareReads(context, expected, events, changed);
     await store.close().catch(() => undefined);
+    rmSync(backup, { recursive: true, force: true });
+    const where = `${place.file} at ${place.at}, bit ${bit}${isUnderived ? ", without what is derived" : ""}`;
+    const of = (kind: FlipOutcome["kind"]): readonly FlipOutcome[] => outcomes.filter((each) => each.kind === kind);
     const result: FlipResult = {
       flip,
       name: place.name,
-      right: outcomes.filter((each) => each.kind === "right").length,
-      errors: outcomes.filter((each) => each.kind === "error").length,
-      wrong: wrong.map(({ operation, what }) => `${where}: ${operation}: ${what}`),
+      right: of("right").length,
+      errors: of("error").length,
+      reported: of("reported").map(({ operation }) => operation),
+      shared: of("shared").length,
+      wrong: of("wrong").map(({ operation, what }) => `${where}: ${operation}: ${what}`),
     };
     process.stdout.write(`${JSON.stringify(result)}\n`);
+    if (!kept.restore(place.file)) kept = await settledFiles(kind, flipped);
   }
 }
+
+/** The files once the store finds nothing to write in them: what is derived knows the others as they are. */
+async function settledFiles(kind: FlippedStore, folder: string): Promise<KeptFiles> {
+  for (let attempt = 0; ; attempt++) {
+    const hadAll = setWholeTimes(folder, (file) => file === kind.derived);
+    const store = kind.open(folder);
+    await store.list({ state: "any", limit: 1000 });
+    await store.close();
+    if (hadAll || attempt === mostAttempts) return new KeptFiles(folder);
+  }
+}
+
+const mostAttempts = 5;
 
 async function readWhole(
   kind: FlippedStore,
@@ -233,15 +279,14 @@ async function readWhole(
 
 function tableOf(figures: ReadonlyMap<string, FlipFigures>): string {
   const rows = [...figures].toSorted(([one], [other]) => (one < other ? -1 : 1));
-  const sum = (pick: (each: FlipFigures) => number): number => rows.reduce((all, [, each]) => all + pick(each), 0);
-  const total = {
-    flips: sum((each) => each.flips),
-    right: sum((each) => each.right),
-    errors: sum((each) => each.errors),
-    wrong: sum((each) => each.wrong),
-  };
+  const total = { ...noFigures };
+  for (const [, each] of rows)
+    for (const name of Object.keys(total) as (keyof typeof noFigures)[]) total[name] += each[name];
   return [...rows, ["all", total] as const]
-    .map(([name, { flips, right, errors, wrong }]) => `| ${name} | ${flips} | ${right} | ${errors} | ${wrong} |`)
+    .map(
+      ([name, each]) =>
+        `| ${[name, each.flips, each.right, each.errors, each.reported, each.shared, each.wrong].join(" | ")} |`,
+    )
     .join("\n");
 }
 
@@ -254,6 +299,9 @@ function codesOf(figures: ReadonlyMap<string, FlipFigures>): string {
   }
   return `${inUse} flips in pages in use; ${[...all].map(([code, count]) => `${code} ${count}`).join(", ")}`;
 }
+
+const tableHead = `| table or file | flips | right | typed errors | reported with file and line | change of a shared file | anything else |
+| --- | --: | --: | --: | --: | --: | --: |`;
 
 if (import.meta.main) {
   const { values } = parseArgs({
@@ -270,7 +318,7 @@ if (import.meta.main) {
   const store = values.store === "jsonl" || values.store === "postgres" ? values.store : "sqlite";
   const seed = Number(values.seed);
   if (values.child && store !== "postgres") {
-    const folder = mkdtempSync(join(tmpdir(), "bit-flips-"));
+    const folder = makeFolder();
     try {
       const range = { store, whole: values.whole, seed, from: Number(values.from), to: Number(values.to) };
       await runFlips(flippedStores[store], range, folder);
@@ -281,9 +329,14 @@ if (import.meta.main) {
     const onWrong = (what: string): void => console.log(what);
     const onProgress: BitFlipOptions["onProgress"] = (flips, figures) =>
       console.error(`${flips} flips: ${tableOf(figures).split("\n").at(-1)}`);
-    const figures = await bitFlips({ store, seed, flips: Number(values.flips), onWrong, onProgress });
-    console.log(`| table or file | flips | right | typed errors | anything else |\n| --- | --- | --- | --- | --- |`);
-    console.log(tableOf(figures));
+    const reported = new Map<string, number>();
+    const onReported = (operation: string): void => {
+      const name = operation.replace(/ \d+$/, "");
+      reported.set(name, (reported.get(name) ?? 0) + 1);
+    };
+    const figures = await bitFlips({ store, seed, flips: Number(values.flips), onWrong, onReported, onProgress });
+    console.log(`${tableHead}\n${tableOf(figures)}`);
+    console.log(`reported: ${[...reported].map(([name, count]) => `${name} ${count}`).join(", ") || "none"}`);
     if (store === "postgres") console.log(codesOf(figures));
     const wrong = [...figures.values()].reduce((all, each) => all + each.wrong, 0);
     process.exitCode = wrong === 0 ? 0 : 1;

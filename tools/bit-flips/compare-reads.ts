@@ -10,8 +10,9 @@ import { createMemoryStore } from "../../packages/store-memory/src/index.ts";
 /** What one operation gave on a store with a changed bit. */
 export interface FlipOutcome {
   readonly operation: string;
-  readonly kind: "right" | "error" | "wrong";
-  /** For `wrong`: what came instead; for `error`: its code. */
+  /** `reported`: a read gave what is left, and a finding named the changed file. `shared`: what another program may have written. */
+  readonly kind: "right" | "error" | "reported" | "shared" | "wrong";
+  /** What came instead of what was written; for `error`: its code. */
   readonly what: string;
 }
 
@@ -134,25 +135,46 @@ export async function expectedOf(context: CompareContext): Promise<Expected> {
   return expected;
 }
 
+/** The file with the changed bit. */
+interface ChangedFile {
+  readonly path: string;
+  readonly isShared: boolean;
+}
+
+/** Reads skip a malformed line, and give a line that a person may have edited, with a finding. What makes copies does not. */
+const mayBeReported = /^(?:list$|load |read (?:record|head|backwards) )/;
+
 /** Runs every operation on a store with a changed bit. `events`: what the store reported meanwhile. */
 export async function compareReads(
   context: CompareContext,
   expected: Expected,
   events: readonly SessionEvent[],
+  changed: ChangedFile | null = null,
 ): Promise<readonly FlipOutcome[]> {
   const outcomes: FlipOutcome[] = [];
+  const kindOf = (operation: string, given: string, wanted: string): FlipOutcome["kind"] => {
+    if (given === wanted || (operation === "list" && isReported(given, wanted, events))) return "right";
+    if (changed === null) return "wrong";
+    if (changed.isShared) return "shared";
+    return mayBeReported.test(operation) && isNamed(changed.path, events) ? "reported" : "wrong";
+  };
   for (const { operation, run } of worksOf(context)) {
     const wanted = expected.get(operation) ?? "";
     try {
       const given = await run();
-      const isRight = given === wanted || (operation === "list" && isReported(given, wanted, events));
-      outcomes.push({ operation, kind: isRight ? "right" : "wrong", what: isRight ? "" : difference(given, wanted) });
+      const kind = kindOf(operation, given, wanted);
+      outcomes.push({ operation, kind, what: kind === "right" ? "" : difference(given, wanted) });
     } catch (error) {
       const isTyped = ThroughlineError.isInstance(error) && error.code !== "INTERNAL";
       outcomes.push({ operation, kind: isTyped ? "error" : "wrong", what: isTyped ? error.code : String(error) });
     }
   }
   return outcomes;
+}
+
+/** Whether a finding named the file and a place in it. */
+function isNamed(path: string, events: readonly SessionEvent[]): boolean {
+  return events.some((event) => event.name === "finding" && event.finding.path === path && event.finding.line !== null);
 }
 
 /** A session that cannot be read hides no other: a list is right when findings name all that is missing, and the rest is equal. */

@@ -1,10 +1,11 @@
-import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { SessionEventListener, SessionStore } from "../../packages/core/src/index.ts";
 import { createJsonlStore } from "../../packages/store-jsonl/src/index.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 import { repositoryRoot } from "../find-files.ts";
+import { filesBelow } from "./kept-files.ts";
 
 /** Bytes of one table, index or kind of file. */
 export interface FlipRegion {
@@ -20,8 +21,10 @@ export interface FlippedStore {
   open(folder: string, onEvent?: SessionEventListener): SessionStore;
   /** Everything that may be changed; the store is closed. */
   regions(folder: string): readonly FlipRegion[];
-  /** A copy of the closed store. */
-  copy(from: string, to: string): void;
+  /** A file that is derived from the others: half of the flips find a store without it. Null: there is none. */
+  readonly derived: string | null;
+  /** A file that another program writes as well, without checksums: a changed bit may be a change of its. Null: there is none. */
+  readonly shared: string | null;
   /** A store over what `backup` wrote. */
   openBackup(path: string): SessionStore;
 }
@@ -66,39 +69,26 @@ const sqlite: FlippedStore = {
       ...(onEvent === undefined ? {} : { onEvent }),
     }),
   regions: (folder) => pagesOf(join(folder, databaseName)),
-  copy: (from, to) => {
-    rmSync(to, { recursive: true, force: true });
-    cpSync(from, to, { recursive: true });
-  },
+  derived: null,
+  shared: null,
   openBackup: (path) => createSqliteStore({ path, recover: false }),
 };
 
-/** A session's files are one kind: their names have ids in them. */
+/** All transcripts are one kind: their names have ids in them. */
 function kindOf(file: string): string {
   const name = file.replace(/^.*\//, "");
-  return /^[0-9a-f-]{36}.*\.jsonl/.test(name) ? "transcripts" : name;
+  return /^[0-9a-fs-]{36}.*\.jsonl/.test(name) ? "transcripts" : name;
 }
 
 const jsonl: FlippedStore = {
   open: (folder, onEvent) => createJsonlStore({ root: folder, ...(onEvent === undefined ? {} : { onEvent }) }),
   regions: (folder) =>
-    readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    filesBelow(folder)
       .map((file) => ({ file, name: kindOf(file), offset: 0, size: statSync(join(folder, file)).size }))
       .filter(({ size }) => size > 0),
-  copy: sqlite.copy,
+  derived: "agents/main/throughline/index.db",
+  shared: "agents/main/sessions/sessions.json",
   openBackup: (path) => createJsonlStore({ root: path }),
 };
 
 export const flippedStores: Readonly<Record<"sqlite" | "jsonl", FlippedStore>> = { sqlite, jsonl };
-
-/** Changes one bit of a file. */
-export function flipBit(path: string, offset: number, bit: number): void {
-  const bytes = readFileSync(path);
-  bytes[offset] = (bytes[offset] ?? 0) ^ (1 << bit);
-  const changed = `${path}.changed`;
-  writeFileSync(changed, bytes);
-  copyFileSync(changed, path);
-  rmSync(changed);
-}
