@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import type { StatementSync } from "node:sqlite";
 
 /** Up to which seq the records of a transcript were on the disk, as the process knew it that flushed them. */
@@ -18,14 +19,16 @@ export class FlushedSeqs {
   /** 0 for an unknown file. */
   of(sessionId: string, identity: string): number {
     const found = this.#statement("SELECT value FROM state WHERE name = ?").get(nameOf(sessionId));
-    const [known, seq] = String(found?.["value"] ?? "").split(" ");
-    return known === identity ? Number(seq) : 0;
+    const [known, seq, crc] = String(found?.["value"] ?? "").split(" ");
+    const isWhole = crc === undefined || Number(crc) === crc32(`${known} ${seq}`);
+    return known === identity && isWhole ? Number(seq) : 0;
   }
 
   /** Never lowers what is known of the same file. */
   note(sessionId: string, { identity, seq }: FlushedRecords): void {
-    if (seq > this.of(sessionId, identity))
-      this.#statement("INSERT OR REPLACE INTO state VALUES (?, ?)").run(nameOf(sessionId), `${identity} ${seq}`);
+    if (seq <= this.of(sessionId, identity)) return;
+    const text = `${identity} ${seq}`;
+    this.#statement("INSERT OR REPLACE INTO state VALUES (?, ?)").run(nameOf(sessionId), `${text} ${crc32(text)}`);
   }
 
   forget(sessionId: string): void {

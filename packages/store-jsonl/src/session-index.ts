@@ -6,16 +6,8 @@ import { IndexedKeys } from "./indexed-keys.ts";
 import { keyOrder, pageStatements, sessionColumns, type IndexSample, type WantedSessions } from "./index-page.ts";
 import type { LogReading } from "./log-image.ts";
 import { SealedEntry } from "./sealed-entry.ts";
-import {
-  decodeRowChange,
-  lineOfRow,
-  type LogPlace,
-  type LogStanding,
-  type SeenSession,
-  type SessionKeys,
-  type SessionRow,
-  type TranscriptDigest,
-} from "./session-row.ts";
+import { decodeRowChange, lineOfRow, parseChecked, withChecksum } from "./session-row.ts";
+import type { LogPlace, LogStanding, SeenSession, SessionKeys, SessionRow, TranscriptDigest } from "./session-row.ts";
 
 export interface IndexUpdate extends LogStanding {
   /** Where the rows begin: every session that changed in the log since is among them. Null: they are all there are. */
@@ -63,7 +55,7 @@ export class SessionIndex {
   log(): LogPlace | undefined {
     return this.#ask(() => {
       const text = this.#get("SELECT value FROM state WHERE name = 'log'")?.["value"] as string | undefined;
-      return text === undefined ? undefined : (JSON.parse(text) as LogPlace);
+      return text === undefined ? undefined : (parseChecked(text) as LogPlace);
     });
   }
 
@@ -225,7 +217,7 @@ export class SessionIndex {
   #updateRows({ log, isCurrent, isOfLog, sinceBytes, rows, keyed, notes }: IndexUpdate): "written" | "all" {
     if (!isCurrent()) return "all";
     const text = this.#get("SELECT value FROM state WHERE name = 'log'")?.["value"] as string | undefined;
-    const known = text === undefined ? null : (JSON.parse(text) as LogPlace);
+    const known = text === undefined ? null : (parseChecked(text) as LogPlace);
     const isSameLog = known !== null && isOfLog(known);
     if (isSameLog && known.endBytes > log.endBytes) return "written";
     if (sinceBytes !== null && (!isSameLog || known.endBytes < sinceBytes)) return "all";
@@ -242,7 +234,7 @@ export class SessionIndex {
       this.#run("DELETE FROM state WHERE name <> 'made-for' AND name NOT LIKE 'flushed:%'");
     } else for (const id of log.removed) this.#delete(id);
     for (const appends of keyed) this.#keys.remember(appends);
-    for (const [name, value] of Object.entries({ ...notes, log: JSON.stringify(log) }))
+    for (const [name, value] of Object.entries({ ...notes, log: withChecksum(JSON.stringify(log)) }))
       this.#run("INSERT OR REPLACE INTO state VALUES (?, ?)", name, value);
     return "written";
   }
@@ -272,7 +264,7 @@ export class SessionIndex {
         "UPDATE sessions SET updated_ms = ?, folded = ?, summary = ?, seen = ? WHERE id = ? AND line = ?",
         Math.trunc(Math.max(folded.updatedAtMs, digest.updatedAtMs)),
         foldedLine,
-        JSON.stringify(digest),
+        withChecksum(JSON.stringify(digest)),
         seen,
         row.sessionId,
         this.#lineOf(row),
@@ -292,7 +284,7 @@ export class SessionIndex {
   #indexed(columns: Row): SeenSession {
     const row = this.#decode(columns["line"] as string);
     const folded = columns["folded"] === null ? row : this.#decode(columns["folded"] as string);
-    const digest = JSON.parse(columns["summary"] as string) as TranscriptDigest;
+    const digest = parseChecked(columns["summary"] as string) as TranscriptDigest;
     const updatedAtMs = Math.max(folded.updatedAtMs, digest.updatedAtMs);
     // Another process folded that, with a codec that could read what this one cannot: here it is not known.
     const isSealed = folded !== row && [row, folded].some(({ entry }) => entry instanceof SealedEntry);

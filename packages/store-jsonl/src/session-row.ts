@@ -147,7 +147,7 @@ export function encodeRowChange(
   const also = others.length === 0 ? {} : { also: others };
   const removed = change.removed === undefined ? {} : { removed: change.removed };
   const text = JSON.stringify({ v: logVersion, op: change.op, ...first, ...also, ...removed });
-  return keepLine(change, `${text.slice(0, -1)},"crc":${crc32(text)}}`);
+  return keepLine(change, withChecksum(text));
 }
 
 function keyedOf({ keyed = [] }: RowChange, row: SessionRow): { readonly keyed?: readonly KeyedAppend[] } {
@@ -163,6 +163,17 @@ function keepLine({ rows: [row, ...others], removed, keyed }: RowChange, line: s
 export interface DecodedChange {
   readonly change: RowChange;
   readonly isChecksumRight: boolean;
+}
+
+/** An object's JSON with its checksum as the last member. */
+export function withChecksum(json: string): string {
+  return `${json.slice(0, -1)},"crc":${crc32(json)}}`;
+}
+
+/** The object of a JSON text that `withChecksum` made, or an earlier version without it. @throws {SyntaxError} where it is damaged */
+export function parseChecked(json: string): unknown {
+  if (hasWrongChecksum(json)) throw new SyntaxError("The text does not fit its checksum.");
+  return JSON.parse(json);
 }
 
 /** What a line of the log says its checksum is, and what it is; null where it says none. */
