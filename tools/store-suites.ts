@@ -23,11 +23,12 @@ function bitFlips(store: string, count = 20_000): LongSuite {
   );
 }
 
-/** Random histories of each store, and changed bits in the pages of SQLite and PostgreSQL. */
+/** Random histories of each store, and changed bits in the files of SQLite, JSON Lines and PostgreSQL. */
 export const storeSuites: readonly LongSuite[] = [
   histories("jsonl", ["--damage", "--foreign"]),
   histories("sqlite", []),
   histories("memory", []),
   bitFlips("sqlite"),
+  bitFlips("jsonl"),
   bitFlips("postgres", 2000),
 ];

@@ -23,14 +23,14 @@ describe("a PostgreSQL store with one changed bit in a page", () => {
   );
 });
 
-describe("an SQLite store with one changed bit", () => {
-  it(
-    "gives what was written or a typed error to every read, copy, export and backup",
+describe("a store of files with one changed bit", () => {
+  it.each(["sqlite", "jsonl"] as const)(
+    "gives what was written or a typed error to every read, copy, export and backup: %s",
     { timeout: 3_600_000 },
-    async () => {
+    async (store) => {
       const wrong: string[] = [];
       const flips = testSize({ short: 12, long: 2000 });
-      const figures = await bitFlips({ store: "sqlite", flips, seed: 5, onWrong: (what) => wrong.push(what) });
+      const figures = await bitFlips({ store, flips, seed: 5, onWrong: (what) => wrong.push(what) });
       expect(wrong).toEqual([]);
       const all = [...figures.values()];
       expect(all.reduce((sum, each) => sum + each.flips, 0)).toBe(flips);
