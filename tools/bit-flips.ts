@@ -24,7 +24,7 @@ interface FlipResult {
   readonly reported: readonly string[];
   /** How many took the flip for a change of the program that shares the file. */
   readonly shared: number;
-  /** What is none of these: each with its place. */
+  /** The results that are none of these, each with its place. */
   readonly wrong: readonly string[];
   /** How often each error code came, where it is counted. */
   readonly codes?: Readonly<Record<string, number>>;

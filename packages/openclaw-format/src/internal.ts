@@ -1,7 +1,7 @@
 // What the packages of Throughline share with each other. It may change in any release and is no part of the public interface.
 export type { DirectoryLayout, ListedName } from "./detect-format.ts";
 export { createIndexMemberScanner } from "./index-members.ts";
-export { readPlainEnvelope } from "./line-envelope.ts";
+export { attachEnvelopeText, envelopeText, readPlainEnvelope } from "./line-envelope.ts";
 export { readIndexed } from "./session-index.ts";
 export { strangeTranscript } from "./strange-transcript.ts";
 export { agentOfSessionsDir, archiveFileName } from "./transcript-file-name.ts";

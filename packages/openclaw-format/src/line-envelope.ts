@@ -59,6 +59,11 @@ const escapedMarker = '"\\u005ftl":';
  * @throws {ThroughlineError} INPUT_INVALID when the text does not end like a JSON object
  */
 export function attachEnvelope(text: string, envelope: LineEnvelope): string {
+  return attachEnvelopeText(text, envelopeText(envelope));
+}
+
+/** Does what `attachEnvelope` does, with the JSON of the envelope as `envelopeText` gives it. */
+export function attachEnvelopeText(text: string, envelope: string): string {
   const close = closingBrace(text);
   if (close === -1 || !startsAnObject.test(text)) {
     throw new ThroughlineError("INPUT_INVALID", "Only the text of a JSON object can carry an envelope.", {
@@ -66,7 +71,7 @@ export function attachEnvelope(text: string, envelope: LineEnvelope): string {
     });
   }
   const before = text.slice(0, close);
-  return `${before}${separator(before)}${marker}${envelopeText(envelope)}${text.slice(close)}`;
+  return `${before}${separator(before)}${marker}${envelope}${text.slice(close)}`;
 }
 
 /**
@@ -90,7 +95,8 @@ export function detachEnvelope(line: string): DetachedLine {
 
 const needsEscapes = new RegExp(`[\\u2028\\u2029]|${marker}`);
 
-function envelopeText(envelope: LineEnvelope): string {
+/** The JSON of an envelope as it is written into a line. */
+export function envelopeText(envelope: LineEnvelope): string {
   const plain = plainText(envelope);
   if (plain !== null) return plain;
   const text = JSON.stringify(envelope);

@@ -84,7 +84,7 @@ function taken(scope: AdoptionContext, { row, entry }: FoundSession): SessionRow
   return { ...row, revision: Math.max(row.revision, ...known) };
 }
 
-/** As `hold`; null also for a session whose transcript is damaged: it is known all the same. */
+/** Does what `hold` does, and gives null also for a session whose transcript is damaged: it is known all the same. */
 function holdPast(scope: Pick<AdoptionContext, "hold">, row: SessionRow): HeldSession | null {
   return unlessSealed(
     () => scope.hold(row),
@@ -105,14 +105,12 @@ function holdLost(scope: AdoptionContext, row: SessionRow): HeldSession | null {
   return { ...held, row };
 }
 
-/** Sessions of the log whose newest line may be one that cannot be read, by their ids, or where that is damaged by their keys. */
+/** Sessions of the log whose newest line may be one that cannot be read. */
 export function suspectRows(
   log: Pick<EntriesLog, "damage" | "row" | "find">,
 ): readonly { readonly row: SessionRow; readonly line: number | null }[] {
-  return log.damage.suspects.flatMap(({ sessionId, key, line }) => {
-    const row = log.row(sessionId) ?? log.find(key, undefined);
-    return row === null ? [] : [{ row, line }];
-  });
+  const rows = { row: (id: string) => log.row(id), holder: (key: string) => log.find(key, undefined) };
+  return log.damage.suspected(rows).flatMap(({ row, line }) => (row === null ? [] : [{ row, line }]));
 }
 
 /** Sessions whose newest line in the log is broken: it may have said that they must not send. */

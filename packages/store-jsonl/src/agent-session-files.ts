@@ -275,7 +275,7 @@ export class AgentSessionFiles {
     return file === null ? seen : { ...seen, flushed: file.flushedRecords };
   }
 
-  /** As `look`, for a list: of a session whose transcript may not be read there is what the log says. Null when it was purged, or is damaged. */
+  /** Looks for a list: a session whose transcript may not be read is as the log says. Null when it was purged, or is damaged. */
   lookPast(row: SessionRow): SeenSession | null {
     try {
       const seen = this.look(row);

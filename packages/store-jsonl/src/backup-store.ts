@@ -181,7 +181,7 @@ class CopiedLines {
     }
   }
 
-  /** What has no line feed was never acknowledged, unless it is a whole line with another byte behind it. */
+  /** A last line without its line feed was never acknowledged, unless it is a whole line with another byte behind it. */
   end(): void {
     const last = this.#splitter.end();
     this.#line++;
@@ -197,8 +197,11 @@ class CopiedLines {
 async function assertLogWhole({ files, codec }: StoreContext, { folder, address }: AgentSessionFiles): Promise<void> {
   const read = await readLogInSlices({ files, folder, codec, agent: address });
   if (read === null) return;
-  const suspect = read.damage.suspects.find(({ line }) => line !== null);
-  const entries = read.image.rows.values().map(({ entry }) => entry);
+  const { damage, image } = read;
+  const row = (sessionId: string): SessionRow | null => image.rows.get(sessionId) ?? null;
+  const suspects = damage.suspected({ row, holder: (key) => row(image.idByKey.get(key) ?? "") });
+  const entries = image.rows.values().map(({ entry }) => entry);
+  const suspect = suspects.find(({ line }) => line !== null);
   const line = suspect?.line ?? entries.find((entry) => entry instanceof DamagedEntry)?.line;
   if (line == null) return;
   const message = `Line ${line} of ${quote(folder.entriesLog)} is damaged: it does not fit its checksum.`;

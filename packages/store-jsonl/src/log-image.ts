@@ -208,7 +208,7 @@ export function readLogLine(
   return { decoded, lost: isWhole ? null : unread.join("\n"), hasZeros };
 }
 
-/** What there is to say of a line. */
+/** The finding about a line; null for a whole one. */
 export function logLineFinding({ decoded, lost }: LogLine, place: Parameters<typeof createFinding>[2]): Finding | null {
   if (lost !== null && !hasWrongChecksum(lost))
     return createFinding("ENTRY_UNREADABLE", "A line of the entries log cannot be read.", place);
@@ -216,11 +216,25 @@ export function logLineFinding({ decoded, lost }: LogLine, place: Parameters<typ
   return createFinding("CHECKSUM_MISMATCH", "A line of the entries log does not fit its checksum.", place);
 }
 
-/** A session that a line was about which cannot be read. */
-export interface SuspectSession {
+/** A session that a broken line names. Its id or its key may be what is damaged. */
+interface NamedSession {
   readonly sessionId: string;
   readonly key: string;
+}
+
+interface Suspect extends NamedSession {
   /** The number of the line; null where a power cut left it. */
+  readonly line: number | null;
+  /** A later line is about the id. */
+  readonly hasLaterId: boolean;
+  /** A later line is about the key. */
+  readonly hasLaterKey: boolean;
+}
+
+/** A session whose newest line may be one that cannot be read. */
+export interface SuspectSession {
+  /** Null for one that the log does not have. */
+  readonly row: SessionRow | null;
   readonly line: number | null;
 }
 
@@ -234,8 +248,7 @@ export class LogDamage {
   newer: string[] = [];
   /** The last line that is not what was written, from 1; null where power cuts left all of them. */
   line: number | null = null;
-  /** Sessions whose newest line may be the one that is broken. */
-  suspects: SuspectSession[] = [];
+  #suspects: Suspect[] = [];
 
   /** Takes note of what is wrong with a line, and says so. */
   note(
@@ -255,15 +268,37 @@ export class LogDamage {
     if (parseObject(lost) !== null && !hasWrongChecksum(lost)) return void this.newer.push(lost);
     this.isThere = true;
     if (!hasZeros) this.line = line;
-    for (const named of sessionsNamed(lost)) this.suspects.push({ ...named, line: hasZeros ? null : line });
+    const at = { line: hasZeros ? null : line, hasLaterId: false, hasLaterKey: false };
+    for (const named of sessionsNamed(lost)) this.#suspects.push({ ...named, ...at });
+  }
+
+  /** Sessions whose newest line may be one that is broken. A line whose id and key do not belong together is about either. */
+  suspected(log: {
+    row(sessionId: string): SessionRow | null;
+    holder(key: string): SessionRow | null;
+  }): readonly SuspectSession[] {
+    return this.#suspects.flatMap(({ sessionId, key, line, hasLaterId, hasLaterKey }): SuspectSession[] => {
+      const named = log.row(sessionId);
+      const holder = named?.key === key ? null : log.holder(key);
+      const rows = [hasLaterId ? null : named, hasLaterKey ? null : holder].filter((row) => row !== null);
+      if (rows.length === 0 && !hasLaterId && !hasLaterKey) return [{ row: null, line }];
+      return rows.map((row) => ({ row, line }));
+    });
   }
 
   /** What comes later says everything that the broken line said. */
   mend({ rows, removed = [] }: RowChange): void {
-    if (this.suspects.length === 0 && this.newer.length === 0) return;
+    if (this.#suspects.length === 0 && this.newer.length === 0) return;
     const [ids, keys] = [new Set(removed), new Set(rows.map(({ key }) => key))];
     for (const { sessionId } of rows) ids.add(sessionId);
-    this.suspects = this.suspects.filter(({ sessionId, key }) => !ids.has(sessionId) && !keys.has(key));
+    this.#suspects = this.#suspects
+      .filter(({ sessionId }) => !removed.includes(sessionId))
+      .map((one) => ({
+        ...one,
+        hasLaterId: one.hasLaterId || ids.has(one.sessionId),
+        hasLaterKey: one.hasLaterKey || keys.has(one.key),
+      }))
+      .filter(({ hasLaterId, hasLaterKey }) => !hasLaterId || !hasLaterKey);
     this.newer = this.newer.filter((line) => ![...ids].some((id) => line.includes(JSON.stringify(id))));
   }
 
@@ -272,14 +307,14 @@ export class LogDamage {
     this.hasUnread = false;
     this.newer = [];
     this.line = null;
-    this.suspects = [];
+    this.#suspects = [];
   }
 }
 
 const namedRow = /("agentId":"[^"\\]*",)?"key":"([^"\\]*)","sessionId":"([^"\\]+)"/g;
 
 /** The sessions that a broken line names. The origin of a fork is named with its agent, and the line is not about it. */
-function sessionsNamed(line: string): readonly Pick<SuspectSession, "sessionId" | "key">[] {
+function sessionsNamed(line: string): readonly NamedSession[] {
   const rows = [...line.matchAll(namedRow)].filter(([, agent]) => agent === undefined);
   if (rows.length > 0) return rows.map(([, , key = "", sessionId = ""]) => ({ sessionId, key }));
   const key = /"key":"([^"\\]*)"/.exec(line)?.[1] ?? "";

@@ -32,7 +32,7 @@ export function readFramed(
   const { codec, owner } = transcript.options;
   const read = line.own();
   if (read?.isIntact === false) {
-    // Whoever reads all of it names the line.
+    // A read of the whole transcript names the line.
     if (transcript.base !== null) throw new NeedsWholeTranscript();
     throw damagedLine(seq, { path: transcript.options.path });
   }

@@ -52,7 +52,7 @@ export class SealedChange {
 
 /** The entry of a session whose newest line in the log does not fit its checksum. A repair takes what is left. */
 export class DamagedEntry {
-  /** What other sources say of it. It denies sending. */
+  /** The entry as other sources have it. It denies sending. */
   readonly under: SessionEntry;
   /** The number of the line. */
   readonly line: number;

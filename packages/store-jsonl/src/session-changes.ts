@@ -34,7 +34,7 @@ export function heldSettled(agent: AgentSessionFiles, row: SessionRow): SessionR
   return held?.row ?? row;
 }
 
-/** As `heldSettled`, for what must go: of a damaged transcript nothing is needed for that. */
+/** Does what `heldSettled` does, for a session that goes: nothing of a damaged transcript is needed for that. */
 export function heldToRemove(agent: AgentSessionFiles, row: SessionRow): SessionRow {
   return unlessSealed(
     () => heldSettled(agent, row),

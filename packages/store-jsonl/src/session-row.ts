@@ -176,7 +176,7 @@ export function parseChecked(json: string): unknown {
   return JSON.parse(json);
 }
 
-/** What a line of the log says its checksum is, and what it is; null where it says none. */
+/** The checksum that a line of the log states, and the one that it has; null where it states none. */
 function checksumsOf(line: string): { readonly stated: number; readonly actual: number } | null {
   const found = /,"crc":(\d+)\}$/.exec(line);
   return found === null ? null : { stated: Number(found[1]), actual: crc32(`${line.slice(0, found.index)}}`) };

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { OpenTurn, SessionHead } from "@throughline/core";
-import { attachEnvelope, decodeLine, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format";
+import { decodeLine, detachEnvelope, type LineEnvelope } from "@throughline/openclaw-format";
+import { attachEnvelopeText, envelopeText } from "@throughline/openclaw-format/internal";
 
 /** The line envelope with the members this store adds; `docs/formats/records.md` describes them all. */
 export interface StoreEnvelope extends LineEnvelope {
@@ -77,11 +78,12 @@ const sealEnd = /,"sum":(\d{1,10})\}\}[ \t\r]*$/;
 
 /** Writes a record and its envelope as one line. The last member of the envelope is a checksum of those before it. */
 export function sealLine(text: string, envelope: StoreEnvelope): string {
-  const { sum: _sum, ...members } = envelope;
-  const line = attachEnvelope(text, members);
-  const close = line.lastIndexOf("}", line.lastIndexOf("}") - 1);
-  const sum = crc32(line.slice(line.lastIndexOf(marker, close) + marker.length, close));
-  return `${line.slice(0, close)}${sealStart}${sum}${line.slice(close)}`;
+  const json = envelopeText(envelope.sum === undefined ? envelope : withoutSum(envelope)).slice(0, -1);
+  return attachEnvelopeText(text, `${json}${sealStart}${crc32(json)}}`);
+}
+
+function withoutSum({ sum: _sum, ...members }: StoreEnvelope): StoreEnvelope {
+  return members;
 }
 
 /** Whether the envelope that begins at a place of a text is as it was written. Older ones have no checksum. */
@@ -99,7 +101,7 @@ export function readSealedLine(bytes: Uint8Array): OwnLine | null {
   return { ...read, isAscii: text.length === bytes.length };
 }
 
-/** As `readSealedLine`, of a line that is a text. */
+/** Reads a line that is a text, as `readSealedLine` reads one of bytes. */
 export function readSealedText(line: string): OwnLine | null {
   const { text, envelope } = detachEnvelope(line);
   if (envelope === null) return damagedSeal(line);

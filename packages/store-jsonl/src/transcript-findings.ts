@@ -5,7 +5,7 @@ import type { FileFacts } from "./files.ts";
 import type { LineOwner } from "./stored-line.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** What there is to say of a transcript that may not be read or is damaged; null for any other failure, of the disk or of its space. */
+/** The finding about a transcript that may not be read or is damaged; null for any other failure, of the disk or of its space. */
 export function unreadableFinding(error: unknown, path: string, key: string | null): Finding | null {
   if (!ThroughlineError.isInstance(error) || error.details["path"] !== path) return null;
   const { errno, line, byteOffset } = error.details;
