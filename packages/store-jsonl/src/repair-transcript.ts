@@ -62,7 +62,7 @@ async function surveyTranscript(target: SurveyTarget, say: (finding: Finding) =>
     const { line, text, bytes, envelope, read } = surveyed;
     count = line;
     if (hasSeq(surveyed)) seq++;
-    hasHeader ||= surveyed.isOwnHeader;
+    hasHeader ||= surveyed.ownHeader !== null;
     hasHeader ||= line === 1 && read.isHeader && (!isOwnRow(envelope) || isImportedHeader(surveyed));
     const mayBeGlued =
       read.unparsed === "malformed" || (read.unparsed === "torn" && strangeTranscript(bytes)?.endsInReturns === true);
@@ -137,7 +137,7 @@ class Repair {
   take(line: SurveyedLine): void {
     const { glued, unacknowledgedFrom } = this.#survey;
     if (line.line >= unacknowledgedFrom) return this.#change(line, "the end was never acknowledged and is left out");
-    if (line.isOwnHeader && !line.read.isHeader) {
+    if (line.ownHeader === "damaged") {
       this.#change(line, "the header was written again");
       return this.#write(this.#header);
     }

@@ -52,8 +52,8 @@ export interface SurveyedLine {
   readonly envelope: StoreEnvelope | null;
   /** False where the envelope does not fit its checksum. */
   readonly isIntact: boolean;
-  /** The header that a store of ours wrote, also a damaged one: it is no record. */
-  readonly isOwnHeader: boolean;
+  /** Null for all lines but the header that a store of ours wrote, which is no record. */
+  readonly ownHeader: "whole" | "damaged" | null;
   readonly read: TranscriptLine;
 }
 
@@ -121,15 +121,19 @@ function survey(
   const envelope = sealed === null ? null : believedEnvelope(sealed);
   const own = isMadeSo ? asItIs : typeof source === "string" ? ownLineOf(sealed, codec, owner) : null;
   const isHeader = line === 1 && isOwnHeader(sealed, { isTerminated, bytes: () => bytes });
+  const ownHeader = !isHeader ? null : isSoundHeader(text) ? "whole" : "damaged";
   const place = { line, byteOffset, isTerminated };
+  // The rest of a damaged header is no record: nothing hangs on it.
+  const shown = ownHeader === "damaged" ? plainHeader(owner.sessionId) : source;
   const read =
     own !== null && clean === source
       ? readOwnRow(reader, text, { ...place, envelope })
-      : reader.push(source, { ...place, sizeBytes });
+      : reader.push(shown, { ...place, sizeBytes });
   const report = (code: FindingCode, message: string): void =>
     say(createFinding(code, message, { path, key: owner.ref.key, line, byteOffset, recordId: read.record.id }));
   if (bytes.at(-1) === 0x0d && !isMadeSo) report("CARRIAGE_RETURN", "The line ends with a carriage return.");
-  if (!isIntact || (isHeader && envelope?.crc !== undefined && envelope.crc !== crc32(text)))
+  const isHeaderEdited = isHeader && envelope?.crc !== undefined && envelope.crc !== crc32(text);
+  if (!isIntact || isHeaderEdited || ownHeader === "damaged")
     report("CHECKSUM_MISMATCH", `Line ${line} does not fit its checksum.`);
   else if (own?.crc != null && own.crc !== own.actualCrc())
     report("CHECKSUM_MISMATCH", `Record ${read.record.id} does not fit its checksum.`);
@@ -139,24 +143,20 @@ function survey(
       ({ message }) => report("STORE_DAMAGED", `Record ${read.record.id} cannot be read: ${message}`),
     );
   const isClean = clean === source;
-  return {
-    line,
-    byteOffset,
-    sizeBytes,
-    isTerminated,
-    bytes,
-    text,
-    isClean,
-    envelope,
-    isIntact,
-    isOwnHeader: isHeader,
-    read,
-  };
+  return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean, envelope, isIntact, ownHeader, read };
+}
+
+function isSoundHeader(text: string): boolean {
+  return createTranscriptReader().push(text, { line: 1, byteOffset: 0, envelope: null }).isHeader;
+}
+
+function plainHeader(id: string): string {
+  return JSON.stringify({ type: "session", version: 3, id, timestamp: new Date(0).toISOString(), cwd: "" });
 }
 
 /** The header we wrote is no record; every other line has a seq. */
-export function hasSeq({ isOwnHeader: isHeader }: Pick<SurveyedLine, "isOwnHeader">): boolean {
-  return !isHeader;
+export function hasSeq({ ownHeader }: Pick<SurveyedLine, "ownHeader">): boolean {
+  return ownHeader === null;
 }
 
 function ownLineOf(line: OwnLine | null, codec: LineCodec, owner: LineOwner): StoredLine | null {

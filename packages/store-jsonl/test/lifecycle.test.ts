@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
 import { readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { sessionRef, type SessionEvent } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
@@ -107,7 +108,8 @@ describe("what is taken out", () => {
     await store.close();
     // As a process that died right after its commit leaves it.
     writeFileSync(transcriptOf(root), transcript);
-    writeFileSync(log, `${before}{"v":1,"op":"remove","removed":["s1"],"crc":0}\n`);
+    const purge = '{"v":1,"op":"remove","removed":["s1"]}';
+    writeFileSync(log, `${before}${purge.slice(0, -1)},"crc":${crc32(purge)}}\n`);
     const again = createJsonlStore({ root, sessionsJson: false });
     expect((await again.list({ state: "any" })).sessions).toEqual([]);
     expect(Buffer.concat(contentsBelow(root)).includes("secret")).toBe(false);
