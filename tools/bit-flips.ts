@@ -214,10 +214,18 @@ function drawPlace(regions: readonly FlipRegion[], random: () => number): FlipRe
   throw new Error("no place was drawn");
 }
 
+/** The session that a file belongs to and three others; all where it belongs to several. */
+function drawSessions(sessionIds: readonly string[], owner: string | null, random: () => number): ReadonlySet<number> {
+  const all = [...sessionIds.keys()];
+  if (owner === null) return new Set(all);
+  const others = Array.from({ length: 3 }, () => Math.floor(random() * all.length));
+  return new Set([...all.filter((index) => sessionIds[index] === owner), ...others]);
+}
+
 async function runFlips(kind: FlippedStore, { seed, from, to, whole }: FlipRange, folder: string): Promise<void> {
   const [flipped, backup] = [join(folder, "flipped"), join(folder, "backup")];
   cpSync(whole, flipped, { recursive: true });
-  const { refs, expected } = await readWhole(kind, flipped, backup);
+  const { refs, sessionIds, expected } = await readWhole(kind, flipped, backup);
   let kept = await settledFiles(kind, flipped);
   const regions = kind.regions(flipped);
   for (let flip = from; flip < to; flip++) {
@@ -227,7 +235,8 @@ async function runFlips(kind: FlippedStore, { seed, from, to, whole }: FlipRange
     if (isUnderived) rmSync(join(flipped, kind.derived));
     const events: SessionEvent[] = [];
     const store = kind.open(flipped, (event) => events.push(event));
-    const context = { store, refs, backup: { path: backup, open: kind.openBackup } };
+    const asked = drawSessions(sessionIds, kind.sessionIdOf(place.file), random);
+    const context = { store, refs, asked, backup: { path: backup, open: kind.openBackup } };
     const changed = { path: join(flipped, place.file), isShared: place.file === kind.shared };
     const outcomes = await compareReads(context, expected, events, changed);
     await store.close().catch(() => undefined);
@@ -265,13 +274,23 @@ async function readWhole(
   kind: FlippedStore,
   folder: string,
   backup: string,
-): Promise<{ readonly refs: readonly SessionRef[]; readonly expected: Expected }> {
+): Promise<{
+  readonly refs: readonly SessionRef[];
+  readonly sessionIds: readonly string[];
+  readonly expected: Expected;
+}> {
   const store = kind.open(folder);
   try {
     const { sessions } = await store.list({ state: "any", limit: 1000, sort: "key" });
     // Sessions without records are many and alike: some of them stand for all.
-    const refs = sessions.filter(({ head }, index) => head.lastSeq > 0 || index % 6 === 0).map(({ ref }) => ref);
-    return { refs, expected: await expectedOf({ store, refs, backup: { path: backup, open: kind.openBackup } }) };
+    const some = sessions.filter(({ head }, index) => head.lastSeq > 0 || index % 6 === 0);
+    const refs = some.map(({ ref }) => ref);
+    const sessionIds = some.map(({ sessionId }) => sessionId);
+    return {
+      refs,
+      sessionIds,
+      expected: await expectedOf({ store, refs, backup: { path: backup, open: kind.openBackup } }),
+    };
   } finally {
     await store.close();
   }

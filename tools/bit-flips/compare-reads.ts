@@ -28,6 +28,8 @@ export interface Work {
 interface CompareContext {
   readonly store: SessionStore;
   readonly refs: readonly SessionRef[];
+  /** Which of them are asked for by themselves. @default all */
+  readonly asked?: ReadonlySet<number>;
   /** Where a backup is written, and what opens it; absent: `more` has the backup. */
   readonly backup?: { readonly path: string; open(path: string): SessionStore };
   /** What only this kind of store is asked. */
@@ -110,19 +112,23 @@ async function backupText(
   }
 }
 
-function worksOf({ store, refs, backup, more = [] }: CompareContext): readonly Work[] {
+function worksOf({ store, refs, asked, backup, more = [] }: CompareContext): readonly Work[] {
   return [
     { operation: "list", run: () => listText(store) },
-    ...refs.flatMap((ref, index): Work[] => [
-      { operation: `load ${index}`, run: async () => JSON.stringify(await store.load(ref)) },
-      ...payloads.map((payload) => ({
-        operation: `read ${payload} ${index}`,
-        run: () => readText(store, ref, { payload }),
-      })),
-      { operation: `read backwards ${index}`, run: () => readText(store, ref, { order: "descending" }) },
-      { operation: `copy ${index}`, run: () => copyText(store, [ref]) },
-      { operation: `export ${index}`, run: () => exportText(store, ref) },
-    ]),
+    ...refs.flatMap((ref, index): Work[] =>
+      asked?.has(index) === false
+        ? []
+        : [
+            { operation: `load ${index}`, run: async () => JSON.stringify(await store.load(ref)) },
+            ...payloads.map((payload) => ({
+              operation: `read ${payload} ${index}`,
+              run: () => readText(store, ref, { payload }),
+            })),
+            { operation: `read backwards ${index}`, run: () => readText(store, ref, { order: "descending" }) },
+            { operation: `copy ${index}`, run: () => copyText(store, [ref]) },
+            { operation: `export ${index}`, run: () => exportText(store, ref) },
+          ],
+    ),
     ...(backup === undefined ? [] : [{ operation: "backup", run: () => backupText(store, refs, backup) }]),
     ...more,
   ];

@@ -21,6 +21,8 @@ export interface FlippedStore {
   open(folder: string, onEvent?: SessionEventListener): SessionStore;
   /** Everything that may be changed; the store is closed. */
   regions(folder: string): readonly FlipRegion[];
+  /** The id of the only session that a file has to do with; null for a file of several. */
+  sessionIdOf(file: string): string | null;
   /** A file that is derived from the others: half of the flips find a store without it. Null: there is none. */
   readonly derived: string | null;
   /** A file that another program writes as well, without checksums: a changed bit may be a change of its. Null: there is none. */
@@ -69,6 +71,7 @@ const sqlite: FlippedStore = {
       ...(onEvent === undefined ? {} : { onEvent }),
     }),
   regions: (folder) => pagesOf(join(folder, databaseName)),
+  sessionIdOf: () => null,
   derived: null,
   shared: null,
   openBackup: (path) => createSqliteStore({ path, recover: false }),
@@ -86,6 +89,7 @@ const jsonl: FlippedStore = {
     filesBelow(folder)
       .map((file) => ({ file, name: kindOf(file), offset: 0, size: statSync(join(folder, file)).size }))
       .filter(({ size }) => size > 0),
+  sessionIdOf: (file) => /([0-9a-fs-]{36})[^/]*\.jsonl/.exec(file)?.[1] ?? null,
   derived: "agents/main/throughline/index.db",
   shared: "agents/main/sessions/sessions.json",
   openBackup: (path) => createJsonlStore({ root: path }),

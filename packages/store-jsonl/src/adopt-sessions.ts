@@ -70,8 +70,8 @@ function taken(scope: AdoptionContext, { row, entry }: FoundSession): SessionRow
   const { line } = scope.log.damage;
   const held = entry === "lost" ? holdLost(scope, row) : holdPast(scope, row);
   if (entry === "lost" || (entry === "copied" && line !== null)) {
-    const revision = Math.max(held?.row.revision ?? 0, held?.transcript.highestRevision ?? 0, row.revision);
-    const lost = denyingUnread({ ...(held?.row ?? row), revision }, line);
+    const known = { ...(held?.row ?? row), revision: held?.transcript.highestRevision ?? row.revision };
+    const lost = denyingUnread(known, line);
     scope.onFinding(denyingFinding(lost, scope.folder.session(row.fileName), "The entry is lost."));
     return lost;
   }
@@ -120,7 +120,10 @@ export function denySuspects(scope: Pick<AdoptionContext, "folder" | "log" | "ho
     const now = holdPast(scope, row)?.row ?? row;
     // Once it can be read: until then nobody sends in it.
     if (readableEntry(now) === null) return [];
-    const denied = denyingUnread(now, line);
+    // The line may have said that the session is archived, where another one has its key since.
+    const holder = log.find(now.key, undefined);
+    const isArchived = now.isArchived || (holder !== null && holder.sessionId !== now.sessionId);
+    const denied = denyingUnread({ ...now, isArchived }, line);
     const why = "A line of the entries log that cannot be read was about it.";
     scope.onFinding(denyingFinding(denied, folder.entriesLog, why));
     return [denied];

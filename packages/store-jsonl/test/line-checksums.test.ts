@@ -225,6 +225,26 @@ describe("a line of the entries log that does not fit its checksum", () => {
     await next.store.close();
   });
 
+  it("gives a session that it archived no key back that another has since", async () => {
+    const root = await twoSessions();
+    const before = opened(root).store;
+    await before.remove(mainRef);
+    await before.save(mainRef, { sessionId: "s3" }, { ifRevision: null });
+    await before.append(mainRef, [userDraft("new")]);
+    await before.close();
+    rmSync(join(root, "agents/main/throughline/index.db"));
+    edit(join(root, "agents/main/throughline/entries.log"), (text) =>
+      text.replace(/("op":"archive".*)"label":"l"/, '$1"label":"m"'),
+    );
+    const { store } = opened(root);
+    expect(await store.load(mainRef)).toMatchObject({ sessionId: "s3" });
+    expect(await textsOf(store)).toEqual(["new"]);
+    await expect(store.load({ ...mainRef, archiveId: "s1" })).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    await all(store.maintenance?.repair());
+    expect(await textsOf(store, { ...mainRef, archiveId: "s1" })).toEqual(["one", "two", "three"]);
+    await store.close();
+  });
+
   it.each([
     ["in the middle", /\n(?=\{)/],
     ["at the end", /\n$/],
