@@ -127,11 +127,12 @@ function plainLine(bytes: Uint8Array, seq: number): string | null {
 
 /** Turns, keys and changes of the entry belong to the session they happened in; where the head went belongs to the records. */
 function envelopeOfFork(envelope: StoreEnvelope | undefined, seq: number): StoreEnvelope {
-  const { head, window, mark } = envelope ?? {};
+  const { head, window, mark, erased } = envelope ?? {};
   return {
     seq,
     ...(head === undefined ? {} : { head }),
     ...(window === undefined ? {} : { window }),
+    ...(erased === undefined ? {} : { erased }),
     ...(mark === undefined ? {} : { mark: { ...mark, fence: 0, turn: null, revision: 1 } }),
   };
 }

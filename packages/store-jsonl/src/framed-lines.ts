@@ -191,12 +191,12 @@ export class LinePiece {
     if (found < 1 || !endsMember(tail.charCodeAt(found - 1))) return null;
     const envelope = readPlainEnvelope(tail, found + marker.length, 1);
     if (envelope === null) return null;
-    const isIntact = isSealWhole(tail, found + marker.length, envelope);
     const at = tailFrom + found;
     try {
       // For the time of decoding, the comma before the envelope is the brace after it: joining two strings copies both.
       bytes[at] = closeBrace;
       const text = bytes.toString("utf8", from, at + 1);
+      const isIntact = isSealWhole(tail, found + marker.length, envelope, () => text);
       return { text, envelope, isAscii: text.length === at + 1 - from, isIntact };
     } finally {
       bytes[at] = comma;

@@ -21,6 +21,8 @@ export interface StoreEnvelope extends LineEnvelope {
   readonly bytes?: number;
   /** Under a codec: `sourceBase64` holds coded text rather than coded bytes. */
   readonly isSourceText?: boolean;
+  /** On a tombstone that this version or a later one wrote. */
+  readonly erased?: true;
 }
 
 /** Where a fork comes from. */
@@ -86,9 +88,21 @@ function withoutSum({ sum: _sum, ...members }: StoreEnvelope): StoreEnvelope {
   return members;
 }
 
-/** Whether the envelope that begins at a place of a text is as it was written. Older ones have no checksum. */
-export function isSealWhole(text: string, from: number, { sum }: StoreEnvelope): boolean {
-  return sum === undefined || crc32(text.slice(from, text.lastIndexOf(sealStart))) === sum;
+/**
+ * Whether the envelope that begins at a place of a line is as it was written. Those of earlier versions have no checksum. `text`:
+ * the line without it.
+ */
+export function isSealWhole(line: string, from: number, envelope: StoreEnvelope, text: () => string): boolean {
+  const { sum } = envelope;
+  if (sum === undefined || crc32(line.slice(from, line.lastIndexOf(sealStart))) === sum) return true;
+  return envelope.erased !== true && isEarlierTombstone(text(), envelope);
+}
+
+const tombstoneMembers = ['"customType":"throughline.redaction"', '"originalType":"compaction"'];
+
+/** An earlier version that redacts a record knows nothing of the checksum, and leaves that of the line before. */
+function isEarlierTombstone(text: string, { crc }: StoreEnvelope): boolean {
+  return tombstoneMembers.some((member) => text.includes(member)) && crc === crc32(text);
 }
 
 /** A line that a store of ours wrote, or what damage left of it; null for a line of another program. */
@@ -105,7 +119,7 @@ export function readSealedLine(bytes: Uint8Array): OwnLine | null {
 export function readSealedText(line: string): OwnLine | null {
   const { text, envelope } = detachEnvelope(line);
   if (envelope === null) return damagedSeal(line);
-  const isIntact = isSealWhole(line, line.lastIndexOf(marker) + marker.length, envelope);
+  const isIntact = isSealWhole(line, line.lastIndexOf(marker) + marker.length, envelope, () => text);
   return { text, envelope, isAscii: false, isIntact };
 }
 

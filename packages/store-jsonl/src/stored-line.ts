@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import { type RecordSource, type SessionRecord, ThroughlineError } from "@throughline/core";
 import {
   isSideRecord,
+  isTombstone,
   lineBytes,
   noPromotedColumns,
   type PromotedColumns,
@@ -72,6 +73,7 @@ export function encodeStoredLine(
   { keepsHeader = true }: { readonly keepsHeader?: boolean } = {},
 ): EncodedLine {
   const { record, text, side } = item;
+  const members = isTombstone(record) ? { ...envelope, erased: true as const } : envelope;
   // A line that says what its record says is kept once.
   const source = item.source === text ? null : item.source;
   if (codec.isCoded) {
@@ -80,7 +82,7 @@ export function encodeStoredLine(
     const { type, id, parentId, timestamp } = record;
     const crc = crc32(coded);
     const sourceMembers = kept === null ? {} : { sourceBase64: base64(kept), isSourceText: typeof source === "string" };
-    const full = { ...envelope, crc, side, bytes: lineBytes(item), enc: base64(coded), ...sourceMembers };
+    const full = { ...members, crc, side, bytes: lineBytes(item), enc: base64(coded), ...sourceMembers };
     return encoded(item, JSON.stringify({ type, id, parentId, timestamp }), full);
   }
   const isHeaderLine = keepsHeader && typeof source === "string" && isFaithfulHeader(source, record);
@@ -92,7 +94,7 @@ export function encodeStoredLine(
       : typeof source === "string"
         ? { source }
         : { sourceBase64: base64(source) };
-  return encoded(item, kept, { ...envelope, crc, ...sourceMembers });
+  return encoded(item, kept, { ...members, crc, ...sourceMembers });
 }
 
 function encoded(item: LinkedRecord, text: string, envelope: StoreEnvelope & { readonly crc: number }): EncodedLine {

@@ -263,3 +263,23 @@ describe("a line of the entries log that does not fit its checksum", () => {
     await again.store.close();
   });
 });
+
+describe("a tombstone", () => {
+  it("of an earlier version, which left the checksum of the line before, is read; one of this version must fit it", async () => {
+    const root = await twoSessions();
+    const path = transcriptOf(root, "s1");
+    const first = opened(root).store;
+    const [{ records } = { records: [] }] = await all(first.read(mainRef));
+    await first.redact(mainRef, [records[1]?.id ?? ""], { reason: "asked" });
+    await first.close();
+    edit(path, (text) => text.replace(/("seq":2,.*)"erased":true,(.*)"sum":\d+/, '$1$2"sum":7'));
+    const earlier = opened(root).store;
+    expect((await earlier.load(mainRef))?.head.lastSeq).toBe(3);
+    await earlier.maintenance?.backup(join(root, "backup"));
+    await earlier.close();
+    edit(path, (text) => text.replace('"sum":7', '"erased":true,"sum":7'));
+    const later = opened(root).store;
+    await expect(later.load(mainRef)).rejects.toMatchObject({ code: "STORE_CORRUPT", details: { line: 3 } });
+    await later.close();
+  });
+});
