@@ -281,7 +281,7 @@ export class LogDamage {
       const named = log.row(sessionId);
       const holder = named?.key === key ? null : log.holder(key);
       const rows = [hasLaterId ? null : named, hasLaterKey ? null : holder].filter((row) => row !== null);
-      if (rows.length === 0 && !hasLaterId && !hasLaterKey) return [{ row: null, line }];
+      if (rows.length === 0 && !hasLaterId) return [{ row: null, line }];
       return rows.map((row) => ({ row, line }));
     });
   }

@@ -1,7 +1,7 @@
 import { createFinding, type Finding } from "@throughline/core";
 import { quote, refused } from "@throughline/core/store";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { appendAll, flushFolder, folderOf, openIfThere, readRange, withFileErrors } from "./file-work.ts";
+import { appendAll, flushFolder, folderOf, makeFolders, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import type { Files } from "./files.ts";
 import { repairPartials } from "./stale-partials.ts";
 import { repairTranscript, type RepairedLine } from "./repair-transcript.ts";
@@ -34,6 +34,7 @@ export async function* repairStore(
       const path = agent.folder.session(agent.fileNameOf(row));
       yield* pastUnreadable(repairSession(scope, agent, row, signal), { path, key: row.key });
     }
+    if (agent.log.damage.line !== null) yield await rewriteLog(scope.context, agent, signal);
     yield* repairPartials(scope.context, agent);
   }
 }
@@ -57,6 +58,28 @@ async function repairEntry(
   );
   const message = "What is left of the entry was taken. The session denies sending until its sendPolicy is set again.";
   return createFinding("ENTRY_UNREADABLE", message, { path: folder.entriesLog, key: row.key, repaired: true });
+}
+
+/** Writes the entries log without its damaged lines, once a copy of it is safe. A purge deletes that copy. */
+async function rewriteLog(
+  context: StoreContext,
+  { folder, log }: AgentSessionFiles,
+  signal: AbortSignal | undefined,
+): Promise<Finding> {
+  const { files, locks, clock } = context;
+  const path = folder.entriesLog;
+  const keptAt = `${folder.torn}/entries.log.${clock.nowMs()}.repaired`;
+  const rewrite = (): void => {
+    log.refreshHeld();
+    makeFolders(files, folder.torn);
+    const sizeBytes = files.facts(path)?.sizeBytes ?? 0;
+    withFileErrors(keptAt, () => writeWhole(context, keptAt, bytesOf(context, path, [{ byteOffset: 0, sizeBytes }])));
+    flushFolder(files, folder.torn);
+    log.rewrite([...log.removed]);
+  };
+  await locks.hold([folder.entriesLock], rewrite, { signal });
+  const message = `The entries log was written again without its damaged lines; ${quote(keptAt)} has it as it was.`;
+  return createFinding("CHECKSUM_MISMATCH", message, { path, repaired: true });
 }
 
 /** The folder for repaired copies, without those in the making that were given up. */
@@ -154,7 +177,7 @@ function keepRepaired(
   const { files, clock } = context;
   const removed = `${copy}.removed`;
   const next = `${removed}.tmp`;
-  writeWhole(context, next, removedBytes(context, path, changes));
+  writeWhole(context, next, bytesOf(context, path, changes));
   keepEarlier(files, copy, next);
   files.rename(next, removed);
   const report = { path, copy, removed, atMs: clock.nowMs(), changes: withPlaces(changes), findings };
@@ -202,11 +225,13 @@ function withPlaces(changes: readonly RepairedLine[]): readonly unknown[] {
   });
 }
 
-function* removedBytes({ files }: StoreContext, path: string, changes: readonly RepairedLine[]): Generator<Uint8Array> {
+type Part = Pick<RepairedLine, "byteOffset" | "sizeBytes">;
+
+function* bytesOf({ files }: StoreContext, path: string, parts: readonly Part[]): Generator<Uint8Array> {
   const handle = openIfThere(files, path);
-  if (handle === null) throw refused("STORE_CORRUPT", `The transcript ${quote(path)} is gone.`, { path });
+  if (handle === null) throw refused("STORE_CORRUPT", `The file ${quote(path)} is gone.`, { path });
   try {
-    for (const { byteOffset, sizeBytes } of changes)
+    for (const { byteOffset, sizeBytes } of parts)
       for (let from = byteOffset, end = byteOffset + sizeBytes; from < end; from += copyBytes)
         yield readRange(files, handle, from, Math.min(end, from + copyBytes));
   } finally {

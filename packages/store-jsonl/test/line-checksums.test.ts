@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync, copyFileSync, existsSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef, type Finding, type SessionEvent, type SessionStore } from "@throughline/core";
 import { attachEnvelope, detachEnvelope } from "@throughline/openclaw-format";
@@ -219,10 +219,32 @@ describe("a line of the entries log that does not fit its checksum", () => {
     await expect(next.store.load(mainRef)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
     expect(await textsOf(next.store, other)).toEqual(["one", "two", "three"]);
     expect((await all(next.store.maintenance?.verify())).map(({ line }) => line)).toContain(at + 1);
-    expect((await all(next.store.maintenance?.repair())).map(({ key }) => key)).toEqual(["agent:main:main"]);
+    const found = await all(next.store.maintenance?.repair());
+    expect(found.map(({ key, repaired }) => [key, repaired])).toContainEqual(["agent:main:main", true]);
     expect(await next.store.load(mainRef)).toMatchObject({ entry: { sendPolicy: "deny" }, messageCount: 3 });
     await next.store.maintenance?.backup(join(root, "backup"));
+    expect(await all(next.store.maintenance?.verify())).toEqual([]);
+    // The copy of the log as it was goes with a purge.
+    await next.store.remove(mainRef, { purge: true });
+    expect(readdirSync(join(root, "agents/main/throughline/torn"))).toEqual([]);
     await next.store.close();
+  });
+
+  it("is refused by a backup where it was the only one about its session, and names another one now", async () => {
+    const root = await twoSessions();
+    const third = sessionRef({ key: "agent:main:third" });
+    const before = opened(root).store;
+    await before.save(third, { sessionId: "s3" }, { ifRevision: null });
+    await before.save(other, { sessionId: "s2", label: "later" }, { ifRevision: 2 });
+    await before.close();
+    edit(join(root, "agents/main/throughline/entries.log"), (text) =>
+      text.replace("agent:main:third", "agent:main:other"),
+    );
+    const { store } = opened(root);
+    await expect(store.maintenance?.backup(join(root, "backup"))).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    await all(store.maintenance?.repair());
+    await store.maintenance?.backup(join(root, "backup"));
+    await store.close();
   });
 
   it("gives a session that it archived no key back that another has since", async () => {
