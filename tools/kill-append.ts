@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -174,14 +174,18 @@ if (import.meta.main) {
   const bundle = join(cliFolder, `node_modules/.cache/kill-${process.pid}`);
   const startMs = performance.now();
   try {
-    if (values.bundled) await bundleCli(cliFolder, bundle);
+    const program = join(bundle, "run.js");
+    if (values.bundled) {
+      await bundleCli(cliFolder, bundle);
+      writeFileSync(program, 'import { main } from "./main.js";\n\nawait main("");\n');
+    }
     const figures = await killAppend({
       rounds: Number(values.rounds),
       sizeBytes: Number(values.size),
       seed,
       directory,
       scheme,
-      ...(values.bundled ? { program: join(bundle, "main.js") } : {}),
+      ...(values.bundled ? { program } : {}),
     });
     const { rounds, sizeBytes, acknowledged, found, duplicates, outOfOrder, unacknowledged } = figures;
     process.stdout.write(
