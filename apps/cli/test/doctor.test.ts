@@ -145,7 +145,7 @@ describe("doctor", () => {
     // The beginning of an append of two records, as the store writes them, whose writer died: nobody has acknowledged it.
     await seed(torn, [{ key: "agent:main:torn", drafts: [user("three"), user("four")] }], "jsonl:other");
     const other = readFileSync(transcriptIn(torn, "other"), "utf8").split("\n");
-    const begun = (other[1] ?? "").replace('"seq":1', `"seq":${lines.length - 1}`);
+    const begun = (other[1] ?? "").replace('"seq":1', `"seq":${lines.length - 1}`).replace(/,"sum":\d+/, "");
     expect(begun).toContain('"batch":[1,2]');
     appendFileSync(path, `${begun}\n${other[2]?.slice(0, -5)}`);
     utimesSync(path, new Date(0), new Date(0));
