@@ -28,6 +28,36 @@ export function assertEntryBounds(fields: unknown): void {
   if (excess !== null) throw entryTooLarge(excess);
 }
 
+/** Entries that may be written although they exceed the limits. */
+const allowed = new WeakSet<object>();
+
+/**
+ * Allows an entry that exceeds the limits to be written in place of `old`, which another program made as large already.
+ * Else nobody could reset or change such a session. `content` is the part of the entry that may not be larger than the old one.
+ */
+export function allowAsLarge(entry: object, content: unknown, old: unknown): void {
+  if (entryExcess(entry) === null) return;
+  const [after, before] = [sizeOf(content), sizeOf(old)];
+  const isSmall = after.members <= Math.max(before.members, maxEntryMembers);
+  if (isSmall && after.bytes <= Math.max(before.bytes, maxEntryBytes)) allowed.add(entry);
+}
+
+/** Whether `allowAsLarge` allowed the entry. A copy of it that a store makes is allowed with it. */
+export function isAllowedAsLarge(entry: unknown): boolean {
+  return typeof entry === "object" && entry !== null && allowed.has(entry);
+}
+
+/** Allows the copy of an entry that is allowed. */
+export function allowCopy(copy: object): void {
+  allowed.add(copy);
+}
+
+function sizeOf(fields: unknown): { readonly members: number; readonly bytes: number } {
+  const names = new Set<string>();
+  countNames(fields, names, Infinity);
+  return { members: names.size, bytes: encoder.encode(JSON.stringify(fields) ?? "").length };
+}
+
 /** Looks at the members of the entry itself, before anything is copied. @throws {ThroughlineError} INPUT_INVALID */
 export function assertFewMembers(fields: unknown): void {
   if (typeof fields === "object" && fields !== null && Object.keys(fields).length > maxEntryMembers)
@@ -51,22 +81,22 @@ export type EntryLimit = "members" | "bytes";
 /** The limit that an entry exceeds; null when it may be written. */
 export function entryExcess(fields: unknown): EntryLimit | null {
   const names = new Set<string>();
-  countNames(fields, names);
+  countNames(fields, names, maxEntryMembers);
   if (names.size > maxEntryMembers) return "members";
   const text = JSON.stringify(fields) as string | undefined;
   const mayBeLarge = text !== undefined && text.length * 3 > maxEntryBytes;
   return mayBeLarge && encoder.encode(text).length > maxEntryBytes ? "bytes" : null;
 }
 
-/** Collects the names of all members, until there are too many. */
-function countNames(value: unknown, names: Set<string>): void {
-  if (typeof value !== "object" || value === null || names.size > maxEntryMembers) return;
+/** Collects the names of all members, until there are more than `most`. */
+function countNames(value: unknown, names: Set<string>, most: number): void {
+  if (typeof value !== "object" || value === null || names.size > most) return;
   if (Array.isArray(value)) {
-    for (const element of value) countNames(element, names);
+    for (const element of value) countNames(element, names, most);
     return;
   }
   for (const [name, member] of Object.entries(value)) {
     names.add(name);
-    countNames(member, names);
+    countNames(member, names, most);
   }
 }

@@ -1,3 +1,4 @@
+import { allowAsLarge } from "./entry-bounds.ts";
 import { withSystemPorts } from "./node/system-ports.ts";
 import { portKinds } from "./port-kinds.ts";
 import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
@@ -71,6 +72,7 @@ export async function updateEntry(
     const loaded = await loadExisting(store, ref);
     const entry = change(loaded.entry);
     if (entry === loaded.entry) return loaded;
+    allowAsLarge(entry, entry, loaded.entry);
     try {
       return await saveOnce(store, ref, entry, loaded.revision);
     } catch (error) {
@@ -139,7 +141,11 @@ export function followingEntry(entry: SessionEntry, options: ResetSessionOptions
   const { random, keep } = withSystemPorts(options);
   const sessionId = random.uuid();
   const previousSessionIds = [...earlierIds(entry["previousSessionIds"]), entry.sessionId];
-  return patchEntry({ sessionId }, { ...keep?.(entry), sessionId, previousSessionIds });
+  const kept = keep?.(entry) ?? {};
+  const following = patchEntry({ sessionId }, { ...kept, sessionId, previousSessionIds });
+  // The list of ids is no larger part of it: it grows by one.
+  allowAsLarge(following, kept, entry);
+  return following;
 }
 
 /** What another program may have written there is no list of ids. */

@@ -1,4 +1,10 @@
-import { assertEntryBounds, assertEntryNesting, assertFewMembers } from "./entry-bounds.ts";
+import {
+  allowCopy,
+  assertEntryBounds,
+  assertEntryNesting,
+  assertFewMembers,
+  isAllowedAsLarge,
+} from "./entry-bounds.ts";
 import { refused } from "./refused.ts";
 import { ThroughlineError } from "./throughline-error.ts";
 
@@ -225,10 +231,18 @@ export function ownEntry(entry: unknown): SessionEntry {
  * @throws {ThroughlineError} INPUT_INVALID also when it is nested deeper or larger than a store takes
  */
 export function givenEntry(entry: unknown): SessionEntry {
+  if (isAllowedAsLarge(entry)) return allowedCopy(entry);
   // A copy of an object with many members takes long.
   assertFewMembers(entry);
   const own = ownEntry(entry);
   assertEntryBounds(own);
+  return own;
+}
+
+function allowedCopy(entry: unknown): SessionEntry {
+  const own = ownEntry(entry);
+  assertEntryNesting(own);
+  allowCopy(own);
   return own;
 }
 

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { openSession, patchEntry, type SessionEntry, type SessionStore, updateEntry } from "@throughline/core";
-import { createMemoryStore } from "@throughline/store-memory";
+import {
+  openSession,
+  patchEntry,
+  resetSession,
+  type SessionEntry,
+  type SessionStore,
+  updateEntry,
+} from "@throughline/core";
+import { createMemoryData, createMemoryStore } from "@throughline/store-memory";
 
 const ref = { namespace: "", agentId: "main", key: "agent:main:cli:direct:bounds" };
 const many = (count: number, value: unknown = 1): Record<string, unknown> =>
@@ -53,6 +60,34 @@ describe("an entry", () => {
     const foreign = { sessionId: "s", ...many(2000) } as SessionEntry;
     const patched = patchEntry(foreign, { label: "x", field0: undefined });
     expect([Object.keys(patched).length, patched.label, patched["field0"]]).toEqual([2001, "x", undefined]);
+  });
+
+  it("that another program made too large is reset and changed, and never grows", async () => {
+    const data = createMemoryData();
+    const store = createMemoryStore({ data });
+    for (const [name, fields] of [
+      ["members", many(2000)],
+      ["bytes", { text: "x".repeat(2 * 1024 * 1024) }],
+    ] as const) {
+      const at = { ...ref, key: `${ref.key}:${name}` };
+      const { state } = await openSession(store, at);
+      const foreign = { ...state.entry, ...fields };
+      for (const session of data.sessions.values())
+        if (session.frame.ref.key === at.key) session.entry = JSON.stringify(foreign);
+      const renamed = await updateEntry(store, at, (entry) => ({ ...entry, ...fields, sessionId: entry.sessionId }));
+      expect(renamed.entry).toEqual(foreign);
+      const larger = updateEntry(store, at, (entry) => ({ ...entry, larger: "x" }));
+      await expect(larger).rejects.toMatchObject(refusal);
+      const growing = resetSession(store, at, { keep: (entry) => ({ ...entry, larger: "x" }) });
+      await expect(growing).rejects.toMatchObject(refusal);
+      const reset = await resetSession(store, at, { keep: (entry) => entry });
+      expect(reset.entry).toEqual({
+        ...foreign,
+        sessionId: reset.sessionId,
+        previousSessionIds: [state.sessionId],
+      });
+      await expect(store.save(at, reset.entry, { ifRevision: reset.revision })).rejects.toMatchObject(refusal);
+    }
   });
 
   it("keeps the order of its fields and __proto__ when it is patched", () => {
