@@ -1,4 +1,5 @@
 import {
+  type ListQuery,
   type SessionEvent,
   type SessionRef,
   type SessionStore,
@@ -50,14 +51,26 @@ async function readText(store: SessionStore, ref: SessionRef, options: object): 
   return JSON.stringify(found, (_, value: unknown) => (value instanceof Uint8Array ? [...value] : value));
 }
 
-/** The list as text; a session that a finding named has its key in it only. */
-async function listText(store: SessionStore): Promise<string> {
+/** Lists over each index, with each filter that an index or a row answers. Every session of the store is of this agent and time. */
+const lists: Readonly<Record<string, ListQuery>> = {
+  list: { state: "any", sort: "updated" },
+  "list by key": { state: "any", sort: "key" },
+  "list of active": {},
+  "list of archived": { state: "archived" },
+  "list of an agent": { state: "any", agentId: "main" },
+  "list of an agent by key": { sort: "key", agentId: "main" },
+  "list of a prefix": { keyPrefix: "agent:main:cli:direct:s" },
+  "list of a prefix by key": { agentId: "main", sort: "key", keyPrefix: "agent:main:cli:direct:s" },
+  "list of a time": { state: "any", sinceMs: 1_000_000_000_000, untilMs: 9_000_000_000_000 },
+};
+
+/** The list as text: a line for each session. */
+async function listText(store: SessionStore, query: ListQuery): Promise<string> {
   const lines: string[] = [];
   for (let cursor: string | null = null; ;) {
     const page: Awaited<ReturnType<SessionStore["list"]>> = await store.list({
-      state: "any",
-      sort: "updated",
       limit: 7,
+      ...query,
       ...(cursor === null ? {} : { cursor }),
     });
     for (const state of page.sessions) lines.push(JSON.stringify(state));
@@ -69,7 +82,7 @@ async function listText(store: SessionStore): Promise<string> {
 }
 
 async function wholeText(store: SessionStore, refs: readonly SessionRef[]): Promise<string> {
-  const parts = [await listText(store)];
+  const parts = [await listText(store, lists["list"] ?? {})];
   for (const ref of refs) parts.push(await readText(store, ref, { payload: "source" }));
   return parts.join("\n");
 }
@@ -114,7 +127,7 @@ async function backupText(
 
 function worksOf({ store, refs, asked, backup, more = [] }: CompareContext): readonly Work[] {
   return [
-    { operation: "list", run: () => listText(store) },
+    ...Object.entries(lists).map(([operation, query]) => ({ operation, run: () => listText(store, query) })),
     ...refs.flatMap((ref, index): Work[] =>
       asked?.has(index) === false
         ? []
@@ -159,7 +172,7 @@ export async function compareReads(
 ): Promise<readonly FlipOutcome[]> {
   const outcomes: FlipOutcome[] = [];
   const kindOf = (operation: string, given: string, wanted: string): FlipOutcome["kind"] => {
-    if (given === wanted || (operation === "list" && isReported(given, wanted, events))) return "right";
+    if (given === wanted || (operation in lists && isReported(given, wanted, events))) return "right";
     if (changed === null) return "wrong";
     if (changed.isShared) return "shared";
     return mayBeReported.test(operation) && isNamed(changed.path, events) ? "reported" : "wrong";
@@ -185,11 +198,12 @@ function isNamed(path: string, events: readonly SessionEvent[]): boolean {
 
 /** A session that cannot be read hides no other: a list is right when findings name all that is missing, and the rest is equal. */
 function isReported(given: string, wanted: string, events: readonly SessionEvent[]): boolean {
-  const findings = events.filter((event) => event.name === "finding");
-  if (findings.length === 0) return false;
-  const [has, should] = [new Set(given.split("\n")), wanted.split("\n")];
+  // A finding names a session once for all lists of a handle, by the key that its row has now.
+  const named = new Set(events.map((event) => (event.name === "finding" ? event.finding.key : null)));
+  named.delete(null);
+  const [has, should] = [new Set(given === "" ? [] : given.split("\n")), wanted.split("\n")];
   const missing = should.filter((line) => !has.has(line));
-  return has.size === should.length - missing.length && missing.length <= findings.length;
+  return has.size === should.length - missing.length && missing.length <= named.size;
 }
 
 function difference(given: string, wanted: string): string {

@@ -11,6 +11,8 @@ export interface ListedSession {
   readonly sessionId: string;
   /** Its last activity, in milliseconds since 1970. */
   readonly updatedAtMs: number;
+  /** True when others follow whose entries do not fit the page. @default false */
+  readonly endsPage?: boolean;
 }
 
 /** Where a session stands in the order of a list: minus its time or 0, agent, key, session id. */
@@ -60,6 +62,22 @@ export function listPage<Session extends ListedSession>(
   const last = sessions.at(-1);
   const nextCursor = last === undefined || sessions.length === found.length ? null : cursorAt(listPosition(last, sort));
   return { sessions, nextCursor };
+}
+
+/**
+ * The sessions whose entries fit a page: the first ones, up to the one that fills `pageBytes` and then ends the page. For
+ * stores that know how many bytes an entry takes without reading it.
+ */
+export function withinBytes<Found extends ListedSession>(
+  found: readonly Found[],
+  bytesOf: (one: Found) => number,
+  pageBytes: number,
+): readonly (Found & Pick<ListedSession, "endsPage">)[] {
+  let bytes = 0;
+  const last = found.findIndex((one) => (bytes += bytesOf(one)) >= pageBytes);
+  const ending = found[last];
+  if (ending === undefined || last === found.length - 1) return found;
+  return [...found.slice(0, last), { ...ending, endsPage: true }];
 }
 
 /** Those of all that fit the query and stand behind a position, in the query's order. */

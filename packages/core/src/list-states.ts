@@ -10,7 +10,7 @@ import { hasErrorCode, type ThroughlineError } from "./throughline-error.ts";
 /** Where a store finds the sessions of a list. */
 export interface ListSource<Found extends ListedSession> {
   /**
-   * The sessions behind a position, in the plan's order: at most `limit`, fewer only if these are all. Asked again
+   * The sessions behind a position, in the plan's order: at least `limit`, fewer only if these are all or the last ends the page. Asked again
    * behind sessions that cannot be read, of which there may be many: who answers from memory or a file lets others go
    * first then.
    */
@@ -88,7 +88,9 @@ export class ListedStates {
         sessions.push(state);
         lastShown = after;
       }
-      if (found.length < wanted) break;
+      const endsPage = found.at(-1)?.endsPage === true;
+      if (endsPage && sessions.length > 0) return done(plan.cursorAt(lastShown));
+      if (found.length < wanted && !endsPage) break;
       if (unread.first !== null) slice = Math.min(Math.max(slice * 2, firstSlice), largestSlice);
     }
     if (sessions.length === 0 && plan.after === null && unread.areAllCodecs && unread.first !== null)
@@ -114,6 +116,11 @@ export class ListedStates {
       if (!this.#told.has(name)) unread.told.push({ name, ref: found.ref, message: error.message });
       return null;
     }
+  }
+
+  /** Names a session in a finding that no list may have met: its damage hides it from them. */
+  report(found: ListedSession, error: ThroughlineError, path: string | null): void {
+    this.#tell({ name: nameOf(found), ref: found.ref, message: error.message }, path);
   }
 
   #tell({ name, ref, message: why }: Unread, path: string | null): void {

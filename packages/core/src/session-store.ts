@@ -78,7 +78,8 @@ export interface SessionStore extends AsyncDisposable {
   save(ref: SessionRef, entry: SessionEntry, options: SaveOptions): Promise<SessionState>;
 
   /**
-   * Sessions by page, in a total order. A session that stays as it is shows up exactly once over all pages.
+   * Sessions by page, in a total order. A session that stays as it is shows up exactly once over all pages. A page may
+   * hold fewer than `limit` although others follow, where their entries are large. `nextCursor` is null behind the last session only.
    *
    * A damaged session hides no other: the page is filled with others. A finding event names the damaged one by its key;
    * `load` reports the problem. A store that knows enough of it from elsewhere may list it.

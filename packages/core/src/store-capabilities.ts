@@ -11,7 +11,7 @@ export interface StoreLimits {
   readonly batchBytes: number;
   /** Most records of one page. */
   readonly pageRecords: number;
-  /** A page ends when it reaches this many bytes, with at least one record. */
+  /** A page ends when it reaches this many bytes, with at least one record; that of a list by its entries, with at least one session. */
   readonly pageBytes: number;
 }
 

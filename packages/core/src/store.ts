@@ -8,7 +8,7 @@ export type { HandleLife } from "./handle-life.ts";
 export { holdLock, lockedAgent } from "./hold-lock.ts";
 export type { ReleaseLock } from "./hold-lock.ts";
 export { assertIdsFree, IdClaims } from "./id-claims.ts";
-export { listPosition, planList, sessionsBehind } from "./list-page.ts";
+export { listPosition, planList, sessionsBehind, withinBytes } from "./list-page.ts";
 export type { ListPlan } from "./list-page.ts";
 export { ListedStates } from "./list-states.ts";
 export { sessionNotFound } from "./open-session.ts";

@@ -1,5 +1,5 @@
-import { type SessionEvent, type SessionRef, ThroughlineError } from "@throughline/core";
-import { ListedStates, planList, sessionsBehind } from "@throughline/core/store";
+import { type SessionEvent, type SessionRef, type SessionState, ThroughlineError } from "@throughline/core";
+import { ListedStates, planList, sessionsBehind, withinBytes } from "@throughline/core/store";
 import { type ListPosition } from "@throughline/core/internal";
 import { describe, expect, it } from "vitest";
 
@@ -32,5 +32,39 @@ describe("a list of nothing but sessions that cannot be read", () => {
     expect(events).toHaveLength(code === "CODEC_FAILED" ? 0 : all.length);
     expect(asked.length).toBeLessThan(40);
     expect(Math.max(...asked)).toBeLessThanOrEqual(1000);
+  });
+});
+
+describe("a list whose store ends a page by bytes", () => {
+  const found = all.slice(0, 5);
+  const source = {
+    find: (after: ListPosition | null, limit: number) =>
+      withinBytes(sessionsBehind(found, { sort: "key" }, after).slice(0, limit), () => 10, 20),
+    path: null,
+  };
+  const state = ({ sessionId }: Found): SessionState => ({ sessionId }) as SessionState;
+
+  it("goes on behind the last session of the page", async () => {
+    const listed = new ListedStates(() => undefined);
+    const pages: (readonly string[])[] = [];
+    for (let cursor: string | null = null; ;) {
+      const plan = planList({ sort: "key", ...(cursor === null ? {} : { cursor }) });
+      const page = await listed.page(plan, { ...source, stateOf: state });
+      pages.push(page.sessions.map(({ sessionId }) => sessionId));
+      if (page.nextCursor === null) break;
+      cursor = page.nextCursor;
+    }
+    expect(pages).toEqual([["00000", "00001"], ["00002", "00003"], ["00004"]]);
+  });
+
+  it("looks on where none of them can be read", async () => {
+    const listed = new ListedStates(() => undefined);
+    const stateOf = (one: Found): SessionState => {
+      if (one.sessionId < "00003") throw new ThroughlineError("STORE_CORRUPT", "It cannot be read.");
+      return state(one);
+    };
+    const page = await listed.page(planList({ sort: "key" }), { ...source, stateOf });
+    expect(page.sessions.map(({ sessionId }) => sessionId)).toEqual(["00003"]);
+    expect(page.nextCursor).not.toBeNull();
   });
 });

@@ -34,6 +34,7 @@ import {
   sessionsBehind,
   sessionState,
   storeFactoryKinds,
+  withinBytes,
   withStored,
   writeDurability,
 } from "@throughline/core/store";
@@ -193,8 +194,13 @@ class MemoryStore implements core.SessionStore {
     this.#life.begin(query.signal);
     const frames = this.#data.sessions.values().map(({ frame }) => frame);
     const behind = [...sessionsBehind(frames, query, plan.after)];
+    const { pageBytes } = this.capabilities.limits;
     return this.#listed.page(plan, {
-      find: (_after, limit) => behind.splice(0, limit),
+      find: (_after, limit) => {
+        const found = withinBytes(behind.slice(0, limit), ({ ref }) => this.#found(ref).entry.length, pageBytes);
+        behind.splice(0, found.length);
+        return found;
+      },
       stateOf: ({ ref }) => this.#state(this.#found(ref)),
       path: null,
     });

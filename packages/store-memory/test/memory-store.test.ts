@@ -36,6 +36,19 @@ describe("memory store", () => {
     );
   });
 
+  it("ends a page of a list where its entries fill the bytes of a page", async () => {
+    await using store = createMemoryStore({ limits: { pageBytes: 10_000 } });
+    for (const name of ["a", "b", "c", "d"])
+      await store.save(refOf(name), { sessionId: name, text: "x".repeat(6000) }, { ifRevision: null });
+    const first = await store.list({ sort: "key" });
+    const second = await store.list({ sort: "key", cursor: first.nextCursor ?? "" });
+    expect([first, second].map(({ sessions }) => sessions.map(({ sessionId }) => sessionId))).toEqual([
+      ["a", "b"],
+      ["c", "d"],
+    ]);
+    expect(second.nextCursor).toBeNull();
+  });
+
   it("loads without creating, and opens by loading or creating [C15] [STO-01]", async () => {
     await using store = createMemoryStore();
     expect(await store.load(refOf("a"))).toBeNull();

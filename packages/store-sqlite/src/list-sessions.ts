@@ -1,14 +1,15 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
-import type { ListPosition } from "@throughline/core/internal";
-import { planList, refused } from "@throughline/core/store";
-import type { KeptPayload, ListedStates, ListPlan } from "@throughline/core/store";
+import { hasErrorCode } from "@throughline/core";
+import type { ListedSession, ListPosition } from "@throughline/core/internal";
+import { ListedStates, planList, withinBytes } from "@throughline/core/store";
+import type { ListPlan } from "@throughline/core/store";
+import { SessionCheck } from "./check-sessions.ts";
 import type { Connection } from "./connection.ts";
 import { inOneSnapshot } from "./one-snapshot.ts";
-import { refOf } from "./rows.ts";
-import { lostEntry, slotOf, stateOf } from "./session-rows.ts";
-import { checkedEntry, checkedSession, sessionChecksum } from "./row-checksums.ts";
-import { purgedNamespace } from "./rows.ts";
-import type { SessionRow } from "./rows.ts";
+import { checkedEntry, type UncheckedRows } from "./row-checksums.ts";
+import { purgedNamespace, refOf } from "./rows.ts";
+import type { EntryRow, SessionRow } from "./rows.ts";
+import { listedSession, lostEntry, slotOf, stateOf } from "./session-rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /** No key is longer, and no character sorts behind this one. */
@@ -19,78 +20,95 @@ interface Condition {
   readonly values: readonly (string | number)[];
 }
 
-/** A session whose entry is gone has none. */
-type ListedRow = SessionRow & { readonly entry: KeptPayload | null; readonly entryCrc: number | null };
+type ListedRow = SessionRow & { readonly entryBytes: number };
 
-/** One page of sessions, found and sorted by an index and cut by the database. The order is SQLite's own, by bytes. */
-export async function listSessions(handle: StoreHandle, listed: ListedStates, query: ListQuery): Promise<SessionPage> {
-  const { path, rows } = handle.context;
-  const plan = planList(query);
-  if (query.namespace === purgedNamespace) return { sessions: [], nextCursor: null };
-  let isFirst = true;
-  const unchecked = await handle.read(({ statements }) => statements.unchecked, query.signal);
-  const page = await listed.page(plan, {
-    find: async (after, limit) => {
-      if (!isFirst) await new Promise((resolve) => setImmediate(resolve));
-      isFirst = false;
-      const found = await handle.read(
-        ({ database }) => listedRows(database, query, { ...plan, after, limit }),
-        query.signal,
-      );
-      return found.map((row) => ({
-        row,
-        ref: refOf(row),
-        sessionId: row.session_id,
-        updatedAtMs: row.updated_at_ms,
-      }));
-    },
-    stateOf: ({ row: { entry, entryCrc, ...row } }) => {
-      checkedSession(row, unchecked);
-      if (entry === null) throw lostEntry(row);
-      return stateOf(rows, row, checkedEntry(row, { entry, crc: entryCrc }, unchecked));
-    },
-    path,
+interface FoundSession extends ListedSession {
+  readonly row: SessionRow;
+  /** A session whose entry is gone has none. */
+  readonly entry: EntryRow | undefined;
+}
+
+/**
+ * The lists of one handle: pages of sessions, found and sorted by an index and cut by the database. The order is SQLite's
+ * own, by bytes. Where a list ends, the table and its indexes are compared.
+ */
+export class SessionLists {
+  readonly #handle: StoreHandle;
+  readonly #listed: ListedStates;
+  readonly #check: SessionCheck;
+
+  constructor(handle: StoreHandle) {
+    this.#handle = handle;
+    this.#listed = new ListedStates((event) => handle.life.announce(event));
+    this.#check = new SessionCheck(handle, this.#listed);
+  }
+
+  async page(query: ListQuery): Promise<SessionPage> {
+    const { path, rows, limits } = this.#handle.context;
+    const plan = planList(query);
+    if (query.namespace === purgedNamespace) return { sessions: [], nextCursor: null };
+    let isFirst = true;
+    const unchecked = await this.#handle.read(({ statements }) => statements.unchecked, query.signal);
+    const page = await this.#listed.page(plan, {
+      find: async (after, limit) => {
+        if (!isFirst) await new Promise((resolve) => setImmediate(resolve));
+        isFirst = false;
+        const find = (connection: Connection): readonly FoundSession[] =>
+          inOneSnapshot(connection, () =>
+            foundSessions(connection, query, { ...plan, after, limit }, limits.pageBytes),
+          );
+        return this.#handle.read(find, query.signal);
+      },
+      stateOf: ({ row, entry }) => {
+        listedSession(row, unchecked);
+        if (entry === undefined) throw lostEntry(row);
+        return stateOf(rows, row, checkedEntry(row, entry, unchecked));
+      },
+      path,
+    });
+    if (page.nextCursor === null) await this.#check.run(isOfAll(query), query.signal);
+    return page;
+  }
+}
+
+/** The sessions that fit a page, with their entries: those of the others, which may be large, are not read. */
+function foundSessions(
+  connection: Connection,
+  query: ListQuery,
+  plan: FoundPlan,
+  pageBytes: number,
+): readonly FoundSession[] {
+  const found = listedRows(connection, query, plan).map(({ entryBytes, ...row }) => {
+    const { session_id: sessionId, updated_at_ms: updatedAtMs } = row;
+    return { row, entryBytes, ref: refOf(row), sessionId, updatedAtMs };
   });
-  if (page.nextCursor === null && isOfAll(query))
-    await handle.read(
-      (connection) => inOneSnapshot(connection, () => assertWholeIndex(connection, query.namespace ?? "", path)),
-      query.signal,
-    );
-  return page;
+  return withinBytes(found, ({ entryBytes }) => entryBytes, pageBytes).map((one) => ({
+    ...one,
+    entry: connection.statements.findEntry.get(one.row.session),
+  }));
 }
 
 function isOfAll({ keyPrefix = "", sinceMs, untilMs }: ListQuery): boolean {
   return keyPrefix === "" && sinceMs === undefined && untilMs === undefined;
 }
 
-/**
- * Compares the index that lists are read from with the table, in one snapshot, where a list ends that has been through all of
- * it. Damage to single sessions explains a difference: findings name those.
- * @throws {ThroughlineError} STORE_CORRUPT
- */
-function assertWholeIndex({ database }: Connection, namespace: string, path: string): void {
-  const sums = "count(*) AS count, coalesce(sum(session), 0) + coalesce(sum(updated_slot), 0) AS sum";
-  const [listed, there] = ["INDEXED BY store_sessions_updated", "NOT INDEXED"].map((how) =>
-    database
-      .prepare<[string], { readonly count: number; readonly sum: number }>(
-        `SELECT ${sums} FROM store_sessions ${how} WHERE namespace = ?`,
-      )
-      .get(namespace),
-  );
-  if (listed !== undefined && there !== undefined && listed.count >= there.count) {
-    if (listed.count === there.count && listed.sum === there.sum) return;
-    const rows = database.prepare<[], SessionRow>("SELECT * FROM store_sessions NOT INDEXED").iterate();
-    for (const row of rows) if (row.crc !== null && row.crc !== sessionChecksum(row)) return;
-  }
-  throw refused("STORE_CORRUPT", `The index of the sessions of ${path} is damaged: it does not list all of them.`, {
-    path,
-    namespace,
-  });
+/** At least `limit` where there are as many: behind a damaged row nobody knows where the list continues, so it is never the last. */
+function listedRows(connection: Connection, query: ListQuery, plan: FoundPlan): readonly ListedRow[] {
+  const { sql, values } = listStatement(query, plan);
+  const rows = connection.database.prepare<unknown[], ListedRow>(sql).all(...values);
+  const last = rows.length < plan.limit ? undefined : rows.at(-1);
+  if (last === undefined || isIntact(last, connection.statements.unchecked)) return rows;
+  return listedRows(connection, query, { ...plan, limit: plan.limit * 2 });
 }
 
-function listedRows(database: Connection["database"], query: ListQuery, plan: FoundPlan): readonly ListedRow[] {
-  const { sql, values } = listStatement(query, plan);
-  return database.prepare<unknown[], ListedRow>(sql).all(...values);
+function isIntact(row: SessionRow, unchecked: UncheckedRows): boolean {
+  try {
+    listedSession(row, unchecked);
+    return true;
+  } catch (error) {
+    if (hasErrorCode(error, "STORE_CORRUPT")) return false;
+    throw error;
+  }
 }
 
 /** What is to be found: at most `limit` sessions behind `after`. */
@@ -104,8 +122,9 @@ export function listStatement(query: ListQuery, plan: FoundPlan): Condition {
       ? "s.updated_slot DESC, s.updated_at_ms DESC, s.agent_id, s.key, s.session_id"
       : "s.agent_id, s.key, s.session_id";
   const where = conditions.map(({ sql }) => sql).join(" AND ");
-  // The rows are found first and their entries, which may be large, read for those of the page only.
-  const sql = `SELECT s.*, e.entry, e.crc AS entryCrc FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
+  // An entry's size stands before its content, which may be large and is not read here.
+  const sql = `SELECT s.*, coalesce(octet_length(e.entry), 0) AS entryBytes
+    FROM (SELECT s.* FROM store_sessions s WHERE ${where} ORDER BY ${order} LIMIT ?) s
     LEFT JOIN store_entries e ON e.session = s.session ORDER BY ${order}`;
   return { sql, values: [...conditions.flatMap(({ values }) => values), plan.limit] };
 }

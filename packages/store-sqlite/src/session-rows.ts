@@ -8,7 +8,8 @@ import {
 } from "@throughline/core";
 import { assertRef, quote, refused, type SessionFrame, sessionNotFound, sessionState } from "@throughline/core/store";
 import type { KeptPayload, RowCoder } from "@throughline/core/store";
-import { checkedEntry, entryChecksum, sessionChecksum } from "./row-checksums.ts";
+import { checkedEntry, checkedSession, entryChecksum, sessionChecksum } from "./row-checksums.ts";
+import type { UncheckedRows } from "./row-checksums.ts";
 import { placeOf, purgedNamespace, refOf, type Session, type SessionRow } from "./rows.ts";
 import { changingColumns, type Statements } from "./statements.ts";
 
@@ -114,6 +115,14 @@ const slotMs = 60_000;
 /** The minute a session is listed under. */
 export function slotOf(timeMs: number): number {
   return Math.floor(timeMs / slotMs);
+}
+
+/** The row, when it is what was written, with the minute it is listed under, which its checksum leaves out. @throws {ThroughlineError} STORE_CORRUPT */
+export function listedSession<Row extends SessionRow>(row: Row, unchecked: UncheckedRows): Row {
+  checkedSession(row, unchecked);
+  if (row.updated_slot === slotOf(row.updated_at_ms)) return row;
+  const { key, session_id: sessionId } = row;
+  throw refused("STORE_CORRUPT", `The row of session ${quote(key)} is damaged.`, { key, sessionId });
 }
 
 /** Writes a session's row. Its place in the list is written only when the minute has changed. Gives what stands there now. */

@@ -17,9 +17,15 @@ export function isFailedFlush(error: unknown): boolean {
   return nativeCode(cause).startsWith("SQLITE_IOERR");
 }
 
+/** What SQLite reports of a statement of ours where the schema in the file is no longer the one that was written. */
+const foreignSchema =
+  /no such (?:column|table|index|view|module|tokenizer)|no query solution|parse error|constructor failed|has no column named|syntax error|unrecognized/;
+
 /** True when the file is not what SQLite wrote. */
 export function isDamage(error: unknown): boolean {
-  return /^SQLITE_(NOTADB|CORRUPT)/.test(nativeCode(error));
+  const native = nativeCode(error);
+  if (native === "SQLITE_ERROR") return foreignSchema.test(String((error as { readonly message?: unknown }).message));
+  return /^SQLITE_(NOTADB|CORRUPT)/.test(native);
 }
 
 /** Tables of native codes, the first that fits counts. A moved file is no matter of permissions, although SQLite says so. */
@@ -29,7 +35,6 @@ const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)$/, "STORE_FULL", "There is no space left for the database."],
   [/^SQLITE_READONLY_DBMOVED$/, "STORE_IO", "The database file was moved or deleted while it was open."],
   [/^(SQLITE_READONLY|SQLITE_PERM|EACCES|EPERM|EROFS)/, "STORE_READ_ONLY", "The database cannot be written."],
-  [/^SQLITE_(NOTADB|CORRUPT)/, "STORE_CORRUPT", "The file is damaged or is not a SQLite database."],
   [
     /^(SQLITE_(IOERR|CANTOPEN|NOLFS)|E[A-Z0-9]+$)/,
     "STORE_IO",
@@ -37,11 +42,13 @@ const meanings: readonly (readonly [RegExp, ErrorCode, string])[] = [
   ],
 ];
 
+const damaged: (typeof meanings)[number] = [/^/, "STORE_CORRUPT", "The file is damaged or is not a SQLite database."];
+
 /** What SQLite or the operating system said, as an error of ours. */
 export function storeError(error: unknown, path: string, outcome: WriteOutcome = "not-applied"): ThroughlineError {
   if (ThroughlineError.isInstance(error)) return error;
   const native = nativeCode(error);
-  const meaning = meanings.find(([pattern]) => pattern.test(native));
+  const meaning = isDamage(error) ? damaged : meanings.find(([pattern]) => pattern.test(native));
   const details = { path, nativeCode: native };
   if (meaning !== undefined)
     return new ThroughlineError(meaning[1], `${meaning[2]} (${path})`, { outcome, details, cause: error });

@@ -8,7 +8,6 @@ import {
   createHandleLife,
   createRowCoder,
   givenEntry,
-  ListedStates,
   lockedAgent,
   prepareAppend,
   readPages,
@@ -19,7 +18,7 @@ import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { BackupKeeper } from "./backup-keeper.ts";
 import { IndexFiller } from "./index-filler.ts";
-import { createEntriesMark, listSessions } from "./list-sessions.ts";
+import { createEntriesMark, SessionLists } from "./list-sessions.ts";
 import { createMaintenance } from "./repair-store.ts";
 import { checkedOptions, sqliteStoreTable } from "./sqlite-store-options.ts";
 import type { OpenOptions } from "./connection.ts";
@@ -78,7 +77,7 @@ class SqliteStore implements core.SessionStore {
   readonly entriesMark: () => Promise<string>;
   declare readonly search?: core.SearchFacet;
   readonly #handle: StoreHandle;
-  readonly #listed: ListedStates;
+  readonly #lists: SessionLists;
   readonly #filler: IndexFiller;
   readonly #purges: PurgeKeeper;
   readonly #uncertain = new UncertainKeys();
@@ -112,7 +111,7 @@ class SqliteStore implements core.SessionStore {
       open,
       createHandleLife(options.onEvent),
     );
-    this.#listed = new ListedStates((event) => this.#handle.life.announce(event));
+    this.#lists = new SessionLists(this.#handle);
     this.watch = createWatch(this.#handle);
     this.partials = createPartials(this.#handle, this.#durability(undefined));
     this.fork = createFork(this.#handle);
@@ -196,7 +195,7 @@ class SqliteStore implements core.SessionStore {
   async list(query: core.ListQuery = {}): Promise<core.SessionPage> {
     assertStoreOptions("list", query);
     this.#handle.life.begin(query.signal);
-    return listSessions(this.#handle, this.#listed, query);
+    return this.#lists.page(query);
   }
 
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {

@@ -1,0 +1,107 @@
+import { hasErrorCode } from "@throughline/core";
+import { refused } from "@throughline/core/store";
+import type { ListedStates } from "@throughline/core/store";
+import type { Connection } from "./connection.ts";
+import { refOf, type Session, type SessionRow } from "./rows.ts";
+import { listedSession } from "./session-rows.ts";
+import type { StoreHandle } from "./store-handle.ts";
+
+/** How many rows are compared at a time: a few milliseconds. */
+const sliceRows = 500;
+
+/** A row, and whether each index has it where its columns say. */
+type IndexedRow = SessionRow & { readonly isIndexed: number };
+
+const key = "i.namespace = s.namespace AND i.agent_id = s.agent_id AND i.key = s.key AND i.session = s.session";
+const rowsBehind = `SELECT s.*,
+  EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_key WHERE ${key} AND i.session_id = s.session_id)
+  AND EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_updated WHERE i.namespace = s.namespace
+    AND i.archived = s.archived AND i.updated_slot = s.updated_slot AND i.session = s.session)
+  AND (s.archived <> 0
+    OR EXISTS (SELECT 1 FROM store_sessions i INDEXED BY store_sessions_current WHERE ${key} AND i.archived = 0)) AS isIndexed
+  FROM store_sessions s NOT INDEXED WHERE s.session > ? ORDER BY s.session LIMIT ${sliceRows}`;
+
+/** Of the table: its rows up to a session, all, and those of active ones. Then of each index that lists use. */
+const counts = `SELECT t.*,
+  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_key WHERE namespace >= '') AS byKey,
+  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_updated WHERE namespace >= '') AS byTime,
+  (SELECT count(*) FROM store_sessions INDEXED BY store_sessions_current WHERE archived = 0) AS byCurrent
+  FROM (SELECT coalesce(sum(session <= ?), 0) AS seen, count(*) AS rows, coalesce(sum(archived = 0), 0) AS active
+    FROM store_sessions NOT INDEXED) t`;
+
+type Counts = Readonly<Record<"seen" | "rows" | "active" | "byKey" | "byTime" | "byCurrent", number>>;
+
+/**
+ * Compares the table of the sessions with its checksums and with the indexes that lists are read from. A changed bit in one
+ * of them leaves sessions out of a list that looks whole. The check runs in slices; others read and write in between.
+ */
+export class SessionCheck {
+  readonly #handle: StoreHandle;
+  readonly #listed: ListedStates;
+  #isDone = false;
+
+  constructor(handle: StoreHandle, listed: ListedStates) {
+    this.#handle = handle;
+    this.#listed = listed;
+  }
+
+  /**
+   * Names each damaged row in a finding. `isOfAll`: the list has been through every session, so that the check costs less
+   * than the list and is made again. After other lists it is made once for the handle.
+   * @throws {ThroughlineError} STORE_CORRUPT when whole rows are missing in an index
+   */
+  async run(isOfAll: boolean, signal?: AbortSignal): Promise<void> {
+    if (this.#isDone && !isOfAll) return;
+    let [seen, last]: [number, Session] = [0, 0];
+    let damaged = 0;
+    for (let count = sliceRows; count === sliceRows;) {
+      if (seen > 0) await new Promise((resolve) => setImmediate(resolve));
+      const from = last;
+      const slice = await this.#handle.read((connection) => this.#checkedSlice(connection, from), signal);
+      count = slice.count;
+      seen += count;
+      damaged += slice.damaged;
+      last = slice.last;
+    }
+    const found = await this.#handle.read(
+      ({ database }) => database.prepare<[Session], Counts>(counts).get(last),
+      signal,
+    );
+    if (found === undefined || !isWhole(found, seen, damaged > 0)) throw this.#damagedIndex();
+    this.#isDone = true;
+  }
+
+  #checkedSlice(
+    connection: Connection,
+    after: Session,
+  ): { readonly count: number; readonly damaged: number; readonly last: Session } {
+    const rows = connection.database.prepare<[Session], IndexedRow>(rowsBehind).all(after);
+    const damaged = rows.filter(({ isIndexed, ...row }) => this.#isDamaged(connection, row, isIndexed === 1));
+    return { count: rows.length, damaged: damaged.length, last: rows.at(-1)?.session ?? after };
+  }
+
+  #isDamaged({ statements }: Connection, row: SessionRow, isIndexed: boolean): boolean {
+    try {
+      listedSession(row, statements.unchecked);
+    } catch (error) {
+      if (!hasErrorCode(error, "STORE_CORRUPT")) throw error;
+      const found = { ref: refOf(row), sessionId: row.session_id, updatedAtMs: row.updated_at_ms };
+      this.#listed.report(found, error, this.#handle.context.path);
+      return true;
+    }
+    if (!isIndexed) throw this.#damagedIndex();
+    return false;
+  }
+
+  #damagedIndex(): Error {
+    const { path } = this.#handle.context;
+    return refused("STORE_CORRUPT", `An index of the sessions of ${path} is damaged: it does not list all of them.`, {
+      path,
+    });
+  }
+}
+
+/** Sessions that were purged meanwhile have been seen all the same; a damaged row may count as of another state. */
+function isWhole({ seen, rows, active, byKey, byTime, byCurrent }: Counts, visited: number, isNamed: boolean): boolean {
+  return seen <= visited && byKey === rows && byTime === rows && (byCurrent === active || isNamed);
+}
