@@ -161,7 +161,7 @@ interface ChangedFile {
 }
 
 /** Reads skip a malformed line, and give a line that a person may have edited, with a finding. What makes copies does not. */
-const mayBeReported = /^(?:list$|load |read (?:record|head|backwards) )/;
+const mayBeReported = /^(?:list(?: |$)|load |read (?:record|head|backwards) )/;
 
 /** Runs every operation on a store with a changed bit. `events`: what the store reported meanwhile. */
 export async function compareReads(

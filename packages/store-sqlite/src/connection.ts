@@ -30,7 +30,8 @@ export interface Connection {
   setDiskSync(isOn: boolean): void;
   /**
    * SQLite goes on writing to a file that has lost its name, and nobody who opens the store finds what it wrote.
-   * @throws {ThroughlineError} STORE_IO when the path names another file than the one that is open, or none
+   * @throws {ThroughlineError} STORE_IO when the path names another file than the one that is open, or none, and
+   *   STORE_FULL where a write might end the process
    */
   assertInPlace(): void;
   /** True when what is read is a copy, because the store cannot be written. */

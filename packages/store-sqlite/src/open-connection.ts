@@ -11,6 +11,7 @@ import { damageOfLog, keepDamagedLog } from "./log-damage.ts";
 import { keepLostLog, lostLogOf } from "./lost-log.ts";
 import { assertNoRestore } from "./claim-file.ts";
 import { databasePath } from "./file-facts.ts";
+import { assertRoom, roomCheck } from "./file-system.ts";
 import { fileNumber, isWritable, readHeader, unreadableBecause } from "./store-file.ts";
 import { inOneThread } from "@throughline/core/node";
 import { prepareFile, removeUnbegun } from "./prepare-file.ts";
@@ -55,6 +56,7 @@ export function openConnection(options: OpenOptions): Connection {
   let isMade = false;
   try {
     isMade = prepareFile(path, options.create, () => assertNoRestore(path, options.driver));
+    assertRoom(path, "open");
     // All before SQLite sees the file: the first connection takes for the end of the log what does not fit.
     const damage = damageOfLog(path, pageBytes);
     const lost = lostLogOf(path);
@@ -210,7 +212,9 @@ function leaveDamageBehind(connection: Connection): void {
 function placeCheck(path: string): () => void {
   const numbers = (): readonly [string | null, string | null] => [fileNumber(path), fileNumber(`${path}-wal`)];
   const [opened, log] = numbers();
+  const assertWritable = roomCheck(path);
   return () => {
+    assertWritable();
     const [now, logNow] = numbers();
     if (now !== opened)
       throw refused("STORE_IO", `The database file ${path} was moved, replaced or deleted while it was open.`, {

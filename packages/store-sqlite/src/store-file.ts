@@ -26,7 +26,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { refused } from "@throughline/core/store";
-import { type FileHeader, headerOf, remoteFileSystem } from "./file-facts.ts";
+import { type FileHeader, headerOf } from "./file-facts.ts";
 import { nativeCode } from "./sqlite-errors.ts";
 
 /** Creates an empty file of mode 0600; one that is there already is left as it is. */
@@ -152,12 +152,12 @@ export function sizeOf(path: string): number {
   return lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Whether the file lies on a network file system, as far as the system reports it. */
-export function fileSystemOf(path: string): string | null {
+/** The type of the file system as Linux numbers it, the size of its blocks and what is free; null where it cannot be asked. */
+export function fileSystemFacts(path: string): { type: number; blockBytes: number; freeBytes: number } | null {
   try {
-    return remoteFileSystem(statfsSync(dirname(path)).type);
+    const { type, bsize: blockBytes, bavail } = statfsSync(dirname(path));
+    return { type, blockBytes, freeBytes: bavail * blockBytes };
   } catch {
-    // Where it cannot be asked nothing is known against it.
     return null;
   }
 }

@@ -7,7 +7,7 @@ import type { Connection, OpenOptions } from "./connection.ts";
 import { openUnwritable } from "./open-unwritable.ts";
 import { isUnreadable, recoverStore } from "./backup-store.ts";
 import { isBusy, isFailedFlush, nativeCode, storeError } from "./sqlite-errors.ts";
-import { fileSystemOf } from "./store-file.ts";
+import { fileSystemOf } from "./file-system.ts";
 import type { StoreContext, WriteContext } from "./store-context.ts";
 import { WriteQueue, type Commit, type WriteOptions } from "./write-queue.ts";
 

@@ -13,7 +13,8 @@ import { sessionNumbers } from "./session-numbers.ts";
 import { isDamage } from "./sqlite-errors.ts";
 import type { Session, SessionRow } from "./rows.ts";
 import type { StoreContext } from "./store-context.ts";
-import { damagedLogEnding, fileSystemOf, keptBeside, lostLogEnding } from "./store-file.ts";
+import { fileSystemOf } from "./file-system.ts";
+import { damagedLogEnding, keptBeside, lostLogEnding } from "./store-file.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 export interface VerifyOptions {
