@@ -163,7 +163,7 @@ const cases: readonly Case[] = [
 ];
 
 describe("exit codes", () => {
-  it.each(cases)("$args gives $code $error", async ({ args, code, error, message = /./, stdin = "" }) => {
+  const check = async ({ args, code, error, message = /./, stdin = "" }: Case): Promise<void> => {
     const asJson = await runHere(home, [...args, "--json"], { stdin });
     const talk = asJson.stderr === "" ? [] : objects(asJson.stderr);
     const errors = talk.filter(({ kind }) => kind === "error");
@@ -178,7 +178,12 @@ describe("exit codes", () => {
     expect(forPeople.code).toBe(code);
     if (error !== null) expect(forPeople.stderr).toMatch(/(^|\n)error: .+\n.+\n$/s);
     expect(JSON.stringify([asJson, forPeople])).not.toContain("geheim");
-  });
+  };
+
+  // A client tries for seconds to reach a server.
+  const isSlow = ({ error }: Case): boolean => error === "STORE_UNREACHABLE";
+  it.each(cases.filter((each) => !isSlow(each)))("$args gives $code $error", check);
+  it.each(cases.filter(isSlow))("$args gives $code $error", { tags: ["slow"] }, check);
 
   it("names the help that answers a wrong call", async () => {
     const { stderr } = await runHere(home, ["show", "--json"]);

@@ -5,13 +5,13 @@ import { errorCodes } from "@throughline/core";
 import { findingCodes } from "@throughline/core/internal";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundleCli } from "../../../tools/bundle-cli.ts";
+import { filledRemedy, remedyKey } from "./filled-remedy.ts";
 import { cleanEnvironment, seed, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();
 const home = directory.path;
 const packageRoot = join(import.meta.dirname, "..");
 const root = join(packageRoot, "../..");
-const key = "agent:main:cli:direct:notes";
 const bin = join(home, "node_modules/.bin");
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (const name of ["better-sqlite3", "@anthropic-ai/sdk", "openai", "ollama", "pg"])
     symlinkSync(realpathSync(join(packageRoot, "node_modules", name)), join(home, "node_modules", name));
   symlinkSync("../@throughline/cli/bin/throughline.js", join(bin, "throughline"));
-  await seed(home, [{ key, drafts: [user("one")] }]);
+  await seed(home, [{ key: remedyKey, drafts: [user("one")] }]);
 }, 120_000);
 afterAll(() => directory.remove());
 
@@ -43,7 +43,7 @@ function typed(command: string, folder: string): Result {
 }
 
 const commands = Object.entries({ ...errorCodes, ...findingCodes }).flatMap(([code, { remedy }]) =>
-  Array.from(remedy.matchAll(/`throughline ([^`]+)`/g), ([, rest = ""]) => [code, rest.replace("KEY", key)] as const),
+  Array.from(remedy.matchAll(/`throughline ([^`]+)`/g), ([, rest = ""]) => [code, filledRemedy(rest, home)] as const),
 );
 
 describe("a remedy of the installed command", () => {

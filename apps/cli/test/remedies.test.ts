@@ -6,12 +6,12 @@ import { afterAll, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
 import { createProgram } from "../src/program.ts";
 import { version } from "../src/version.ts";
+import { filledRemedy, remedyKey } from "./filled-remedy.ts";
 import { runHere, seed, temporaryDirectory, user } from "./harness.ts";
 
 const directory = temporaryDirectory();
 afterAll(() => directory.remove());
 const root = join(import.meta.dirname, "../../..");
-const key = "agent:main:cli:direct:notes";
 
 /** The words of a printed command, with a value in the place of every part that varies. */
 function wordsOf(command: string): readonly string[] {
@@ -31,8 +31,8 @@ const remedies = Object.entries({ ...errorCodes, ...findingCodes }).flatMap(([co
 
 describe("a remedy", () => {
   it.each(remedies)("of %s works as it is printed: %s", async (_code, command) => {
-    await seed(directory.path, [{ key, drafts: [user("one")] }]).catch(() => {});
-    const args = wordsOf(command).map((word) => (word === "KEY" ? key : word));
+    await seed(directory.path, [{ key: remedyKey, drafts: [user("one")] }]).catch(() => {});
+    const args = wordsOf(filledRemedy(command, directory.path));
     const { code, stderr } = await runHere(directory.path, args);
     expect([code, stderr]).toEqual([0, expect.not.stringContaining("error:")]);
   });

@@ -1,4 +1,4 @@
-import { hasErrorCode, sessionRef, ThroughlineError, type SessionRef } from "@throughline/core";
+import { hasErrorCode, sessionRef, ThroughlineError, type SessionRef, type SessionStore } from "@throughline/core";
 import { frameworkSessionKey } from "@throughline/framework-log";
 import { Thread, threadField, type ThreadOptions } from "./thread.ts";
 import { checkpointIn, checkpointKey } from "./thread-records.ts";
@@ -99,14 +99,15 @@ export class Threads {
     if (this.#deleted.get(thread.id)?.has(key) === true) return true;
     const { store } = this.#options;
     const { namespace, agentId, key: keyPrefix } = thread.log.ref;
-    const { sessions } = await store.list({ namespace, agentId, keyPrefix, state: "archived", limit: pageSize });
-    for (const { ref } of sessions)
-      if (ref.key === keyPrefix)
-        for await (const { records } of store.read(ref, { order: "descending", payload: "source" }))
-          for (const record of records) {
-            const checkpoint = checkpointIn(record);
-            if (checkpoint !== null && checkpointKey(checkpoint.ns, checkpoint.id) === key) return true;
-          }
+    const query = { namespace, agentId, keyPrefix, state: "archived", limit: pageSize } as const;
+    let cursor: string | null = null;
+    do {
+      const from: { cursor?: string } = cursor === null ? {} : { cursor };
+      const page = await store.list({ ...query, ...from });
+      for (const { ref } of page.sessions)
+        if (ref.key === keyPrefix && (await holdsCheckpoint(store, ref, key))) return true;
+      cursor = page.nextCursor;
+    } while (cursor !== null);
     return false;
   }
 
@@ -115,6 +116,15 @@ export class Threads {
     if (refOf !== undefined) return sessionRef(refOf(threadId));
     return frameworkSessionKey({ agentId, namespace, framework: "langgraph", id: threadId });
   }
+}
+
+async function holdsCheckpoint(store: SessionStore, ref: SessionRef, key: string): Promise<boolean> {
+  for await (const { records } of store.read(ref, { order: "descending", payload: "source" }))
+    for (const record of records) {
+      const checkpoint = checkpointIn(record);
+      if (checkpoint !== null && checkpointKey(checkpoint.ns, checkpoint.id) === key) return true;
+    }
+  return false;
 }
 
 function deletedThread(threadId: string): ThroughlineError {

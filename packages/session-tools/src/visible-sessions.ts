@@ -108,13 +108,14 @@ async function loadOrNull(
 
 /** Of a key that no session holds now. */
 async function newestArchived(store: SessionStore, key: string, signal: AbortSignal): Promise<SessionState | null> {
-  const { sessions } = await store.list({ state: "archived", keyPrefix: key, limit: 100, signal });
-  return sessions.find(({ ref }) => ref.key === key) ?? null;
+  for await (const session of everySession(store, { state: "archived", keyPrefix: key, signal }))
+    if (session.ref.key === key) return session;
+  return null;
 }
 
 async function* everySession(
   store: SessionStore,
-  query: Pick<ListQuery, "state"> & { readonly signal: AbortSignal },
+  query: Pick<ListQuery, "state" | "keyPrefix"> & { readonly signal: AbortSignal },
 ): AsyncGenerator<SessionState> {
   let cursor: string | null = null;
   do {

@@ -7,19 +7,29 @@ import { mutants } from "./mutants/mutants.ts";
 /** These wait for a lock until their time is over; the long tier has them. */
 const waitLong: ReadonlySet<string> = new Set(["a signal does not end the wait", "the lock is waited for without end"]);
 
+/** These wait for a lock or an event for seconds. */
+const waitsForSeconds: ReadonlySet<string> = new Set([
+  "an error of the work keeps the lock",
+  "the lock of a process that was killed stays",
+  "the namespace is left out of the lock",
+  "watch ends with the first page",
+]);
+
 describe("the kit finds broken stores", () => {
   const rows: KillRow[] = [];
 
   const tried = mutants.filter(({ name }) => isLongRun || !waitLong.has(name));
   for (const mutant of tried) {
-    it(`finds a store that is wrong by "${mutant.name}"`, async () => {
+    const tags = waitsForSeconds.has(mutant.name) ? ["slow"] : [];
+    it(`finds a store that is wrong by "${mutant.name}"`, { tags }, async () => {
       const row = await killsOf(mutant, { isQuick: !isLongRun });
       rows.push(row);
       expect(row.foundBy).toContain(mutant.foundBy);
     });
   }
 
-  it("has no case that finds nothing", () => {
+  // Needs the rows of the slow ones.
+  it("has no case that finds nothing", { tags: ["slow"] }, () => {
     expect(rows).toHaveLength(tried.length);
     expect(kitProblems(rows)).toEqual([]);
   });

@@ -1,5 +1,6 @@
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { afterAll, describe, it } from "vitest";
+import { afterAll } from "vitest";
+import { kitRunner } from "../../../tools/kit-runner.ts";
 import { memoryPlace } from "./served-stores.ts";
 import { endServers, openUnderTest } from "./store-under-test.ts";
 
@@ -7,6 +8,6 @@ afterAll(endServers);
 
 describeStoreConformance({
   name: "store-http over a server on memory",
-  runner: { describe, it },
+  runner: kitRunner,
   open: () => openUnderTest(memoryPlace),
 });
