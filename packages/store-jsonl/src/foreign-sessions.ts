@@ -215,7 +215,8 @@ function adopt(search: ForeignSearch, fileName: string, places: Places, taken: T
   if (sessionId === null) return null;
   // A reset that died before its commit: nothing is in the file, and its key still has its session.
   if (isAlone && header?.key !== null && header?.key !== undefined && !isKeyFree(header.key)) return null;
-  const keys = [named?.[0], header?.key, `agent:${agentId}:import:direct:${sessionId}`];
+  const ofTopic = topicKey(activeName, places, log);
+  const keys = [named?.[0], header?.key, ofTopic, `agent:${agentId}:import:direct:${sessionId}`];
   const isFit = (one: string): boolean => (isArchived || isKeyFree(one)) && belongsTo(one, agentId);
   const key = keys.find((one) => one !== undefined && one !== null && isFit(one));
   if (key === undefined || key === null) return null;
@@ -272,6 +273,15 @@ function fieldText(entry: unknown, field: string): string | null {
 function withoutFile(fields: Fields, path: string): Fields {
   const { sessionFile, ...others } = fields;
   return sessionFile === path || !isNamed(sessionFile, { fileName: path.split("/").at(-1) ?? "" }) ? others : fields;
+}
+
+/** The key of a topic that has no entry: that of its conversation, and the topic. Null where the conversation is not known. */
+function topicKey(fileName: string, { byFile }: Places, log: EntriesLog): string | null {
+  const { sessionId, topicId } = classifySessionFile(fileName);
+  if (sessionId === null || topicId === null) return null;
+  const known = log.twinOf(sessionId);
+  const key = byFile.get(`${sessionId}.jsonl`)?.[0] ?? (known === null ? undefined : log.row(known)?.key);
+  return key === undefined ? null : `${key}:topic:${topicId}`;
 }
 
 function idInBoth(header: TranscriptHeader | null, fileName: string): string | null {

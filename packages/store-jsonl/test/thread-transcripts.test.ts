@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import {
   openSession,
   openThread,
@@ -10,7 +10,7 @@ import {
 import { systemClock, systemRandom } from "@throughline/core/node";
 import { createJsonlStore } from "@throughline/store-jsonl";
 import { describe, expect, it } from "vitest";
-import { textsOf, userDraft } from "./session-fixture.ts";
+import { kindsOf, textsOf, userDraft } from "./session-fixture.ts";
 import { filesBelow, temporaryFolders } from "./temporary-folder.ts";
 
 const newFolder = temporaryFolders();
@@ -105,6 +105,27 @@ describe("a thread's transcript", () => {
     expect(namesIn(root)).toContain(`${state.sessionId}.jsonl`);
     await using store = createJsonlStore({ root });
     expect(await textsOf(store, ref)).toEqual(["in the thread"]);
+  });
+
+  it.each([
+    ["that sessions.json names", { [parent.key]: { sessionId: "abc", updatedAt: 5 } }, `${parent.key}:topic:7`],
+    ["that nothing names", {}, "agent:main:import:direct:abc-topic-7"],
+  ])("of another program without an entry has the key of its conversation, %s", async (_name, entries, key) => {
+    const root = newFolder();
+    const folder = `${root}/agents/main/sessions`;
+    mkdirSync(folder, { recursive: true });
+    const timestamp = "2026-01-02T03:04:05.006Z";
+    for (const [name, content] of [
+      ["abc-topic-7.jsonl", "in the topic"],
+      ["abc.jsonl", "in the group"],
+    ] as const) {
+      const message = { type: "message", id: name, parentId: null, timestamp, message: { role: "user", content } };
+      const lines = [{ type: "session", version: 3, id: "abc", timestamp, cwd: "/" }, message];
+      writeFileSync(`${folder}/${name}`, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    }
+    writeFileSync(`${folder}/sessions.json`, JSON.stringify(entries));
+    await using store = createJsonlStore({ root });
+    expect(await kindsOf(store, sessionRef({ key }))).toEqual(["session", "in the topic"]);
   });
 
   it("is named by sessions.json, and its header names a folder [IDX-02]", async () => {
