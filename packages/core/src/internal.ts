@@ -102,5 +102,5 @@ export type { DerivedFrom } from "./record-origin.ts";
 export { pageRows, seqsIn } from "./read-pages.ts";
 export { abortedBefore } from "./refused.ts";
 export { searchIndexText } from "./search-words.ts";
-export { createWorkSlices, inFewerSteps, runInSlices, runSteps, sliceSteps } from "./work-slices.ts";
+export { createWorkSlices, fewerSteps, inFewerSteps, runInSlices, runSteps, sliceSteps } from "./work-slices.ts";
 export type { Steps, WorkSlices } from "./work-slices.ts";

@@ -2,8 +2,12 @@ import { monotonicMs } from "./node/system-ports.ts";
 
 /** Long work in parts, so that nobody else in the process waits for all of it. */
 export interface WorkSlices {
-  /** To be awaited where it is a promise: it lets others run once 20 ms were worked, or 5,000 steps, without a pause. */
-  next(): Promise<void> | undefined;
+  /**
+   * To be awaited where it is a promise: it lets others run once 20 ms were worked, or 5,000 steps, without a pause.
+   *
+   * @param steps how many were done since the last call. @default 1
+   */
+  next(steps?: number): Promise<void> | undefined;
 }
 
 const sliceMs = 20;
@@ -15,8 +19,8 @@ export function createWorkSlices(): WorkSlices {
   let startedMs = monotonicMs();
   let steps = 0;
   return {
-    next() {
-      steps += 1;
+    next(done = 1) {
+      steps += done;
       if (steps < sliceSteps && monotonicMs() - startedMs < sliceMs) return undefined;
       return new Promise<void>((resolve) => setTimeout(resolve, 0)).then(() => {
         startedMs = monotonicMs();
@@ -37,12 +41,15 @@ export function runSteps<Result>(steps: Steps<Result>): Result {
   }
 }
 
+/** How many steps lie between two stops of `inFewerSteps`. */
+export const fewerSteps = 16;
+
 /** The same work with a stop after 16 of its steps: each stop passes through every generator that it is nested in. */
 export function* inFewerSteps<Result>(steps: Steps<Result>): Steps<Result> {
   for (let count = 1; ; count++) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    if (count % 16 === 0) yield;
+    if (count % fewerSteps === 0) yield;
   }
 }
 

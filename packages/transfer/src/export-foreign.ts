@@ -10,7 +10,7 @@ import {
   type SourcedRecord,
   type StoredRecord,
 } from "@throughline/core";
-import { createWorkSlices, isBlobNote, isTombstone } from "@throughline/core/internal";
+import { createWorkSlices, fewerSteps, isBlobNote, isTombstone } from "@throughline/core/internal";
 import {
   foreignFormats,
   isUuid,
@@ -109,7 +109,7 @@ async function* inSlices(texts: Iterable<string | undefined>): AsyncGenerator<st
   const slices = createWorkSlices();
   for (const text of texts) {
     if (text !== undefined) yield text;
-    const pause = slices.next();
+    const pause = slices.next(text === undefined ? fewerSteps : 1);
     if (pause !== undefined) await pause;
   }
 }
