@@ -87,8 +87,10 @@ describe("a compaction of GoClaw that waits for its summary", () => {
     for (const part of ["Question 0:", "Answer 7:"]) expect(asked[0]).toContain(part);
     expect(asked[0]).not.toContain("Question 8:");
     terminal.write("go on\r");
-    await terminal.waitFor("Noted.");
-    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain("lamp four is replaced in March");
+    // The answer to "hello" may be printed behind the note, and says the same.
+    const lastBody = (): string => JSON.stringify(provider.requests.at(-1)?.body);
+    await expect.poll(lastBody).toContain("go on");
+    expect(lastBody()).toContain("lamp four is replaced in March");
     expect(provider.requests.filter(({ body }) => isSummary(body))).toHaveLength(1);
     const { stdout: rows } = await run("sessions", "--program", "own", "--json", "--quiet");
     const fork = String(objects(rows)[0]?.["key"]);
