@@ -101,7 +101,7 @@ it("a store that is written without a pause and cannot be written here is STORE_
     if (view === null) return context.skip("this user may write everywhere");
     const ends: Error[] = [];
     // The log may be left alone for the moment that a copy takes; then it is written behind it.
-    for (let tries = 0; tries < 100 && ends.length < 3; tries++) {
+    for (let tries = 0; tries < 5000 && ends.length < 3; tries++) {
       await using store = createSqliteStore({ path: join(view, "store.db"), create: false, lockTimeoutMs: 0 });
       await store.list().catch((error: Error) => {
         if (!error.message.includes("since it was opened")) ends.push(error);

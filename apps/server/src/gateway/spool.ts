@@ -164,11 +164,16 @@ export class Spool {
     let left = 0;
     // A file that is being written would be missed.
     await Promise.allSettled(this.#adding);
-    for (const name of (await readdir(folder)).toSorted()) {
+    const names = new Set((await readdir(folder)).toSorted());
+    for (const name of names) {
       const isAside = name.endsWith(asideSuffix);
       if (!isAside && !this.#files.has(name)) continue;
       const head = await headOf(join(folder, name)).catch(missing);
-      if (head === undefined) continue;
+      if (head === undefined) {
+        // It was stored, or put aside since the folder was read.
+        if (!isAside) names.add(`${name}${asideSuffix}`);
+        continue;
+      }
       const isOther = head !== null && (head.scope.namespace !== namespace || head.scope.agentId !== agentId);
       if (isOther || (head !== null && head.session !== null && head.session.key !== key)) continue;
       const isOwn = head !== null && head.session !== null && (isPurged || isAside);
@@ -225,13 +230,14 @@ export class Spool {
   }
 
   async #remove(name: string): Promise<void> {
-    this.#drop(name);
     try {
       await rm(join(this.#options.folder, name), { force: true });
     } catch (error) {
       // The next process finds that its call is stored.
       this.#options.onLeft(error, name);
     }
+    // Not before: a file that is still there must not be missed by an erasure.
+    this.#drop(name);
   }
 
   #isBusy(session: string): boolean {
