@@ -75,8 +75,8 @@ const config: ViteUserConfig = defineConfig({
     },
   },
   test: {
-    // On two cores the default is one file at a time, and most files wait for processes, disks and servers.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // On two cores the default is one file at a time. Most files wait for processes, disks and servers: two at once used 1.6.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     tags: [
       { name: "slow", description: "takes over half a second; npm test leaves it out, npm test -- --all runs it" },
     ],

@@ -28,6 +28,7 @@ export function migrateSchema(
     steps.filter(({ version }) => version <= from),
   );
   if (from === newest) return;
+  if (from > 0) assertVersionWhole(database, path, from);
   if (from > 0) backUp(database, path, from, driver);
   for (const step of steps) applyStep(database, path, step, newest);
   // The version has to stand in the main file too: that is where an older build looks before it opens anything.
@@ -66,6 +67,15 @@ function assertSameSteps(database: Database.Database, path: string, steps: reado
       version: step.version,
     });
   }
+}
+
+/** A step that ran behind the version that the file states: that number is not what was written. */
+function assertVersionWhole(database: Database.Database, path: string, version: number): void {
+  const names = database.prepare<[], string>("SELECT name FROM store_info WHERE name LIKE 'schema %'").pluck().all();
+  const last = Math.max(...names.map((name) => Number(name.slice("schema ".length))));
+  if (last <= version) return;
+  const message = `${path} states schema ${version}, and has schema ${last}: its header is damaged.`;
+  throw refused("STORE_CORRUPT", message, { path, version });
 }
 
 function checksumName({ version }: SchemaStep): string {

@@ -19,7 +19,7 @@ export function isFailedFlush(error: unknown): boolean {
 
 /** What SQLite reports of a statement of ours where the schema in the file is no longer the one that was written. */
 const foreignSchema =
-  /no such (?:column|table|index|view|module|tokenizer)|no query solution|parse error|constructor failed|has no column named|syntax error|unrecognized/;
+  /no such (?:column|table|index|view|module|tokenizer)|no query solution|parse error|constructor failed|has no column named|syntax error|unrecognized|already exists|invalid fts5 file format/;
 
 /** True when the file is not what SQLite wrote. */
 export function isDamage(error: unknown): boolean {
