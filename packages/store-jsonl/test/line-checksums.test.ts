@@ -299,7 +299,7 @@ describe("a tombstone", () => {
     expect((await earlier.load(mainRef))?.head.lastSeq).toBe(3);
     await earlier.maintenance?.backup(join(root, "backup"));
     await earlier.close();
-    edit(path, (text) => text.replace('"sum":7', '"erased":true,"sum":7'));
+    edit(path, (text) => text.replace('"sum":7}', '"erased":true,"sum":7}'));
     const later = opened(root).store;
     await expect(later.load(mainRef)).rejects.toMatchObject({ code: "STORE_CORRUPT", details: { line: 3 } });
     await later.close();
