@@ -58,7 +58,7 @@ describe(`commands on ${count} records with a heap of ${heapMebibytes} MiB`, () 
     [["explain", key, "--tail", "1"], 0],
     [["search", "harbour", "--scan", "--limit", "3"], 3],
     [["sessions"], 1],
-  ])("%j ends with the records it was asked for", (args, expected) => {
+  ])("%j ends with the records it was asked for", { tags: ["slow"] }, (args, expected) => {
     const { code, stdout, stderr } = run(...args);
     expect([code, stderr.slice(0, 300)]).toEqual([0, ""]);
     const last = objects(stdout.slice(stdout.lastIndexOf("\n", stdout.length - 2) + 1));

@@ -67,7 +67,7 @@ describe.skipIf(!isRoot)("a home or store that is closed to the user", () => {
     expect(asStranger(["sessions", "--home", join(place, "home")]).code).toBe(0);
   });
 
-  it("is refused where a configuration or a JSON Lines store cannot be read", () => {
+  it("is refused where a configuration or a JSON Lines store cannot be read", { tags: ["slow"] }, () => {
     const config = join(place, "home", "config.json");
     writeFileSync(config, '{"agent":"other"}', { mode: 0 });
     chownSync(config, stranger, stranger);

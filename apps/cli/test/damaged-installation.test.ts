@@ -81,7 +81,7 @@ describe("an installation", () => {
       expect([code, stderr]).toEqual([1, expect.stringMatching(/\n[^\n]*`npm run reinstall`\.\n$/)]);
   });
 
-  it.each(ways)("%s says so in a sentence, and how to install it again", async (_name, damage) => {
+  it.each(ways)("%s says so in a sentence, and how to install it again", { tags: ["slow"] }, async (_name, damage) => {
     damage();
     const forPeople = await run("sessions");
     expect(forPeople).toMatchObject({ code: 1, stdout: "" });

@@ -182,19 +182,23 @@ function hashes(folder: string): readonly string[] {
 }
 
 describe("the first block of the specification of persistence, in chat", () => {
-  it("inherits every session, keeps its own elsewhere, and opens the default key [CFG-02, MIG-05, MIG-07, KEY-06]", async () => {
-    const folder = openclawSessions();
-    const before = hashes(folder);
-    await using chat = await open(persistenceBlock);
-    const { notes, asked: requests } = await chat.say("and now?", 100);
-    expect(requests[0]?.messages).toContain("where are the lamps of s1?");
-    expect(notes).toContain("Imported 2 sessions");
-    const rows = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
-    const keys = rows.flatMap(({ kind, key }) => (kind === "session" ? [key] : []));
-    expect(keys).toEqual(["agent:main:main", "agent:main:discord:dm:ada"]);
-    expect(hashes(folder)).toEqual(before);
-    expect(readdirSync(home)).toEqual(expect.arrayContaining(["agents"]));
-  });
+  it(
+    "inherits every session, keeps its own elsewhere, and opens the default key [CFG-02, MIG-05, MIG-07, KEY-06]",
+    { tags: ["slow"] },
+    async () => {
+      const folder = openclawSessions();
+      const before = hashes(folder);
+      await using chat = await open(persistenceBlock);
+      const { notes, asked: requests } = await chat.say("and now?", 100);
+      expect(requests[0]?.messages).toContain("where are the lamps of s1?");
+      expect(notes).toContain("Imported 2 sessions");
+      const rows = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
+      const keys = rows.flatMap(({ kind, key }) => (kind === "session" ? [key] : []));
+      expect(keys).toEqual(["agent:main:main", "agent:main:discord:dm:ada"]);
+      expect(hashes(folder)).toEqual(before);
+      expect(readdirSync(home)).toEqual(expect.arrayContaining(["agents"]));
+    },
+  );
 
   it("prints every line that is used otherwise than it is printed, and no other [CFG-02, C23, C35]", async () => {
     await using chat = await open(persistenceBlock);
@@ -302,19 +306,23 @@ describe("the second block of the specification of persistence, in chat", () => 
 });
 
 describe("the block of the page on session management, in chat", () => {
-  it("keeps the store at its path, and asks Ollama for checkpoints at 25 % and at 10 messages [CFG-01, CFG-05, CKP-08, SUM-05]", async () => {
-    await using chat = await open(managementBlock);
-    const byOllama = (requests: readonly Asked[]): number =>
-      requests.filter(({ model }) => model === "qwen2.5:7b").length;
-    expect(byOllama((await chat.say("one", 4000)).asked)).toBe(0);
-    const quarter = await chat.say("two", 52_000);
-    expect(quarter.notes).toContain("Wrote a checkpoint (ollama/qwen2.5:7b)");
-    const asking = chat.provider.requests.find(({ body }) => JSON.stringify(body).includes("qwen2.5:7b"))?.body;
-    expect(asking).toMatchObject({ model: "qwen2.5:7b", options: { num_ctx: 131_072 } });
-    for (let turn = 1; turn < 10; turn++) expect(byOllama((await chat.say(`turn ${turn}`, 53_000)).asked)).toBe(0);
-    expect(byOllama((await chat.say("turn 10", 53_000)).asked)).toBe(1);
-    expect(readdirSync(join(directory.path, ".openclaw"))).toContain("sessions.db");
-  });
+  it(
+    "keeps the store at its path, and asks Ollama for checkpoints at 25 % and at 10 messages [CFG-01, CFG-05, CKP-08, SUM-05]",
+    { tags: ["slow"] },
+    async () => {
+      await using chat = await open(managementBlock);
+      const byOllama = (requests: readonly Asked[]): number =>
+        requests.filter(({ model }) => model === "qwen2.5:7b").length;
+      expect(byOllama((await chat.say("one", 4000)).asked)).toBe(0);
+      const quarter = await chat.say("two", 52_000);
+      expect(quarter.notes).toContain("Wrote a checkpoint (ollama/qwen2.5:7b)");
+      const asking = chat.provider.requests.find(({ body }) => JSON.stringify(body).includes("qwen2.5:7b"))?.body;
+      expect(asking).toMatchObject({ model: "qwen2.5:7b", options: { num_ctx: 131_072 } });
+      for (let turn = 1; turn < 10; turn++) expect(byOllama((await chat.say(`turn ${turn}`, 53_000)).asked)).toBe(0);
+      expect(byOllama((await chat.say("turn 10", 53_000)).asked)).toBe(1);
+      expect(readdirSync(join(directory.path, ".openclaw"))).toContain("sessions.db");
+    },
+  );
 
   it("compacts at 170,000 tokens, and under the preset not before [CFG-06, CMP-01]", { tags: ["slow"] }, async () => {
     await using chat = await open(managementBlock, { THROUGHLINE_PRESET: "goclaw-doc" });

@@ -44,19 +44,23 @@ describe("the search index after an import", () => {
     expect(await lag("copy.db")).toBe(0);
   });
 
-  it("lacks what was not added before an interrupt, which says so and loses nothing of the import", async () => {
-    const abort = new AbortController();
-    // The results are printed when everything is imported; what follows is the index.
-    const onStdout = (chunk: Buffer): void => {
-      if (chunk.toString().includes('"totals"')) setTimeout(() => abort.abort(), 5);
-    };
-    const args = ["import", "talk.jsonl", "--key", "talk", "--json"];
-    const { code, stdout, stderr } = await runHere(directory.path, args, { signal: abort.signal, onStdout });
-    expect(code).toBe(130);
-    expect(objects(stdout)[0]).toMatchObject({ kind: "import", totals: { imported: 1, records: lines } });
-    expect(objects(stderr).at(-1)).toMatchObject({ kind: "finding", code: "SEARCH_INDEX_BEHIND" });
-    expect(await lag()).toBeGreaterThan(0);
-    const found = await runHere(directory.path, ["search", '"harbour number 5999"', "--json"]);
-    expect(objects(found.stdout).at(-1)).toMatchObject({ kind: "end", count: 1 });
-  });
+  it(
+    "lacks what was not added before an interrupt, which says so and loses nothing of the import",
+    { tags: ["slow"] },
+    async () => {
+      const abort = new AbortController();
+      // The results are printed when everything is imported; what follows is the index.
+      const onStdout = (chunk: Buffer): void => {
+        if (chunk.toString().includes('"totals"')) setTimeout(() => abort.abort(), 5);
+      };
+      const args = ["import", "talk.jsonl", "--key", "talk", "--json"];
+      const { code, stdout, stderr } = await runHere(directory.path, args, { signal: abort.signal, onStdout });
+      expect(code).toBe(130);
+      expect(objects(stdout)[0]).toMatchObject({ kind: "import", totals: { imported: 1, records: lines } });
+      expect(objects(stderr).at(-1)).toMatchObject({ kind: "finding", code: "SEARCH_INDEX_BEHIND" });
+      expect(await lag()).toBeGreaterThan(0);
+      const found = await runHere(directory.path, ["search", '"harbour number 5999"', "--json"]);
+      expect(objects(found.stdout).at(-1)).toMatchObject({ kind: "end", count: 1 });
+    },
+  );
 });

@@ -158,7 +158,7 @@ describe("sessions of another program at the first run", () => {
     },
   );
 
-  it("are told of in one line where nobody can be asked, and nothing is imported", async () => {
+  it("are told of in one line where nobody can be asked, and nothing is imported", { tags: ["slow"] }, async () => {
     const folder = openclawSession();
     const { code, stderr } = await run(["chat", "--model", "offline", "--once", "hello"]);
     expect(code).toBe(0);

@@ -151,7 +151,7 @@ async function serveHttp(args: readonly string[] = []): Promise<{ readonly url: 
 }
 
 describe("over HTTP", () => {
-  it("refuses hosts, origins, tokens, paths and bodies that are not for it", async () => {
+  it("refuses hosts, origins, tokens, paths and bodies that are not for it", { tags: ["slow"] }, async () => {
     const token = (await runHere(directory.path, ["token", "create", "x", "--quiet"])).stdout.trim();
     const { url } = await serveHttp();
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });

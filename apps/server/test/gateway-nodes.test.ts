@@ -101,7 +101,7 @@ const conversations = testSize({ short: 12, long: 100 });
 describe("two nodes that a quick client asks in turns", () => {
   it(
     "know the response that the other has just given, also with a key of the server's",
-    { timeout: 60_000 },
+    { tags: ["slow"], timeout: 60_000 },
     async () => {
       const [here, there] = [await startNode(), await startNode()];
       let previous: string | null = null;
@@ -144,21 +144,25 @@ describe("two nodes that a quick client asks in turns", () => {
     expect(await placesOf(answered)).toEqual(all.map(() => ({ sessions: 1, odd: 0 })));
   });
 
-  it(`keep ${conversations} conversations of four calls in one session each`, { timeout: 600_000 }, async () => {
-    const [here, there] = [await startNode(), await startNode()];
-    const all: Said[][] = [];
-    const converse = async (index: number): Promise<void> => {
-      const history: Said[] = [];
-      all.push(history);
-      for (let call = 0; call < 4; call++)
-        await say(history, `Question ${call} of conversation ${index}.`, call % 2 === 0 ? here : there, here.token);
-    };
-    for (let from = 0; from < conversations; from += 4)
-      await Promise.all(
-        Array.from({ length: Math.min(4, conversations - from) }, (_, index) => converse(from + index)),
-      );
-    for (const node of nodes.splice(0)) await node.close();
-    const places = await placesOf(all);
-    expect(places.filter(({ sessions, odd }) => sessions !== 1 || odd > 0)).toEqual([]);
-  });
+  it(
+    `keep ${conversations} conversations of four calls in one session each`,
+    { tags: ["slow"], timeout: 600_000 },
+    async () => {
+      const [here, there] = [await startNode(), await startNode()];
+      const all: Said[][] = [];
+      const converse = async (index: number): Promise<void> => {
+        const history: Said[] = [];
+        all.push(history);
+        for (let call = 0; call < 4; call++)
+          await say(history, `Question ${call} of conversation ${index}.`, call % 2 === 0 ? here : there, here.token);
+      };
+      for (let from = 0; from < conversations; from += 4)
+        await Promise.all(
+          Array.from({ length: Math.min(4, conversations - from) }, (_, index) => converse(from + index)),
+        );
+      for (const node of nodes.splice(0)) await node.close();
+      const places = await placesOf(all);
+      expect(places.filter(({ sessions, odd }) => sessions !== 1 || odd > 0)).toEqual([]);
+    },
+  );
 });

@@ -160,19 +160,23 @@ describe("what a call asks the store for", () => {
     expect((await sessionKeys()).length - before.length).toBe(19);
   });
 
-  it("has no look for other nodes behind examples of the client's own, once there is a session with them", async () => {
-    const gateway = await serveHere();
-    const behind = (): Conversation => {
-      const one = converse(gateway);
-      one.history.push({ role: "user", content: "1 + 1" }, { role: "assistant", content: "It is 2." });
-      return one;
-    };
-    const first = behind();
-    await first.say("2 + 2", gateway);
-    await first.stored();
-    const asked = await operationsOf(() => behind().say("3 + 3", gateway));
-    expect(asked.filter((each) => each === "load note")).toHaveLength(2);
-  });
+  it(
+    "has no look for other nodes behind examples of the client's own, once there is a session with them",
+    { tags: ["slow"] },
+    async () => {
+      const gateway = await serveHere();
+      const behind = (): Conversation => {
+        const one = converse(gateway);
+        one.history.push({ role: "user", content: "1 + 1" }, { role: "assistant", content: "It is 2." });
+        return one;
+      };
+      const first = behind();
+      await first.say("2 + 2", gateway);
+      await first.stored();
+      const asked = await operationsOf(() => behind().say("3 + 3", gateway));
+      expect(asked.filter((each) => each === "load note")).toHaveLength(2);
+    },
+  );
 
   it(
     "is three statements where a response is followed by its id, or a client names its session",

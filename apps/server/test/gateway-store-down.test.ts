@@ -182,7 +182,7 @@ describe("spool", () => {
     expect(await metricsOf(next)).toContain('throughline_gateway_unrecorded_total{reason="spool-failed"} 1');
   });
 
-  it("takes no call that has no room in the files, and loses none of those that it took", async () => {
+  it("takes no call that has no room in the files, and loses none that it took", { tags: ["slow"] }, async () => {
     const serving = await start({ spoolBytes: 100_000 });
     leaving.leave("fails");
     const taken = await askUntilRefused(serving);
@@ -210,6 +210,7 @@ describe("spool", () => {
 
   it.skipIf(!canMount)(
     "takes no call while a disk is really full, and stores all that it took once the store is back",
+    { tags: ["slow"] },
     async () => {
       mkdirSync(folder, { recursive: true });
       execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", folder]);

@@ -147,7 +147,7 @@ describe("a choice of records", () => {
 });
 
 describe("what is known of a session", () => {
-  it("is an outline in columns, a gauge, findings, and a file", async () => {
+  it("is an outline in columns, a gauge, findings, and a file", { tags: ["slow"] }, async () => {
     const drafts = [
       { id: "o1", timestamp: "2026-01-01T00:00:00.000Z", ...message("user", "hello") },
       { id: "o2", timestamp: "2026-01-01T00:00:02.000Z", ...message("assistant", [{ type: "text", text: "hi" }]) },

@@ -130,7 +130,7 @@ describe("the web chat", () => {
     ["Hello", 7],
     [" ", "a1"],
     [null, null],
-  ])("refuses a message of %j with the id %j", async (text, id) => {
+  ])("refuses a message of %j with the id %j", { tags: ["slow"] }, async (text, id) => {
     expect((await new User().turn(text, id)).status).toBe(400);
     expect(provider.requests).toEqual([]);
   });
@@ -140,7 +140,7 @@ describe("the web chat", () => {
     ["{", 400],
     ["", 400],
     [`{"text":"${"x".repeat(100_000)}","id":"a1"}`, 413],
-  ])("refuses the body %.10s with %i", async (body, status) => {
+  ])("refuses the body %.10s with %i", { tags: ["slow"] }, async (body, status) => {
     expect((await new User().send(body)).status).toBe(status);
   });
 });

@@ -68,7 +68,7 @@ describe("the Worker", () => {
     },
   );
 
-  it("stores the answer although the caller leaves", async () => {
+  it("stores the answer although the caller leaves", { tags: ["slow"] }, async () => {
     await (await ask("/turns/ada", "When?")).body?.cancel();
     await Promise.all(work);
     expect(await roles()).toEqual(["user", "assistant"]);

@@ -116,12 +116,16 @@ async function faultOf(seed: number): Promise<object | null> {
   return null;
 }
 
-it("keeps a chat as a file that is written whole, whatever is edited", async () => {
-  const cases = testSize({ short: 60, long: 10_000 });
-  const faults: object[] = [];
-  for (let seed = 1; seed <= cases; seed++) {
-    const fault = await faultOf(seed);
-    if (fault !== null) faults.push(fault);
-  }
-  expect(faults).toEqual([]);
-}, 900_000);
+it(
+  "keeps a chat as a file that is written whole, whatever is edited",
+  { tags: ["slow"], timeout: 900_000 },
+  async () => {
+    const cases = testSize({ short: 60, long: 10_000 });
+    const faults: object[] = [];
+    for (let seed = 1; seed <= cases; seed++) {
+      const fault = await faultOf(seed);
+      if (fault !== null) faults.push(fault);
+    }
+    expect(faults).toEqual([]);
+  },
+);

@@ -120,19 +120,23 @@ async function textOf(session: Session): Promise<string> {
   );
 }
 
-it("holds what MemorySession holds after each of many random runs, recorded or not", async () => {
-  const cases = testSize({ short: 40, long: 2000 });
-  const faults: object[] = [];
-  for (let seed = 1; seed <= cases && faults.length < 3; seed++) {
-    const want = await stops(seed, "memory");
-    const bare = await stops(seed, "bare");
-    const recorded = await stops(seed, "recorded");
-    const failed = want.findIndex((one) => !one.startsWith("["));
-    const before = failed < 0 ? want : want.slice(0, failed);
-    const at = bare.findIndex((one, place) => one !== want[place]);
-    if (at >= 0) faults.push({ seed, at, want: want[at], bare: bare[at] });
-    const other = before.findIndex((one, place) => one !== recorded[place]);
-    if (other >= 0) faults.push({ seed, at: other, want: before[other], recorded: recorded[other] });
-  }
-  expect(faults).toEqual([]);
-}, 900_000);
+it(
+  "holds what MemorySession holds after each of many random runs, recorded or not",
+  { tags: ["slow"], timeout: 900_000 },
+  async () => {
+    const cases = testSize({ short: 40, long: 2000 });
+    const faults: object[] = [];
+    for (let seed = 1; seed <= cases && faults.length < 3; seed++) {
+      const want = await stops(seed, "memory");
+      const bare = await stops(seed, "bare");
+      const recorded = await stops(seed, "recorded");
+      const failed = want.findIndex((one) => !one.startsWith("["));
+      const before = failed < 0 ? want : want.slice(0, failed);
+      const at = bare.findIndex((one, place) => one !== want[place]);
+      if (at >= 0) faults.push({ seed, at, want: want[at], bare: bare[at] });
+      const other = before.findIndex((one, place) => one !== recorded[place]);
+      if (other >= 0) faults.push({ seed, at: other, want: before[other], recorded: recorded[other] });
+    }
+    expect(faults).toEqual([]);
+  },
+);

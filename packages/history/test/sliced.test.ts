@@ -74,7 +74,7 @@ const fewTogether = 32;
 const targets = [...historyTargets.keys()];
 
 describe("a long session", () => {
-  it("is built into a context a record at a time, in steps that grow with the records", () => {
+  it("is built into a context a record at a time, in steps that grow with the records", { tags: ["slow"] }, () => {
     const handled = new Set<number>();
     const counts = [10_000, 20_000, 40_000].map((count) => {
       const { count: steps, most, result } = walked(contextSteps(records(count, (seq) => handled.add(seq))), handled);
@@ -114,7 +114,7 @@ describe("a long session", () => {
     },
   );
 
-  it("is prepared for a request in slices, and rendered meanwhile whole", async () => {
+  it("is prepared for a request in slices, and rendered meanwhile whole", { tags: ["slow"] }, async () => {
     let isWatching = true;
     const looks = new Set<number>();
     let most = 0;
@@ -144,7 +144,7 @@ describe("a long session", () => {
     await watching;
   });
 
-  it("may grow, move and be rendered while it is prepared", async () => {
+  it("may grow, move and be rendered while it is prepared", { tags: ["slow"] }, async () => {
     const all = records(20_001);
     const history = createHistory("anthropic");
     history.append(all.slice(0, 20_000));

@@ -9,6 +9,7 @@ const waitLong: ReadonlySet<string> = new Set(["a signal does not end the wait",
 
 /** These wait for a lock or an event for seconds. */
 const waitsForSeconds: ReadonlySet<string> = new Set([
+  "all agents share one lock",
   "an error of the work keeps the lock",
   "the lock of a process that was killed stays",
   "the namespace is left out of the lock",

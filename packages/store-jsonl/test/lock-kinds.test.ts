@@ -91,31 +91,35 @@ describe("a lock of the kernel", () => {
     }
   });
 
-  it("is lost when its file is read in the process that holds it: so a store never opens one", async () => {
-    const folder = newFolder();
-    const lock = kernelLocks.open(nodeFiles, `${folder}/lock`);
-    expect(lock.tryLock()).toBe(true);
-    readFileSync(`${folder}/lock`);
-    execFileSync(process.execPath, [child, `${folder}/lock`, "1"], { timeout: 20_000 });
-    lock.unlock();
-    lock.close();
-    const root = newFolder();
-    const opened: string[] = [];
-    const files = {
-      ...nodeFiles,
-      open(path: string, mode: Parameters<typeof nodeFiles.open>[1]) {
-        if (mode !== "create") opened.push(path);
-        return nodeFiles.open(path, mode);
-      },
-    };
-    const store = await storeWithSession(root, { files });
-    await store.append(mainRef, [userDraft("one")], { entry: { label: "x" } });
-    await store.list();
-    for await (const _finding of store.maintenance?.verify({ full: true }) ?? []);
-    await store.close();
-    expect(opened.some((path) => path.includes("/sessions/"))).toBe(true);
-    expect(opened.filter((path) => path.includes("/locks/") || path.includes("index.db"))).toEqual([]);
-  });
+  it(
+    "is lost when its file is read in the process that holds it: so a store never opens one",
+    { tags: ["slow"] },
+    async () => {
+      const folder = newFolder();
+      const lock = kernelLocks.open(nodeFiles, `${folder}/lock`);
+      expect(lock.tryLock()).toBe(true);
+      readFileSync(`${folder}/lock`);
+      execFileSync(process.execPath, [child, `${folder}/lock`, "1"], { timeout: 20_000 });
+      lock.unlock();
+      lock.close();
+      const root = newFolder();
+      const opened: string[] = [];
+      const files = {
+        ...nodeFiles,
+        open(path: string, mode: Parameters<typeof nodeFiles.open>[1]) {
+          if (mode !== "create") opened.push(path);
+          return nodeFiles.open(path, mode);
+        },
+      };
+      const store = await storeWithSession(root, { files });
+      await store.append(mainRef, [userDraft("one")], { entry: { label: "x" } });
+      await store.list();
+      for await (const _finding of store.maintenance?.verify({ full: true }) ?? []);
+      await store.close();
+      expect(opened.some((path) => path.includes("/sessions/"))).toBe(true);
+      expect(opened.filter((path) => path.includes("/locks/") || path.includes("index.db"))).toEqual([]);
+    },
+  );
 
   it("is taken through one library: two on the same file would not see each other", () => {
     const source = new URL("../src/", import.meta.url).pathname;

@@ -109,13 +109,17 @@ describe("the index of the sessions", () => {
     },
   );
 
-  it("shows what another program appended to a transcript, and where it belongs by now", async () => {
-    const root = newFolder();
-    await fill(root, 300);
-    await listed(root);
-    appendFileSync(transcriptOf(root, "s299"), foreignLine("aaaa0001"));
-    expect((await listed(root))[0]).toEqual([refOf(299).key, 1]);
-  });
+  it(
+    "shows what another program appended to a transcript, and where it belongs by now",
+    { tags: ["slow"] },
+    async () => {
+      const root = newFolder();
+      await fill(root, 300);
+      await listed(root);
+      appendFileSync(transcriptOf(root, "s299"), foreignLine("aaaa0001"));
+      expect((await listed(root))[0]).toEqual([refOf(299).key, 1]);
+    },
+  );
 
   it(
     "shows what a process wrote that died before it could say so, among more sessions than are looked at",

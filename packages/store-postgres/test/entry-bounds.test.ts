@@ -32,34 +32,44 @@ describe.skipIf(url === "")("an entry that many appends patch", () => {
     ["plain", { layout: "plain" }],
     ["tenant", { layout: "tenant" }],
     ["under a codec", { codec: createXorCodec() }],
-  ] as const)("has no more than the bounds, and an append that exceeds them writes nothing: %s", async (_, options) => {
-    await using store = await open(options);
-    await store.append(ref, [], { entry: many(900) });
-    await expect(store.append(ref, [question], { entry: many(100, 900) })).rejects.toMatchObject(ofMembers);
-    await store.append(ref, [question], { entry: many(99, 900) });
-    // The place of a removed field is free again.
-    await store.append(ref, [], { entry: { field0: undefined, other: 1 } });
-    await store.append(ref, [], { entry: Object.fromEntries(Object.keys(many(999)).map((name) => [name, undefined])) });
-    expect(await fieldsOf(store)).toBe(2);
-    await store.append(ref, [], { entry: { text: "ü".repeat(400_000) } });
-    await expect(store.append(ref, [question], { entry: { more: "x".repeat(300_000) } })).rejects.toMatchObject(
-      ofBytes,
-    );
-    await store.append(ref, [question], { entry: { text: "ä".repeat(500_000) } });
-    expect([await fieldsOf(store), (await store.load(ref))?.head.lastSeq]).toEqual([3, 2]);
-  });
+  ] as const)(
+    "has no more than the bounds, and an append that exceeds them writes nothing: %s",
+    { tags: ["slow"] },
+    async (_, options) => {
+      await using store = await open(options);
+      await store.append(ref, [], { entry: many(900) });
+      await expect(store.append(ref, [question], { entry: many(100, 900) })).rejects.toMatchObject(ofMembers);
+      await store.append(ref, [question], { entry: many(99, 900) });
+      // The place of a removed field is free again.
+      await store.append(ref, [], { entry: { field0: undefined, other: 1 } });
+      await store.append(ref, [], {
+        entry: Object.fromEntries(Object.keys(many(999)).map((name) => [name, undefined])),
+      });
+      expect(await fieldsOf(store)).toBe(2);
+      await store.append(ref, [], { entry: { text: "ü".repeat(400_000) } });
+      await expect(store.append(ref, [question], { entry: { more: "x".repeat(300_000) } })).rejects.toMatchObject(
+        ofBytes,
+      );
+      await store.append(ref, [question], { entry: { text: "ä".repeat(500_000) } });
+      expect([await fieldsOf(store), (await store.load(ref))?.head.lastSeq]).toEqual([3, 2]);
+    },
+  );
 
-  it("may have exactly as many bytes as the bound, and names in its values count once", async () => {
-    await using store = await open({});
-    const bytes = JSON.stringify({ sessionId: "s", text: "" }).length;
-    await store.append(ref, [], { entry: { text: "x".repeat(1024 * 1024 - bytes) } });
-    await expect(store.append(ref, [], { entry: { n: 1 } })).rejects.toMatchObject(ofBytes);
-    const list = Array.from({ length: 5000 }, (_item, index) => ({ name: `"skill": ${index} \\`, path: '\\"/x":' }));
-    await store.append(ref, [], { entry: { text: undefined, list } });
-    await store.append(ref, [], { entry: { nested: [many(500), { deep: many(994) }] } });
-    await expect(store.append(ref, [], { entry: { nested: [many(996)] } })).rejects.toMatchObject(ofMembers);
-    expect((await store.load(ref))?.entry["list"]).toEqual(list);
-  });
+  it(
+    "may have exactly as many bytes as the bound, and names in its values count once",
+    { tags: ["slow"] },
+    async () => {
+      await using store = await open({});
+      const bytes = JSON.stringify({ sessionId: "s", text: "" }).length;
+      await store.append(ref, [], { entry: { text: "x".repeat(1024 * 1024 - bytes) } });
+      await expect(store.append(ref, [], { entry: { n: 1 } })).rejects.toMatchObject(ofBytes);
+      const list = Array.from({ length: 5000 }, (_item, index) => ({ name: `"skill": ${index} \\`, path: '\\"/x":' }));
+      await store.append(ref, [], { entry: { text: undefined, list } });
+      await store.append(ref, [], { entry: { nested: [many(500), { deep: many(994) }] } });
+      await expect(store.append(ref, [], { entry: { nested: [many(996)] } })).rejects.toMatchObject(ofMembers);
+      expect((await store.load(ref))?.entry["list"]).toEqual(list);
+    },
+  );
 
   it("is refused to one of two that patch it at once", async () => {
     await using store = await open({});

@@ -105,7 +105,7 @@ describe("importing an OpenClaw state directory", () => {
     }
   });
 
-  it("gives the same sessions the same messages in every order of the index", async () => {
+  it("gives the same sessions the same messages in every order of the index", { tags: ["slow"] }, async () => {
     const parent = "agent:main:telegram:group:1";
     const entries = {
       [parent]: { sessionId },
