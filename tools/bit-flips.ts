@@ -12,6 +12,7 @@ import { fillStore } from "./bit-flips/fill-store.ts";
 import { type FlippedStore, flippedStores, type FlipRegion } from "./bit-flips/flipped-store.ts";
 import { KeptFiles, setWholeTimes } from "./bit-flips/kept-files.ts";
 import { postgresFlips } from "./bit-flips/postgres-flips.ts";
+import { createRandom } from "./seeded-random.ts";
 
 /** One changed bit, and what the operations on the store gave. */
 interface FlipResult {
@@ -181,17 +182,6 @@ async function runProcess(
 /** In memory where that is possible: a flush costs nothing there. */
 function makeFolder(): string {
   return mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "bit-flips-"));
-}
-
-/** Numbers from 0 to 1, the same for a seed. */
-function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 type DrawnFlip = FlipRegion & { readonly at: number; readonly bit: number; readonly random: () => number };

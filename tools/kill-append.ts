@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { bundleCli } from "./bundle-cli.ts";
 import { repositoryRoot } from "./find-files.ts";
+import { createRandom } from "./seeded-random.ts";
 
 /** What the kills left behind, over all rounds. */
 export interface KillFigures {
@@ -139,17 +140,6 @@ async function readBack(node: readonly string[], place: readonly string[]): Prom
 function environment(): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith("THROUGHLINE_"));
   return Object.fromEntries(entries);
-}
-
-/** Numbers from 0 to below 1 that the seed determines (mulberry32). */
-function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 /** True when every promise was kept. */

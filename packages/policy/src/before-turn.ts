@@ -109,10 +109,10 @@ const maxTries = 64;
 export async function resetBeforeTurn(
   store: SessionStore,
   ref: SessionRef,
-  { reset: policy, timeZone = ownTimeZone(), clock, random, ...given }: ResetBeforeTurn,
+  { reset: policy, clock, random, ...given }: ResetBeforeTurn,
 ): Promise<DoneReset | null> {
   if (policy === null || isNever(policy) || ref.archiveId !== undefined) return null;
-  const nowMs = clock.nowMs();
+  const times = { policy, timeZone: given.timeZone ?? ownTimeZone(), nowMs: clock.nowMs() };
   for (let tries = 0; tries < maxTries; tries++) {
     const state = await store.load(ref);
     if (state === null) return null;
@@ -121,11 +121,11 @@ export async function resetBeforeTurn(
     const old = isReplaced ? await store.load({ ...ref, archiveId: sessionId }) : state;
     const turn = old?.head.turn ?? null;
     // Somebody answers in it, whatever the time of the newest message.
-    const isInUse = turn !== null && turn.leaseUntilMs > nowMs && given.isGone?.(turn) !== true;
+    const isInUse = turn !== null && turn.leaseUntilMs > times.nowMs && given.isGone?.(turn) !== true;
     if (old === null || isInUse) return null;
-    const { isDue, reason, lastActivityMs, dueAtMs } = await planSessionReset(store, old, { policy, timeZone, nowMs });
+    const { isDue, reason, lastActivityMs, dueAtMs } = await planSessionReset(store, old, times);
     if (!isDue || reason === null) return null;
-    const facts = { reason, lastActivityMs, dueAtMs: dueAtMs ?? nowMs };
+    const facts = { reason, lastActivityMs, dueAtMs: dueAtMs ?? times.nowMs };
     if (isReplaced) return { fresh: state, facts };
     if ((await given.mayReset?.(state)) === false) return null;
     const fresh = await resetUnchanged(store, old, { clock, random, keep: keeping(given.keeps ?? []) });

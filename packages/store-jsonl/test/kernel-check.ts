@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { nodeFiles, type Files } from "@throughline/store-jsonl";
 import { crashStates, imageDigest } from "./crash-states.ts";
 import { createSimulatedDisk, type DiskImage } from "./simulated-disk.ts";
+import { createRandom } from "../../../tools/seeded-random.ts";
 
 /** A file system in a file, mounted. */
 export interface LoopDisk {
@@ -34,17 +35,6 @@ export function mountLoopDisk(kind: "ext4" | "xfs", folder: string): LoopDisk {
       mount();
     },
     unmount: () => void execFileSync("umount", ["-l", mountPoint]),
-  };
-}
-
-/** Numbers from 0 to below 1 that the seed determines. */
-function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 }
 
